@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import vm from "node:vm";
+import { CallError, InfrastructureErrorCode, mapError } from "@alkdev/operations";
+
+describe("CallError", () => {
+  it("is an Error with a name, a code and details", () => {
+    const error = new CallError("MY_CODE", "what happened", { a: 1 });
+    assert.ok(error instanceof Error);
+    assert.ok(error instanceof CallError);
+    assert.equal(error.name, "CallError");
+    assert.equal(error.code, "MY_CODE");
+    assert.equal(error.message, "what happened");
+    assert.deepEqual(error.details, { a: 1 });
+    assert.equal(String(error), "CallError: what happened");
+    assert.match(error.stack, /errors\.test\.mjs/);
+  });
+
+  it("has undefined details unless they are given", () => {
+    assert.equal(new CallError("A", "b").details, undefined);
+  });
+
+  it("can be extended", () => {
+    class Mine extends CallError {}
+    const error = new Mine("A", "b");
+    assert.ok(error instanceof Mine && error instanceof CallError);
+    assert.equal(mapError(error), error);
+  });
+});
+
+describe("InfrastructureErrorCode", () => {
+  it("holds the seven codes, each under its own name", () => {
+    const codes = [
+      "OPERATION_NOT_FOUND",
+      "ACCESS_DENIED",
+      "VALIDATION_ERROR",
+      "TIMEOUT",
+      "ABORTED",
+      "EXECUTION_ERROR",
+      "UNKNOWN_ERROR",
+    ];
+    assert.deepEqual(InfrastructureErrorCode, Object.fromEntries(codes.map((code) => [code, code])));
+  });
+});
+
+describe("mapError", () => {
+  it("returns a CallError as it is, whatever is declared", () => {
+    const error = new CallError("A", "B: x");
+    assert.equal(mapError(error), error);
+    assert.equal(mapError(error, [{ code: "B" }]), error);
+  });
+
+  it("makes any other Error an EXECUTION_ERROR that holds it", () => {
+    const thrown = new TypeError("x is not a function");
+    const mapped = mapError(thrown);
+    assert.ok(mapped instanceof CallError);
+    assert.equal(mapped.code, "EXECUTION_ERROR");
+    assert.equal(mapped.message, "x is not a function");
+    assert.equal(mapped.details, thrown);
+  });
+
+  it("makes what is no Error an UNKNOWN_ERROR", () => {
+    for (const [value, text] of [
+      ["text", "text"],
+      [42, "42"],
+      [undefined, "undefined"],
+      [null, "null"],
+      [{ a: 1 }, "[object Object]"],
+      [Symbol("s"), "Symbol(s)"],
+      [10n, "10"],
+      [[1, 2], "1,2"],
+    ]) {
+      const mapped = mapError(value, [{ code: "text" }]);
+      assert.equal(mapped.code, "UNKNOWN_ERROR");
+      assert.equal(mapped.message, text);
+      assert.deepEqual(mapped.details, { raw: text });
+    }
+  });
+
+  it("does not throw for values that cannot become a string", () => {
+    const hostile = [
+      Object.create(null),
+      {
+        toString() {
+          throw new Error("no");
+        },
+      },
+      new Proxy(
+        {},
+        {
+          get() {
+            throw new Error("no");
+          },
+        },
+      ),
+    ];
+    for (const value of hostile) {
+      const mapped = mapError(value);
+      assert.equal(mapped.code, "UNKNOWN_ERROR");
+      assert.equal(typeof mapped.message, "string");
+      assert.deepEqual(mapped.details, { raw: mapped.message });
+    }
+  });
+
+  it("takes an error of another realm for an error", () => {
+    const foreign = vm.runInNewContext("new RangeError('from elsewhere')");
+    const mapped = mapError(foreign);
+    assert.equal(mapped.code, "EXECUTION_ERROR");
+    assert.equal(mapped.message, "from elsewhere");
+    assert.equal(mapped.details, foreign);
+  });
+
+  it("survives an Error whose message is hostile", () => {
+    const error = new Error("x");
+    Object.defineProperty(error, "message", {
+      get() {
+        throw new Error("no");
+      },
+    });
+    assert.equal(mapError(error).code, "EXECUTION_ERROR");
+    const odd = new Error("x");
+    odd.message = { toString: () => "odd" };
+    assert.equal(mapError(odd).message, "odd");
+  });
+});

@@ -1,0 +1,145 @@
+// What crosses between Rust and JavaScript: errors, panics, thrown values.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { describe, it } from "node:test";
+import { CallError } from "@alkdev/operations";
+import { hooks, native, runtime } from "./support/internals.mjs";
+import { runModule } from "./support/run-node.mjs";
+
+describe("errors raised in Rust", () => {
+  const expected = (error) => {
+    assert.ok(error instanceof CallError);
+    assert.equal(error.code, "MY_CODE");
+    assert.equal(error.message, "what happened");
+    assert.deepEqual(error.details, { list: [1, "a", null], big: 2 ** 53 });
+    return true;
+  };
+  const details = JSON.stringify({ list: [1, "a", null], big: 2 ** 53 });
+
+  it("are CallErrors with code, message and details", () => {
+    assert.throws(() => hooks.failNow("MY_CODE", "what happened", details), expected);
+  });
+
+  it("also when they are raised on another thread", async () => {
+    await assert.rejects(hooks.failLater("MY_CODE", "what happened", details), expected);
+  });
+
+  it("have undefined details when there are none", async () => {
+    assert.throws(() => hooks.failNow("A", "b"), { code: "A", details: undefined });
+    await assert.rejects(hooks.failLater("A", "b"), { code: "A", details: undefined });
+  });
+
+  it("keep an own __proto__ key in details as data", () => {
+    assert.throws(
+      () => hooks.failNow("A", "b", '{"__proto__":{"polluted":true}}'),
+      (error) => Object.hasOwn(error.details, "__proto__") && error.details.polluted === undefined,
+    );
+  });
+});
+
+describe("panics in Rust", () => {
+  const expected = (error) => {
+    assert.ok(error instanceof CallError);
+    assert.equal(error.code, "UNKNOWN_ERROR");
+    assert.match(error.message, /index out of bounds/);
+    assert.match(error.message, /report/);
+    assert.equal(error.details.panic, "index out of bounds");
+    assert.match(error.details.location, /test_hooks\.rs:\d+/);
+    return true;
+  };
+
+  it("become a CallError", () => {
+    assert.throws(() => hooks.panicNow("index out of bounds"), expected);
+  });
+
+  it("also on another thread", async () => {
+    await assert.rejects(hooks.panicLater("index out of bounds"), expected);
+  });
+
+  it("leave the process alive and standard error clean", async () => {
+    const { code, stdout, stderr } = await runModule(
+      `
+      import { hooks } from "./internals.mjs";
+      for (let i = 0; i < 100; i++) {
+        try { hooks.panicNow("again") } catch {}
+        await hooks.panicLater("again").catch(() => {});
+      }
+      console.log("alive");
+    `,
+      { cwd: new URL("./support/", import.meta.url) },
+    );
+    assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: "alive\n", stderr: "" });
+  });
+});
+
+describe("what a user's function throws", () => {
+  const thrown = [
+    new Error("mine"),
+    new CallError("A", "b"),
+    { plain: "object" },
+    "a string",
+    42,
+    Number.NaN,
+    undefined,
+    null,
+    true,
+    10n,
+    Symbol("s"),
+    () => {},
+    new Proxy({}, { get: () => assert.fail("nobody may look inside") }),
+  ];
+  for (const value of thrown) {
+    it(`passes through Rust unchanged: ${typeof value === "object" && value !== null ? "object" : String(value)}`, () => {
+      let caught;
+      let count = 0;
+      try {
+        hooks.callThrough(() => {
+          count += 1;
+          throw value;
+        });
+      } catch (error) {
+        caught = { error };
+      }
+      assert.equal(count, 1);
+      assert.ok(caught !== undefined && Object.is(caught.error, value));
+    });
+  }
+
+  it("and what it returns comes back", () => {
+    const value = {};
+    assert.equal(
+      hooks.callThrough(() => value),
+      value,
+    );
+  });
+});
+
+describe("the declared boundary", () => {
+  const source = readFileSync(new URL("../facade/native-binding.ts", import.meta.url), "utf8");
+
+  /** The members that an interface of native-binding.ts declares. */
+  function declared(name) {
+    const body = source.match(new RegExp(`export interface ${name} \\{\n(.*?)\n\\}`, "s"))?.[1];
+    assert.ok(body, `${name} is not declared`);
+    return [...body.matchAll(/^ {2}(?:readonly )?(\w+)[?(:<]/gm)].map(([, member]) => member).sort();
+  }
+
+  const members = (object) =>
+    Object.getOwnPropertyNames(object)
+      .filter((name) => name !== "constructor")
+      .sort();
+
+  it("is the real one", () => {
+    assert.deepEqual(Object.keys(native).sort(), declared("NativeBinding"));
+    for (const name of declared("NativeBinding")) {
+      if (typeof native[name] !== "function" || !native[name].prototype) continue;
+      assert.deepEqual(members(native[name].prototype), declared(name), name);
+    }
+  });
+
+  it("the binary was built for this version of the package", () => {
+    const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
+    assert.equal(runtime.version, version);
+  });
+});

@@ -1,0 +1,102 @@
+// The packed tarballs, installed into an empty project, as a user installs them.
+// OPERATIONS_RUNTIME: another runtime to run the programs with, as a JSON list of command and arguments.
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const packed = process.env.OPERATIONS_PACK ?? join(root, "target", "pack-for-tests");
+const [runtime, ...runtimeArgs] = JSON.parse(
+  process.env.OPERATIONS_RUNTIME ?? JSON.stringify([process.execPath]),
+);
+const shell = process.platform === "win32";
+
+let project;
+
+before(async () => {
+  project = mkdtempSync(join(tmpdir(), "operations-user-"));
+  writeFileSync(join(project, "package.json"), JSON.stringify({ name: "user", private: true }));
+  cpSync(fileURLToPath(new URL("./fixtures", import.meta.url)), project, { recursive: true });
+  const tarballs = readdirSync(packed).filter((file) => file.endsWith(".tgz"));
+  assert.equal(tarballs.length, 2, `expected the package and one platform package in ${packed}`);
+  await run("npm", ["install", "--no-audit", "--no-fund", ...tarballs.map((file) => join(packed, file))], {
+    cwd: project,
+    shell,
+  });
+});
+
+after(() => rmSync(project, { recursive: true, force: true }));
+
+describe(`installed from tarballs, on ${runtime}`, () => {
+  for (const program of ["esm.mjs", "cjs.cjs", "both.mjs", "worker.mjs"]) {
+    it(`${program} runs and ends by itself`, { timeout: 60_000 }, async () => {
+      const { stdout, stderr } = await run(runtime, [...runtimeArgs, program], {
+        cwd: project,
+        timeout: 50_000,
+      });
+      assert.equal(stdout.trim(), `${program.split(".")[0]} ok`);
+      assert.equal(stderr, "");
+    });
+  }
+
+  it("holds only what a user needs", () => {
+    const files = readdirSync(join(project, "node_modules", "@alkdev", "operations"), { recursive: true });
+    const top = new Set(files.map((file) => file.split(/[\\/]/)[0]));
+    assert.deepEqual(
+      [...top].sort(),
+      [
+        "CHANGELOG.md",
+        "LICENSE-APACHE",
+        "LICENSE-MIT",
+        "README.md",
+        "dist",
+        "index.d.ts",
+        "package.json",
+      ].sort(),
+    );
+    assert.ok(!files.some((file) => file.endsWith(".node") || file.includes("test")), "no binary, no tests");
+  });
+
+  it("brings no MCP SDK and no second copy of TypeBox", () => {
+    const lock = JSON.parse(readFileSync(join(project, "package-lock.json"), "utf8"));
+    const installed = Object.keys(lock.packages).filter((path) => path !== "");
+    assert.ok(!installed.some((path) => path.includes("modelcontextprotocol")));
+    assert.equal(installed.filter((path) => path.endsWith("@sinclair/typebox")).length, 1);
+  });
+});
+
+describe("strict TypeScript", { skip: process.env.OPERATIONS_RUNTIME !== undefined }, () => {
+  const resolutions = {
+    node16: { module: "node16", moduleResolution: "node16" },
+    nodenext: { module: "nodenext", moduleResolution: "nodenext" },
+    bundler: { module: "preserve", moduleResolution: "bundler" },
+  };
+  for (const [name, options] of Object.entries(resolutions)) {
+    it(`compiles under ${name}`, { timeout: 120_000 }, async () => {
+      const config = join(project, `tsconfig.${name}.json`);
+      const compilerOptions = {
+        ...options,
+        strict: true,
+        exactOptionalPropertyTypes: true,
+        target: "ES2022",
+        lib: ["ES2022", "DOM"],
+        types: [],
+        noEmit: true,
+        skipLibCheck: false,
+      };
+      writeFileSync(config, JSON.stringify({ compilerOptions, files: ["strict.mts", "strict.cts"] }));
+      const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
+      const { stdout } = await run(process.execPath, [tsc, "-p", config], { cwd: project }).catch(
+        (error) => error,
+      );
+      assert.equal(stdout, "");
+    });
+  }
+});

@@ -1,0 +1,172 @@
+// FromSchema on input that nobody vouches for.
+
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { CallError, FromSchema } from "@alkdev/operations";
+import { Kind } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+
+function refusal(pattern) {
+  return (error) =>
+    error instanceof CallError && error.code === "VALIDATION_ERROR" && pattern.test(error.message);
+}
+
+describe("input that is no schema", () => {
+  const things = {
+    null: null,
+    undefined,
+    "a number": 1,
+    "a string": "string",
+    "an array": [],
+    "a function": () => {},
+  };
+  for (const [name, thing] of Object.entries(things)) {
+    test(name, () => assert.throws(() => FromSchema(thing), refusal(/FromSchema expects a JSON Schema/)));
+  }
+});
+
+describe("bounds", () => {
+  test("nesting too deep is an error", () => {
+    for (const wrap of [
+      (inner) => ({ not: inner }),
+      (inner) => ({ properties: { a: inner } }),
+      (inner) => ({ anyOf: [inner] }),
+    ]) {
+      let schema = {};
+      for (let level = 0; level < 100_000; level += 1) schema = wrap(schema);
+      assert.throws(() => FromSchema(schema), refusal(/nested deeper than 512 levels/));
+    }
+  });
+
+  test("nesting that is merely deep works", () => {
+    let schema = { type: "string" };
+    for (let level = 0; level < 250; level += 1)
+      schema = { type: "object", properties: { a: schema }, required: ["a"] };
+    assert.equal(JSON.stringify(FromSchema(schema)), JSON.stringify(schema));
+  });
+
+  test("an object that contains itself is an error that says where", () => {
+    const schema = { type: "object", properties: { child: { type: "array" } } };
+    schema.properties.child.items = schema;
+    assert.throws(() => FromSchema(schema), refusal(/contains itself, at #\/properties\/child\/items/));
+  });
+
+  test("objects that share their parts stay small", () => {
+    let schema = { type: "string" };
+    for (let level = 0; level < 60; level += 1)
+      schema = { type: "object", properties: { a: schema, b: schema } };
+    assert.equal(FromSchema(schema)[Kind], "Object");
+  });
+
+  test("a long chain of references and a wide schema take linear time", () => {
+    const cost = (size) => {
+      const names = Array.from({ length: size }, (_, index) => `p${index}`);
+      const source = {
+        type: "object",
+        properties: Object.fromEntries(
+          names.map((name, index) => [name, { $ref: `#/$defs/p${(index + 1) % size}` }]),
+        ),
+        required: names,
+        $defs: Object.fromEntries(
+          names.map((name, index) => [
+            name,
+            index === 0 ? { enum: names } : { $ref: `#/$defs/p${index - 1}` },
+          ]),
+        ),
+      };
+      const started = performance.now();
+      FromSchema(source);
+      return performance.now() - started;
+    };
+    cost(1_000);
+    const small = cost(4_000);
+    const large = cost(32_000);
+    assert.ok(
+      large < 8 * 6 * small + 200,
+      `8 times the size took ${(large / small).toFixed(1)} times as long`,
+    );
+  });
+});
+
+describe("names", () => {
+  test("__proto__ is a property like any other", () => {
+    const text =
+      '{"type":"object","properties":{"__proto__":{"type":"string"},"constructor":{"type":"number"}},"required":["__proto__"]}';
+    const schema = FromSchema(JSON.parse(text));
+    assert.equal(JSON.stringify(schema), text);
+    assert.equal(Object.getPrototypeOf(schema.properties), Object.prototype);
+    assert.deepEqual(Object.keys(schema.properties), ["__proto__", "constructor"]);
+    assert.equal(Value.Check(schema, JSON.parse('{"__proto__":"x","constructor":1}')), true);
+    assert.equal(Value.Check(schema, JSON.parse('{"__proto__":1,"constructor":1}')), false);
+  });
+
+  test("__proto__ as a keyword, a definition, a pattern or a reference changes no prototype", () => {
+    const text =
+      '{"__proto__":{"type":"string"},"$defs":{"__proto__":{"type":"string"}},"patternProperties":{"__proto__":{}},"properties":{"a":{"$ref":"#/$defs/__proto__"},"b":{"$ref":"__proto__"}},"const":{"__proto__":1}}';
+    const schema = FromSchema(JSON.parse(text));
+    assert.equal(JSON.stringify(schema), text);
+    assert.equal(Object.getPrototypeOf(schema), Object.prototype);
+    assert.equal(Object.getPrototypeOf(schema.$defs), Object.prototype);
+    assert.equal({}.type, undefined);
+  });
+
+  test("objects without a prototype are fine", () => {
+    const source = Object.assign(Object.create(null), { type: "object", properties: Object.create(null) });
+    source.properties.a = { type: "string" };
+    assert.equal(JSON.stringify(FromSchema(source)), JSON.stringify(source));
+  });
+
+  test("inherited keywords do not count", () => {
+    assert.equal(FromSchema(Object.create({ type: "string" }))[Kind], "Unknown");
+  });
+});
+
+describe("malformed keywords neither throw nor make TypeBox throw", () => {
+  const sources = [
+    { type: "string", pattern: "(" },
+    { type: "string", minLength: "3", format: 5 },
+    { type: "object", properties: 5, required: true },
+    { type: "object", properties: { a: "string", b: null, c: [1], d: 3 } },
+    { type: "object", properties: { a: {} }, required: "a" },
+    { type: "object", patternProperties: { "(": {} } },
+    { type: "object", patternProperties: {} },
+    { type: "object", patternProperties: { "(": {}, a: { type: "string" } }, additionalProperties: false },
+    { type: "object", additionalProperties: "no" },
+    { type: "array", items: "string" },
+    { type: "array", items: null, contains: 3, uniqueItems: "yes" },
+    { type: ["string", 5] },
+    { type: [] },
+    { type: { type: "string" } },
+    { allOf: {}, anyOf: "x", oneOf: null, not: 7 },
+    { allOf: ["x", null], anyOf: [1] },
+    { allOf: [], type: "string", unevaluatedProperties: 3 },
+    { allOf: {}, type: "string", not: { type: "null" }, unevaluatedProperties: false, $defs: 5 },
+    { $ref: 5 },
+    { $ref: "#/%E0%A4%A" },
+    { $ref: "#", $defs: { "#": {} }, type: "object" },
+    { enum: "a" },
+    { type: "number", exclusiveMinimum: true },
+    { prefixItems: [true], items: [false] },
+    { prefixItems: [{ type: "string" }], items: { type: "number" }, maxItems: 5 },
+    { $id: 5, $anchor: {}, $ref: "#x" },
+    { allOf: [{ type: "object", properties: { "a(": {} } }], unevaluatedProperties: false },
+  ];
+  for (const source of sources) {
+    test(JSON.stringify(source), () => {
+      const schema = FromSchema(source);
+      assert.equal(JSON.stringify(schema), JSON.stringify(source));
+      for (const value of [undefined, null, true, 0, "a", [], ["a"], {}, { a: "a" }]) {
+        try {
+          assert.equal(typeof Value.Check(schema, value), "boolean");
+        } catch (error) {
+          assert.match(error.message, /Unable to dereference/);
+        }
+      }
+    });
+  }
+
+  test("undefined in a schema's place is left out of the JSON, as before", () => {
+    const source = { type: "object", title: undefined, properties: { a: undefined } };
+    assert.equal(JSON.stringify(FromSchema(source)), '{"type":"object","properties":{}}');
+  });
+});

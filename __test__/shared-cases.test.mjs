@@ -1,0 +1,67 @@
+// The tables of the core crate, run against the JavaScript functions of the same names.
+// `crates/operations-core/tests/shared_cases.rs` runs them against the Rust ones.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { describe, it } from "node:test";
+import {
+  CallError,
+  checkAccess,
+  enforceAccess,
+  InfrastructureErrorCode,
+  isResponseEnvelope,
+  mapError,
+} from "@alkdev/operations";
+
+function cases(file) {
+  const url = new URL(`../crates/operations-core/tests/cases/${file}`, import.meta.url);
+  const list = JSON.parse(readFileSync(url, "utf8"));
+  assert.ok(list.length > 0);
+  return list;
+}
+
+describe("shared table: envelopes", () => {
+  for (const { name, value, envelope } of cases("envelopes.json")) {
+    it(name, () => assert.equal(isResponseEnvelope(value), envelope));
+  }
+});
+
+describe("shared table: access", () => {
+  for (const { name, rules, identity, allowed, message, details } of cases("access.json")) {
+    it(name, () => {
+      assert.equal(checkAccess(rules, identity), allowed);
+      assert.doesNotThrow(() => enforceAccess(rules, identity, "ns.op", true));
+      if (allowed) {
+        assert.equal(enforceAccess(rules, identity, "ns.op"), undefined);
+        return;
+      }
+      assert.throws(
+        () => enforceAccess(rules, identity, "ns.op"),
+        (error) => {
+          assert.ok(error instanceof CallError);
+          assert.equal(error.code, InfrastructureErrorCode.ACCESS_DENIED);
+          assert.ok(error.message.includes("ns.op"));
+          assert.ok(error.message.includes(message), error.message);
+          assert.deepEqual(error.details, { operationId: "ns.op", ...details });
+          assert.ok(!JSON.stringify([error.message, error.details]).includes("secret-scope"));
+          return true;
+        },
+      );
+    });
+  }
+});
+
+describe("shared table: error codes", () => {
+  for (const { message, declared, code } of cases("error-codes.json")) {
+    it(`${JSON.stringify(message)} with ${JSON.stringify(declared)} is ${code}`, () => {
+      const thrown = new Error(message);
+      const mapped = mapError(
+        thrown,
+        declared.map((each) => ({ code: each })),
+      );
+      assert.equal(mapped.code, code);
+      assert.equal(mapped.message, message);
+      assert.equal(mapped.details, thrown);
+    });
+  }
+});

@@ -1,0 +1,32 @@
+// Runs a script in a process of its own and waits for its end.
+
+import { spawn } from "node:child_process";
+
+/** @returns {Promise<{ code: number | null, signal: string | null, stdout: string, stderr: string }>} */
+export function runNode(args, { timeout = 30_000, ...options } = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], ...options });
+    const timer = setTimeout(() => child.kill("SIGKILL"), timeout);
+    let stdout = "";
+    let stderr = "";
+    child.stdout.setEncoding("utf8").on("data", (text) => {
+      stdout += text;
+    });
+    child.stderr.setEncoding("utf8").on("data", (text) => {
+      stderr += text;
+    });
+    child.on("error", reject);
+    child.on("close", (code, signal) => {
+      clearTimeout(timer);
+      resolve({ code, signal, stdout, stderr });
+    });
+  });
+}
+
+/** Runs module source, as `node --input-type=module --eval` does. */
+export function runModule(source, options) {
+  return runNode(["--input-type=module", "--eval", source], {
+    cwd: new URL(".", import.meta.url),
+    ...options,
+  });
+}

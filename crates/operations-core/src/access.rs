@@ -1,0 +1,178 @@
+//! Who may call an operation.
+//!
+//! The rules fail closed: what cannot be decided here is denied, with a message that says why.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::error::{CallError, InfrastructureErrorCode};
+
+/// What an operation demands of its caller.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AccessControl {
+    /// Scopes of which the caller needs every one.
+    pub required_scopes: Vec<String>,
+    /// Scopes of which the caller needs one, when there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub required_scopes_any: Option<Vec<String>>,
+    /// The kind of resource that the caller must hold; goes together with the action.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource_type: Option<String>,
+    /// What the caller must be allowed to do with such a resource.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource_action: Option<String>,
+    /// The name of a function of the application, which only a registry can call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub custom_auth: Option<String>,
+}
+
+/// Who calls.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Identity {
+    /// Who it is.
+    pub id: String,
+    /// What they may do in general.
+    pub scopes: Vec<String>,
+    /// What they may do with which resource: `type:id` to actions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resources: Option<Map<String, Value>>,
+}
+
+/// Why a caller was refused. It names what was missing, never what the caller holds.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Denial {
+    /// There are requirements and nobody to hold them against.
+    #[error("identity required")]
+    IdentityRequired,
+    /// Some of the scopes that are all needed are missing.
+    #[error("missing required scopes: {}", .0.join(", "))]
+    MissingScopes(Vec<String>),
+    /// None of the alternative scopes is there.
+    #[error("at least one of these scopes is required: {}", .0.join(", "))]
+    MissingAnyScope(Vec<String>),
+    /// No resource of the kind allows the action.
+    #[error("action \"{action}\" on a resource of type \"{resource_type}\" is required")]
+    MissingResource {
+        /// The kind of resource.
+        resource_type: String,
+        /// The action.
+        action: String,
+    },
+    /// The rule names a kind of resource without an action, or the other way round.
+    #[error("resourceType and resourceAction must be declared together")]
+    IncompleteResourceRule,
+    /// The rule names a function that nobody here can call.
+    #[error("customAuth \"{0}\" is not registered here")]
+    CustomAuthUnavailable(String),
+}
+
+impl Denial {
+    /// The same facts for a program to read.
+    fn details(&self, operation_id: &str) -> Value {
+        let mut details = json!({ "operationId": operation_id });
+        let (key, value) = match self {
+            Self::IdentityRequired => ("identityRequired", json!(true)),
+            Self::MissingScopes(scopes) => ("missingScopes", json!(scopes)),
+            Self::MissingAnyScope(scopes) => ("requiredScopesAny", json!(scopes)),
+            Self::MissingResource {
+                resource_type,
+                action,
+            } => (
+                "resource",
+                json!({ "resourceType": resource_type, "resourceAction": action }),
+            ),
+            Self::IncompleteResourceRule => ("incompleteResourceRule", json!(true)),
+            Self::CustomAuthUnavailable(name) => ("customAuth", json!(name)),
+        };
+        if let Some(object) = details.as_object_mut() {
+            object.insert(key.to_owned(), value);
+        }
+        details
+    }
+
+    /// The error that the caller gets.
+    #[must_use]
+    pub fn into_error(self, operation_id: &str) -> CallError {
+        CallError::new(
+            InfrastructureErrorCode::AccessDenied,
+            format!("Access denied to operation {operation_id}: {self}"),
+        )
+        .with_details(self.details(operation_id))
+    }
+}
+
+/// Decides, and says why not.
+///
+/// # Errors
+///
+/// The first requirement that is not met.
+pub fn decide(rules: &AccessControl, identity: Option<&Identity>) -> Result<(), Denial> {
+    let any_of = rules.required_scopes_any.as_deref().unwrap_or_default();
+    let resource = match (&rules.resource_type, &rules.resource_action) {
+        (None, None) => None,
+        (Some(kind), Some(action)) => Some((kind, action)),
+        _ => return Err(Denial::IncompleteResourceRule),
+    };
+    let open = rules.required_scopes.is_empty() && any_of.is_empty() && resource.is_none();
+    if !open {
+        let identity = identity.ok_or(Denial::IdentityRequired)?;
+        let missing: Vec<String> = rules
+            .required_scopes
+            .iter()
+            .filter(|scope| !identity.scopes.contains(scope))
+            .cloned()
+            .collect();
+        if !missing.is_empty() {
+            return Err(Denial::MissingScopes(missing));
+        }
+        if !any_of.is_empty() && !any_of.iter().any(|scope| identity.scopes.contains(scope)) {
+            return Err(Denial::MissingAnyScope(any_of.to_vec()));
+        }
+        if let Some((kind, action)) = resource
+            && !holds_resource(identity, kind, action)
+        {
+            return Err(Denial::MissingResource {
+                resource_type: kind.clone(),
+                action: action.clone(),
+            });
+        }
+    }
+    match &rules.custom_auth {
+        Some(name) => Err(Denial::CustomAuthUnavailable(name.clone())),
+        None => Ok(()),
+    }
+}
+
+fn holds_resource(identity: &Identity, kind: &str, action: &str) -> bool {
+    identity.resources.iter().flatten().any(|(key, actions)| {
+        key.strip_prefix(kind)
+            .is_some_and(|rest| rest.starts_with(':'))
+            && actions
+                .as_array()
+                .is_some_and(|list| list.iter().any(|held| held.as_str() == Some(action)))
+    })
+}
+
+/// Whether the caller may.
+#[must_use]
+pub fn check_access(rules: &AccessControl, identity: Option<&Identity>) -> bool {
+    decide(rules, identity).is_ok()
+}
+
+/// Lets the caller pass, or says what was missing.
+///
+/// # Errors
+///
+/// `ACCESS_DENIED`, unless the call is trusted or every requirement is met.
+pub fn enforce_access(
+    rules: &AccessControl,
+    identity: Option<&Identity>,
+    operation_id: &str,
+    trusted: bool,
+) -> Result<(), CallError> {
+    if trusted {
+        return Ok(());
+    }
+    decide(rules, identity).map_err(|denial| denial.into_error(operation_id))
+}

@@ -1,0 +1,137 @@
+//! The one error that callers see.
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::panic;
+use crate::spec::ErrorDefinition;
+
+/// The codes that the package itself raises. Operations may declare any other string as theirs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum InfrastructureErrorCode {
+    /// No operation, or no handler, under this id.
+    OperationNotFound,
+    /// The caller lacks what the operation's access rules demand.
+    AccessDenied,
+    /// An input, a spec, a schema or a document does not have the required shape.
+    ValidationError,
+    /// A deadline or a time limit passed.
+    Timeout,
+    /// The caller, or the other side, ended the call.
+    Aborted,
+    /// The operation ran and failed.
+    ExecutionError,
+    /// Something was thrown that tells nothing about itself.
+    UnknownError,
+}
+
+impl InfrastructureErrorCode {
+    /// Every code, in the order of the public `InfrastructureErrorCode` object.
+    pub const ALL: [Self; 7] = [
+        Self::OperationNotFound,
+        Self::AccessDenied,
+        Self::ValidationError,
+        Self::Timeout,
+        Self::Aborted,
+        Self::ExecutionError,
+        Self::UnknownError,
+    ];
+
+    /// The word that travels.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::OperationNotFound => "OPERATION_NOT_FOUND",
+            Self::AccessDenied => "ACCESS_DENIED",
+            Self::ValidationError => "VALIDATION_ERROR",
+            Self::Timeout => "TIMEOUT",
+            Self::Aborted => "ABORTED",
+            Self::ExecutionError => "EXECUTION_ERROR",
+            Self::UnknownError => "UNKNOWN_ERROR",
+        }
+    }
+}
+
+impl fmt::Display for InfrastructureErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl From<InfrastructureErrorCode> for Cow<'static, str> {
+    fn from(code: InfrastructureErrorCode) -> Self {
+        Cow::Borrowed(code.as_str())
+    }
+}
+
+/// What a caller gets when a call fails: a code to branch on, a sentence to read, details to look at.
+#[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize, Deserialize)]
+#[error("{code}: {message}")]
+pub struct CallError {
+    /// One of [`InfrastructureErrorCode`], or a code that the operation declared.
+    pub code: Cow<'static, str>,
+    /// What failed, where, and what to do about it.
+    pub message: String,
+    /// Anything that helps a program react.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+}
+
+impl CallError {
+    /// An error without details.
+    pub fn new(code: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self {
+            code: code.into(),
+            message: message.into(),
+            details: None,
+        }
+    }
+
+    /// The same error with details.
+    #[must_use]
+    pub fn with_details(mut self, details: Value) -> Self {
+        self.details = Some(details);
+        self
+    }
+
+    /// Whether the error carries this code of ours.
+    #[must_use]
+    pub fn is(&self, code: InfrastructureErrorCode) -> bool {
+        self.code == code.as_str()
+    }
+
+    /// What a caught panic becomes. It is a defect of ours, so the text asks for a report.
+    #[must_use]
+    pub fn from_panic(payload: &(dyn Any + Send)) -> Self {
+        let reason = panic::message(payload);
+        Self::new(
+            InfrastructureErrorCode::UnknownError,
+            format!(
+                "Internal error in the native part of @alkdev/operations: {reason}. \
+                 The process is unharmed; please report this with the steps that led here"
+            ),
+        )
+        .with_details(json!({ "panic": reason, "location": panic::take_location() }))
+    }
+}
+
+/// The code that a failure with this message gets, given the codes that the operation declares.
+///
+/// A message names a declared code when it is that code, or begins with the code and a colon. A
+/// code somewhere inside a sentence means nothing.
+#[must_use]
+pub fn code_for_message<'a>(message: &str, declared: &'a [ErrorDefinition]) -> &'a str {
+    declared
+        .iter()
+        .map(|definition| definition.code.as_str())
+        .find(|code| {
+            message
+                .strip_prefix(code)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+        })
+        .unwrap_or(InfrastructureErrorCode::ExecutionError.as_str())
+}

@@ -1,0 +1,102 @@
+import { CallError, InfrastructureErrorCode } from "./errors.js";
+import type { AccessControl, Identity } from "./types.js";
+
+/** Why a caller was refused. It names what was missing, never what the caller holds. */
+interface Denial {
+  readonly reason: string;
+  readonly details: Record<string, unknown>;
+}
+
+/**
+ * Whether the caller may. Fails closed: rules that cannot be decided here (`customAuth`, which
+ * needs a registry) or that are malformed grant nothing.
+ */
+export function checkAccess(accessControl: AccessControl, identity?: Identity): boolean {
+  return findDenial(accessControl, identity) === undefined;
+}
+
+/** Lets the caller pass, or throws `ACCESS_DENIED` with what was missing. */
+export function enforceAccess(
+  accessControl: AccessControl,
+  identity: Identity | undefined,
+  operationId: string,
+  trusted?: boolean,
+): void {
+  if (trusted === true) return;
+  const denial = findDenial(accessControl, identity);
+  if (denial !== undefined) throw accessDenied(operationId, denial);
+}
+
+function accessDenied(operationId: string, { reason, details }: Denial): CallError {
+  return new CallError(
+    InfrastructureErrorCode.ACCESS_DENIED,
+    `Access denied to operation ${operationId}: ${reason}`,
+    { operationId, ...details },
+  );
+}
+
+/** The first requirement that is not met. The same rules, in the same order, as the core crate's. */
+function findDenial(rules: AccessControl, identity: Identity | undefined): Denial | undefined {
+  if (typeof rules !== "object" || rules === null || !Array.isArray(rules.requiredScopes)) {
+    return malformed("requiredScopes must be an array");
+  }
+  const { requiredScopes, requiredScopesAny = [], resourceType, resourceAction, customAuth } = rules;
+  if (!Array.isArray(requiredScopesAny)) return malformed("requiredScopesAny must be an array");
+  if ((resourceType === undefined) !== (resourceAction === undefined)) {
+    return {
+      reason: "resourceType and resourceAction must be declared together",
+      details: { incompleteResourceRule: true },
+    };
+  }
+  const open = requiredScopes.length === 0 && requiredScopesAny.length === 0 && resourceType === undefined;
+  if (!open) {
+    if (identity === undefined || identity === null) {
+      return { reason: "identity required", details: { identityRequired: true } };
+    }
+    const held = ownArray(identity, "scopes");
+    const missing = requiredScopes.filter((scope) => !held.includes(scope));
+    if (missing.length > 0) {
+      return {
+        reason: `missing required scopes: ${missing.join(", ")}`,
+        details: { missingScopes: missing },
+      };
+    }
+    if (requiredScopesAny.length > 0 && !requiredScopesAny.some((scope) => held.includes(scope))) {
+      return {
+        reason: `at least one of these scopes is required: ${requiredScopesAny.join(", ")}`,
+        details: { requiredScopesAny: [...requiredScopesAny] },
+      };
+    }
+    if (resourceType !== undefined && !holdsResource(identity, resourceType, resourceAction)) {
+      return {
+        reason: `action "${resourceAction}" on a resource of type "${resourceType}" is required`,
+        details: { resource: { resourceType, resourceAction } },
+      };
+    }
+  }
+  if (customAuth !== undefined) {
+    return {
+      reason: `customAuth "${customAuth}" is not registered here`,
+      details: { customAuth },
+    };
+  }
+  return undefined;
+}
+
+function malformed(reason: string): Denial {
+  return { reason: `malformed accessControl: ${reason}`, details: { malformed: reason } };
+}
+
+function holdsResource(identity: Identity, type: string, action: string | undefined): boolean {
+  const resources: unknown = Object.hasOwn(identity, "resources") ? identity.resources : undefined;
+  if (typeof resources !== "object" || resources === null) return false;
+  return Object.keys(resources).some(
+    (key) => key.startsWith(`${type}:`) && ownArray(resources, key).includes(action),
+  );
+}
+
+/** Inherited properties grant nothing, and neither does anything but an array. */
+function ownArray(holder: object, key: string): readonly unknown[] {
+  const value: unknown = Object.hasOwn(holder, key) ? (holder as Record<string, unknown>)[key] : undefined;
+  return Array.isArray(value) ? value : [];
+}

@@ -1,0 +1,124 @@
+import { Type } from "./type-builder.js";
+
+const AnnotationsSchema = Type.Object(
+  {
+    audience: Type.Optional(Type.Array(Type.Union([Type.Literal("user"), Type.Literal("assistant")]))),
+    priority: Type.Optional(Type.Number()),
+    lastModified: Type.Optional(Type.String()),
+  },
+  { description: "Whom a content block is for, and how important it is" },
+);
+
+const ExtensionsSchema = Type.Record(Type.String(), Type.Unknown(), {
+  description: "Protocol extensions",
+});
+
+const blockExtras = {
+  annotations: Type.Optional(AnnotationsSchema),
+  _meta: Type.Optional(ExtensionsSchema),
+};
+
+/** One content block of an MCP result. */
+export const MCPContentBlockSchema = Type.Union(
+  [
+    Type.Object({ type: Type.Literal("text"), text: Type.String(), ...blockExtras }),
+    Type.Object({
+      type: Type.Literal("image"),
+      data: Type.String({ description: "Base64" }),
+      mimeType: Type.String(),
+      ...blockExtras,
+    }),
+    Type.Object({
+      type: Type.Literal("audio"),
+      data: Type.String({ description: "Base64" }),
+      mimeType: Type.String(),
+      ...blockExtras,
+    }),
+    Type.Object({
+      type: Type.Literal("resource"),
+      resource: Type.Object({
+        uri: Type.String(),
+        mimeType: Type.Optional(Type.String()),
+        text: Type.Optional(Type.String()),
+        blob: Type.Optional(Type.String({ description: "Base64" })),
+        _meta: Type.Optional(ExtensionsSchema),
+      }),
+      ...blockExtras,
+    }),
+    Type.Object({
+      type: Type.Literal("resource_link"),
+      uri: Type.String(),
+      name: Type.String(),
+      title: Type.Optional(Type.String()),
+      description: Type.Optional(Type.String()),
+      mimeType: Type.Optional(Type.String()),
+      size: Type.Optional(Type.Number()),
+      ...blockExtras,
+    }),
+  ],
+  { description: "A content block of an MCP tool result" },
+);
+
+/** `meta` of a result that was made in this process. */
+export const LocalResponseMetaSchema = Type.Object(
+  {
+    source: Type.Literal("local"),
+    operationId: Type.String({ description: "namespace.name of the operation" }),
+    timestamp: Type.Number({ description: "Unix milliseconds at the moment of wrapping" }),
+  },
+  { description: "The result of a handler in this process" },
+);
+
+/** `meta` of an HTTP response, or of one event of a stream. */
+export const HTTPResponseMetaSchema = Type.Object(
+  {
+    source: Type.Literal("http"),
+    statusCode: Type.Number({ description: "HTTP status" }),
+    headers: Type.Record(Type.String(), Type.String(), {
+      description: "Response headers, names in lower case, repeated ones joined by a comma",
+    }),
+    contentType: Type.String({ description: "Content type of the body" }),
+    sse: Type.Optional(
+      Type.Object(
+        {
+          event: Type.String({ description: "Event type" }),
+          id: Type.String({ description: "Last event id" }),
+          retry: Type.Optional(Type.Number({ description: "Reconnection time in milliseconds" })),
+        },
+        { description: "On events of a stream: what the frame said about itself" },
+      ),
+    ),
+  },
+  { description: "The result of an HTTP request" },
+);
+
+/** `meta` of an MCP tool result. */
+export const MCPResponseMetaSchema = Type.Object(
+  {
+    source: Type.Literal("mcp"),
+    isError: Type.Boolean({ description: "The tool ran and says that it failed" }),
+    content: Type.Array(MCPContentBlockSchema, { description: "All content blocks" }),
+    structuredContent: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description: "The structured result, as the server sent it",
+      }),
+    ),
+    _meta: Type.Optional(ExtensionsSchema),
+  },
+  { description: "The result of an MCP tool" },
+);
+
+/** `meta` of any result. */
+export const ResponseMetaSchema = Type.Union(
+  [LocalResponseMetaSchema, HTTPResponseMetaSchema, MCPResponseMetaSchema],
+  { description: "Where a result came from, told apart by source" },
+);
+
+/** What every call returns. */
+export const ResponseEnvelopeSchema = Type.Object(
+  {
+    data: Type.Unknown({ description: "What the operation produced" }),
+    meta: ResponseMetaSchema,
+  },
+  { description: "A result and where it came from" },
+);

@@ -1,0 +1,89 @@
+import { types } from "node:util";
+import type { ErrorDefinition } from "./types.js";
+
+/**
+ * The codes that the package itself raises. Any other string is a legal code too: operations
+ * declare their own in `errorSchemas`.
+ */
+export const InfrastructureErrorCode = {
+  OPERATION_NOT_FOUND: "OPERATION_NOT_FOUND",
+  ACCESS_DENIED: "ACCESS_DENIED",
+  VALIDATION_ERROR: "VALIDATION_ERROR",
+  TIMEOUT: "TIMEOUT",
+  ABORTED: "ABORTED",
+  EXECUTION_ERROR: "EXECUTION_ERROR",
+  UNKNOWN_ERROR: "UNKNOWN_ERROR",
+} as const;
+
+export type InfrastructureErrorCode = (typeof InfrastructureErrorCode)[keyof typeof InfrastructureErrorCode];
+
+/** A code of ours, or any other string. (The odd form keeps completion for ours.) */
+export type CallErrorCode = InfrastructureErrorCode | (string & {});
+
+/** What a failed call rejects with: a code to branch on, a sentence to read, details to look at. */
+export class CallError extends Error {
+  readonly code: CallErrorCode;
+  readonly details: unknown;
+
+  constructor(code: CallErrorCode, message: string, details?: unknown) {
+    super(message);
+    this.code = code;
+    this.details = details;
+  }
+
+  static {
+    // On the prototype and not enumerable, as on the built-in error classes.
+    Object.defineProperty(CallError.prototype, "name", {
+      value: "CallError",
+      configurable: true,
+      writable: true,
+    });
+  }
+}
+
+/**
+ * Makes a `CallError` of whatever was thrown.
+ *
+ * - A `CallError` is returned as it is.
+ * - An `Error` whose message is a declared code, or begins with one and a colon, gets that code;
+ *   any other `Error` gets `EXECUTION_ERROR`. The message stays, and the error itself is in `details`.
+ * - Anything else gets `UNKNOWN_ERROR`.
+ */
+export function mapError(error: unknown, errorSchemas?: readonly ErrorDefinition[]): CallError {
+  if (error instanceof CallError) return error;
+  if (isError(error)) {
+    const message = messageOf(error);
+    return new CallError(codeForMessage(message, errorSchemas), message, error);
+  }
+  const raw = textOf(error);
+  return new CallError(InfrastructureErrorCode.UNKNOWN_ERROR, raw, { raw });
+}
+
+function codeForMessage(message: string, declared: readonly ErrorDefinition[] = []): CallErrorCode {
+  for (const { code } of declared) {
+    if (message === code || message.startsWith(`${code}:`)) return code;
+  }
+  return InfrastructureErrorCode.EXECUTION_ERROR;
+}
+
+/** Errors of another realm (a `vm` context, say) are errors too. */
+function isError(value: unknown): value is Error {
+  return value instanceof Error || types.isNativeError(value);
+}
+
+function messageOf(error: Error): string {
+  try {
+    return String(error.message);
+  } catch {
+    return "[an Error whose message cannot be read]";
+  }
+}
+
+/** `String(value)`, also for values that refuse to become one. */
+function textOf(value: unknown): string {
+  try {
+    return String(value);
+  } catch {
+    return `[${typeof value} that cannot be converted to a string]`;
+  }
+}

@@ -1,0 +1,1 @@
+export { type HTTPResponseMeta, httpEnvelope } from "./envelope.js";

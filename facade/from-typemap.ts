@@ -1,0 +1,8 @@
+export {
+  defaultAdapter,
+  type LibraryAdapter,
+  type SchemaAdapter,
+  type SchemaMode,
+  valibotAdapter,
+  zodAdapter,
+} from "./schema/adapters.js";

@@ -1,0 +1,97 @@
+import { Type } from "./type-builder.js";
+
+/** Who may call an operation. */
+export const AccessControlSchema = Type.Object(
+  {
+    requiredScopes: Type.Array(Type.String(), { description: "Scopes of which the caller needs all" }),
+    requiredScopesAny: Type.Optional(
+      Type.Array(Type.String(), { description: "Scopes of which the caller needs one" }),
+    ),
+    resourceType: Type.Optional(
+      Type.String({ description: "Kind of resource; goes together with resourceAction" }),
+    ),
+    resourceAction: Type.Optional(
+      Type.String({ description: "What the caller must be allowed to do with such a resource" }),
+    ),
+    customAuth: Type.Optional(
+      Type.String({ description: "Name of a function given in RegistryOptions.customAuth" }),
+    ),
+  },
+  { description: "What an operation demands of its caller" },
+);
+
+const IdentitySchema = Type.Object(
+  {
+    id: Type.String({ description: "Who it is" }),
+    scopes: Type.Array(Type.String(), { description: "What they may do in general" }),
+    resources: Type.Optional(
+      Type.Record(Type.String(), Type.Array(Type.String()), {
+        description: "What they may do with which resource: type:id to actions",
+      }),
+    ),
+  },
+  { description: "Who calls" },
+);
+
+/** A schema of any library: which ones are understood is for the registry's adapter to say. */
+const schema = (description: string) => Type.Object({}, { description });
+
+/** An error that an operation announces. */
+export const ErrorDefinitionSchema = Type.Object(
+  {
+    code: Type.String({ minLength: 1, description: "The code that callers branch on" }),
+    description: Type.Optional(Type.String({ description: "When it happens" })),
+    schema: Type.Optional(schema("The shape of the error's details")),
+    httpStatus: Type.Optional(Type.Number({ description: "The HTTP status that stands for it" })),
+  },
+  { description: "An error that an operation announces" },
+);
+
+const specProperties = {
+  name: Type.String({ minLength: 1, description: "Name within the namespace" }),
+  namespace: Type.String({ minLength: 1, description: "Namespace" }),
+  version: Type.String({ description: "Version of the operation" }),
+  type: Type.Union([Type.Literal("query"), Type.Literal("mutation"), Type.Literal("subscription")], {
+    description: "What calling the operation means",
+  }),
+  title: Type.Optional(Type.String({ description: "A title for people" })),
+  description: Type.String({ description: "What the operation does" }),
+  tags: Type.Optional(Type.Array(Type.String(), { description: "Words to find it by" })),
+  inputSchema: schema("What the operation takes"),
+  outputSchema: schema("What the operation gives"),
+  accessControl: AccessControlSchema,
+  errorSchemas: Type.Optional(
+    Type.Array(ErrorDefinitionSchema, { description: "How the operation may fail" }),
+  ),
+  _meta: Type.Optional(
+    Type.Record(Type.String(), Type.Unknown(), { description: "What an adapter wants to remember" }),
+  ),
+};
+
+/** An operation without its handler. */
+export const OperationSpecSchema = Type.Object(specProperties, {
+  description: "An operation without its handler",
+});
+
+/** An operation with its handler. */
+export const OperationDefinitionSchema = Type.Object(
+  { ...specProperties, handler: Type.Unknown({ description: "The function that does the work" }) },
+  { description: "An operation with its handler" },
+);
+
+/** What a handler learns about its call. */
+export const OperationContextSchema = Type.Object(
+  {
+    requestId: Type.Optional(Type.String({ description: "Id of this call" })),
+    parentRequestId: Type.Optional(Type.String({ description: "Id of the call that made this one" })),
+    identity: Type.Optional(IdentitySchema),
+    trusted: Type.Optional(Type.Boolean({ description: "Access control is skipped" })),
+    metadata: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), { description: "Whatever the caller adds" }),
+    ),
+    env: Type.Optional(Type.Unknown({ description: "Other operations, by namespace and name" })),
+    deadline: Type.Optional(Type.Number({ description: "Absolute time in Unix milliseconds" })),
+    signal: Type.Optional(Type.Unknown({ description: "AbortSignal of the call" })),
+  },
+  { description: "What a handler learns about its call" },
+);

@@ -1,0 +1,74 @@
+// The public API, in the groups of the documentation. Written by hand as a table of contents; the
+// declarations themselves are the compiler's, and a test compares the two lists name by name.
+
+// Operations
+export {
+  AccessControlSchema,
+  defineOperation,
+  ErrorDefinitionSchema,
+  OperationContextSchema,
+  OperationDefinitionSchema,
+  OperationSpecSchema,
+  OperationType,
+} from "./dist/index.js";
+export type {
+  AccessControl,
+  ErrorDefinition,
+  Identity,
+  IOperationDefinition,
+  OperationContext,
+  OperationEnv,
+  OperationHandler,
+  OperationSpec,
+  SubscriptionHandler,
+} from "./dist/index.js";
+
+// Envelopes
+export {
+  HTTPResponseMetaSchema,
+  httpEnvelope,
+  isResponseEnvelope,
+  LocalResponseMetaSchema,
+  localEnvelope,
+  MCPContentBlockSchema,
+  MCPResponseMetaSchema,
+  mcpEnvelope,
+  RESPONSE_SOURCES,
+  ResponseEnvelopeSchema,
+  ResponseMetaSchema,
+  unwrap,
+} from "./dist/index.js";
+export type {
+  HTTPResponseMeta,
+  LocalResponseMeta,
+  MCPAnnotations,
+  MCPContentBlock,
+  MCPResourceContent,
+  MCPResponseMeta,
+  ResponseEnvelope,
+  ResponseMeta,
+  ResponseSource,
+} from "./dist/index.js";
+
+// Errors
+export { CallError, InfrastructureErrorCode, mapError } from "./dist/index.js";
+export type { CallErrorCode } from "./dist/index.js";
+
+// Access control
+export { checkAccess, enforceAccess } from "./dist/index.js";
+
+// Schemas, of TypeBox and of other libraries
+export { assertIsSchema, defaultAdapter, FromSchema, valibotAdapter, zodAdapter } from "./dist/index.js";
+export type {
+  AnySchema,
+  LibraryAdapter,
+  SchemaAdapter,
+  SchemaInput,
+  SchemaMode,
+  SchemaOutput,
+  StandardSchema,
+  TypeBoxSchema,
+} from "./dist/index.js";
+
+// MCP
+export { mapMCPContentBlocks } from "./dist/index.js";

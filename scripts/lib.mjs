@@ -1,0 +1,110 @@
+// What the scripts share. Only Node's own modules: these run before anything is installed.
+
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const windows = process.platform === "win32";
+
+/** Runs a command and ends this process if it fails. */
+export function run(command, args, options = {}) {
+  const outcome = attempt(command, args, options);
+  if (outcome !== 0) {
+    console.error(`\nfailed (${outcome}): ${command} ${args.join(" ")}`);
+    process.exit(1);
+  }
+}
+
+/** Runs a command and returns its exit code. */
+export function attempt(command, args, { cwd = root, env, ...options } = {}) {
+  const { status, error } = spawnSync(command, args, {
+    cwd,
+    stdio: "inherit",
+    env: { ...process.env, ...env },
+    // npm is a script on Windows, which only a shell can start.
+    shell: windows && command === "npm",
+    ...options,
+  });
+  if (error) console.error(`${command}: ${error.message}`);
+  return status ?? 1;
+}
+
+/** Runs a command and returns what it printed. */
+export function output(command, args, options = {}) {
+  const { status, stdout, stderr } = spawnSync(command, args, {
+    cwd: root,
+    encoding: "utf8",
+    maxBuffer: 64 * 1024 * 1024,
+    shell: windows && command === "npm",
+    ...options,
+  });
+  if (status !== 0) {
+    throw new Error(`${command} ${args.join(" ")} failed (${status})\n${stdout}${stderr}`);
+  }
+  return stdout;
+}
+
+/** Runs a tool of node_modules with this very Node. */
+export function tool(packageName, bin, args, options) {
+  run(process.execPath, [join(root, "node_modules", packageName, bin), ...args], options);
+}
+
+export function heading(text) {
+  console.log(`\n\x1b[1m== ${text}\x1b[0m`);
+}
+
+/** Installs the dependencies if they are not there, or not those of the lock file. `npm ci` cannot be
+ * used: it insists on the platform packages, which exist only once the version is published. */
+export function ensureInstalled() {
+  const stamp = join(root, "node_modules", ".operations-stamp");
+  const wanted = createHash("sha256")
+    .update(readFileSync(join(root, "package.json")))
+    .update(readFileSync(join(root, "package-lock.json")))
+    .digest("hex");
+  if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return;
+  heading("install dependencies");
+  run("npm", ["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"]);
+  writeFileSync(stamp, wanted);
+}
+
+/** The name of the platform package for the machine at hand. */
+export function hostTriple() {
+  const { platform, arch } = process;
+  if (platform === "linux") {
+    const glibc = process.report.getReport().header.glibcVersionRuntime;
+    return `linux-${arch}-${glibc ? "gnu" : "musl"}`;
+  }
+  return platform === "win32" ? `win32-${arch}-msvc` : `${platform}-${arch}`;
+}
+
+export const addonFile = (triple = hostTriple()) => `operations.${triple}.node`;
+
+/** Builds the addon with cargo and puts it where the loader finds it. */
+export function buildAddon({ profile, features = [] }) {
+  heading(`build the addon (${profile})`);
+  const args = ["build", "--package", "operations-napi", "--profile", profile, "--locked"];
+  if (features.length > 0) args.push("--features", features.join(","));
+  run("cargo", args);
+  const library = {
+    linux: "liboperations_napi.so",
+    darwin: "liboperations_napi.dylib",
+    win32: "operations_napi.dll",
+  }[process.platform];
+  const target = process.env.CARGO_TARGET_DIR ?? join(root, "target");
+  copyFileSync(join(target, profile, library), join(root, addonFile()));
+}
+
+/** Compiles the facade and writes the ES module wrappers around it. */
+export function buildFacade() {
+  heading("build the facade");
+  tool("typescript", "bin/tsc", ["-p", "facade"]);
+  run(process.execPath, [join(root, "scripts", "write-esm-wrappers.mjs")]);
+}
+
+export function ensureDirectory(path) {
+  mkdirSync(path, { recursive: true });
+  return path;
+}

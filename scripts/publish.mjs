@@ -1,0 +1,56 @@
+// node scripts/publish.mjs <folder> [--dry-run]: publishes the tarballs of a release, as
+// .github/workflows/publish.yml does. The platform packages go first, so that nobody can install the package
+// without them. What is already published is skipped, so a run that broke off can be repeated.
+
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { output, root, run } from "./lib.mjs";
+
+const args = process.argv.slice(2);
+const dryRun = args.includes("--dry-run");
+const [folder] = args.filter((arg) => !arg.startsWith("--"));
+if (folder === undefined) {
+  console.error("Which folder holds the tarballs?");
+  process.exit(1);
+}
+
+const manifests = [...readdirSync(join(root, "npm")).map((triple) => join("npm", triple)), "."];
+const packages = manifests.map((path) => {
+  const { name, version } = JSON.parse(readFileSync(join(root, path, "package.json"), "utf8"));
+  return { name, version, tarball: resolve(folder, `${name.slice(1).replace("/", "-")}-${version}.tgz`) };
+});
+
+// All or nothing: a release that lacks a platform is noticed before the first package is out.
+const missing = packages.filter(({ tarball }) => !existsSync(tarball));
+if (missing.length > 0) {
+  console.error(`Missing:\n${missing.map(({ tarball }) => `  ${tarball}`).join("\n")}`);
+  process.exit(1);
+}
+
+for (const { name, version, tarball } of packages) {
+  if (isPublished(name, version)) {
+    console.log(`${name}@${version} is published already`);
+    continue;
+  }
+  run("npm", [
+    "publish",
+    tarball,
+    "--access",
+    "public",
+    // A prerelease must not become what people get by default.
+    ...(version.includes("-") ? ["--tag", "next"] : []),
+    // A statement of origin can only be signed where the build runs.
+    ...(dryRun ? ["--dry-run"] : ["--provenance"]),
+  ]);
+}
+
+/** Whether the registry has this version. Anything but a clear yes or no ends the run. */
+function isPublished(name, version) {
+  try {
+    // An older npm prints nothing for a version that does not exist, a newer one fails with E404.
+    return output("npm", ["view", `${name}@${version}`, "version", "--json"]).trim() !== "";
+  } catch (error) {
+    if (/"code":\s*"E404"/.test(error.message)) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,25 @@
+//! The Node-API binding of `@alkdev/operations`: conversion between JavaScript and the core crates,
+//! and nothing else. What things mean is decided in `crates/`.
+//!
+//! There is no state outside [`runtime::Runtime`]: the facade makes one for each JavaScript
+//! environment, so that worker threads, which load this library again into the same process, share
+//! nothing.
+
+#![deny(unsafe_code)]
+#![allow(
+    clippy::needless_pass_by_value,
+    clippy::trivially_copy_pass_by_ref,
+    clippy::unused_self,
+    reason = "#[napi] prescribes how exported functions take their arguments and their environment"
+)]
+
+mod bridge;
+#[expect(
+    unsafe_code,
+    dead_code,
+    reason = "the one place that calls Node-API directly; each block says why it is sound"
+)]
+mod raw;
+mod runtime;
+#[cfg(feature = "test-hooks")]
+mod test_hooks;

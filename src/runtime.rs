@@ -1,0 +1,38 @@
+//! The native side of one JavaScript environment.
+
+use std::sync::Arc;
+
+use napi_derive::napi;
+use operations_core::panic;
+
+use crate::bridge::{Bridge, MakeError, WriteLog};
+
+/// All native state of one JavaScript environment. The facade makes exactly one.
+#[napi]
+pub struct Runtime {
+    #[cfg_attr(
+        not(feature = "test-hooks"),
+        expect(dead_code, reason = "first used by the adapters")
+    )]
+    pub(crate) bridge: Arc<Bridge>,
+}
+
+#[napi]
+impl Runtime {
+    /// `makeError` builds the `CallError` that native failures are thrown as; `writeLog` receives
+    /// native log lines.
+    #[napi(constructor)]
+    pub fn new(make_error: MakeError<'static>, write_log: WriteLog<'_>) -> napi::Result<Self> {
+        panic::install_quiet_hook();
+        Ok(Self {
+            bridge: Bridge::new(make_error, &write_log)?,
+        })
+    }
+
+    /// The version of the package that this binary was built for.
+    #[napi(getter)]
+    #[must_use]
+    pub fn version(&self) -> &'static str {
+        env!("CARGO_PKG_VERSION")
+    }
+}
