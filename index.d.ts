@@ -23,6 +23,21 @@ export type {
   SubscriptionHandler,
 } from "./dist/index.js";
 
+// Registry, streaming, composition
+export { buildEnv, OperationRegistry, subscribe } from "./dist/index.js";
+export type {
+  CallMap,
+  CustomAuth,
+  EnvOptions,
+  OutputMode,
+  RegisteredOperation,
+  RegistryOptions,
+} from "./dist/index.js";
+
+// Scanner
+export { nodeScannerFS, scanOperations } from "./dist/index.js";
+export type { OperationManifest, ScannerFS } from "./dist/index.js";
+
 // Envelopes
 export {
   HTTPResponseMetaSchema,
@@ -57,8 +72,19 @@ export type { CallErrorCode } from "./dist/index.js";
 // Access control
 export { checkAccess, enforceAccess } from "./dist/index.js";
 
+// Validation
+export { assertIsSchema, collectErrors, formatValueErrors, validateOrThrow } from "./dist/index.js";
+export type { ValueError } from "./dist/index.js";
+
 // Schemas, of TypeBox and of other libraries
-export { assertIsSchema, defaultAdapter, FromSchema, valibotAdapter, zodAdapter } from "./dist/index.js";
+export {
+  defaultAdapter,
+  FromSchema,
+  registerFormats,
+  useTypeBox,
+  valibotAdapter,
+  zodAdapter,
+} from "./dist/index.js";
 export type {
   AnySchema,
   LibraryAdapter,
@@ -67,6 +93,7 @@ export type {
   SchemaMode,
   SchemaOutput,
   StandardSchema,
+  TypeBoxModule,
   TypeBoxSchema,
 } from "./dist/index.js";
 

@@ -2,7 +2,7 @@ import { CallError, InfrastructureErrorCode } from "./errors.js";
 import type { AccessControl, Identity } from "./types.js";
 
 /** Why a caller was refused. It names what was missing, never what the caller holds. */
-interface Denial {
+export interface Denial {
   readonly reason: string;
   readonly details: Record<string, unknown>;
 }
@@ -27,7 +27,7 @@ export function enforceAccess(
   if (denial !== undefined) throw accessDenied(operationId, denial);
 }
 
-function accessDenied(operationId: string, { reason, details }: Denial): CallError {
+export function accessDenied(operationId: string, { reason, details }: Denial): CallError {
   return new CallError(
     InfrastructureErrorCode.ACCESS_DENIED,
     `Access denied to operation ${operationId}: ${reason}`,
@@ -36,7 +36,7 @@ function accessDenied(operationId: string, { reason, details }: Denial): CallErr
 }
 
 /** The first requirement that is not met. The same rules, in the same order, as the core crate's. */
-function findDenial(rules: AccessControl, identity: Identity | undefined): Denial | undefined {
+export function findDenial(rules: AccessControl, identity: Identity | undefined): Denial | undefined {
   if (typeof rules !== "object" || rules === null || !Array.isArray(rules.requiredScopes)) {
     return malformed("requiredScopes must be an array");
   }

@@ -5,8 +5,18 @@ export { CallError, type CallErrorCode, InfrastructureErrorCode, mapError } from
 export * from "./from-mcp.js";
 export * from "./from-openapi.js";
 export * from "./from-typemap.js";
+export type { CustomAuth } from "./registry/authorise.js";
+export type { OutputMode } from "./registry/entry.js";
+export { buildEnv, type CallMap, type EnvOptions } from "./registry/env.js";
+export { OperationRegistry, type RegisteredOperation, type RegistryOptions } from "./registry/registry.js";
+export { nodeScannerFS, type OperationManifest, type ScannerFS, scanOperations } from "./registry/scanner.js";
+export { subscribe } from "./registry/subscribe.js";
+export type { ValueError } from "./schema/compiled.js";
+export { registerFormats } from "./schema/formats.js";
 export { FromSchema } from "./schema/from-schema.js";
 export { assertIsSchema } from "./schema/guards.js";
+export { type TypeBoxModule, useTypeBox } from "./schema/registries.js";
+export { collectErrors, formatValueErrors, validateOrThrow } from "./schema/validation.js";
 export type { AnySchema, SchemaInput, SchemaOutput, StandardSchema, TypeBoxSchema } from "./schema-types.js";
 export * from "./spec-schemas.js";
 export * from "./types.js";

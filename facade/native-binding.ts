@@ -7,6 +7,19 @@ export interface NativeBinding {
     makeError: (code: string, message: string, details?: string | null) => Error,
     writeLog: (level: string, module: string, message: string, properties: string) => void,
   ) => Runtime;
+  /** A compiled schema, from the encoding of `schema/encode.ts`. */
+  readonly Schema: new (
+    runtime: Runtime,
+    encoded: string,
+    options: string,
+  ) => Schema;
+  /** The specs of a registry, for what runs on the native side. */
+  readonly SpecStore: new () => SpecStore;
+  /** Whether a text has a format; nothing for a format that the engine does not know. */
+  checkFormat(name: string, text: string): boolean | null;
+  knownFormats(): string[];
+  /** JSON Schema's `multipleOf`, exact in decimals. */
+  isMultiple(value: number, divisor: number): boolean;
   /** In test builds only. */
   readonly TestHooks?: new (
     runtime: Runtime,
@@ -16,6 +29,32 @@ export interface NativeBinding {
 export interface Runtime {
   /** The version of the package that the binary was built for. */
   readonly version: string;
+}
+
+/** A compiled schema. Live values are walked with the help of `callbacks` (`schema/live-callbacks.ts`). */
+export interface Schema {
+  check(value: unknown, callbacks: object): boolean;
+  /** One node of the schema. Nothing where TypeBox would throw; so in `isUnique`. */
+  checkPart(value: unknown, callbacks: object, node: number): boolean | null;
+  isUnique(array: unknown[], callbacks: object): boolean | null;
+  isDistinct(array: unknown[], callbacks: object): boolean;
+  equals(value: unknown, callbacks: object, constant: number): boolean;
+  /** JSON: paths and messages in turn. */
+  errors(value: unknown, callbacks: object, max: number): string;
+  /** The value, and JSON: paths and notes in turn. */
+  normalise(value: unknown, callbacks: object, keep: boolean): [unknown, string];
+  /** JSON (`EmittedSource` in `schema/emitted.ts`); nothing when the walk must serve. */
+  emit(what: "check" | "exact"): string | null;
+  format(id: number): string | null;
+  pattern(id: number): string | null;
+  matches(pattern: number, text: string): boolean;
+  checkJson(text: string): boolean;
+  errorsJson(text: string, max: number): string;
+}
+
+export interface SpecStore {
+  set(id: string, json: string): void;
+  ids(): string[];
 }
 
 /** Misbehaviour on request. */

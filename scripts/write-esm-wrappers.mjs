@@ -9,6 +9,16 @@ import { root } from "./lib.mjs";
 const require = createRequire(import.meta.url);
 const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
+// TypeBox's ES module and CommonJS builds have registries of their own, so the wrappers hand in theirs.
+writeFileSync(
+  join(root, "dist", "typebox-registries.mjs"),
+  `import { FormatRegistry, TypeRegistry } from "@sinclair/typebox";
+import registries from "./schema/registries.js";
+
+registries.useTypeBox({ FormatRegistry, TypeRegistry });
+`,
+);
+
 // Names are listed one by one because Node finds the names of a CommonJS module by a guess at its
 // source, and other tools by another.
 for (const conditions of Object.values(exports)) {
@@ -18,6 +28,7 @@ for (const conditions of Object.values(exports)) {
   writeFileSync(
     join(root, conditions.import.default),
     [
+      'import "./typebox-registries.mjs";',
       `import implementation from "${implementation.replace("./dist/", "./")}";`,
       "",
       "export const {",

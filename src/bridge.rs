@@ -63,10 +63,6 @@ impl Bridge {
     }
 
     /// Runs synchronous work for JavaScript.
-    #[cfg_attr(
-        not(feature = "test-hooks"),
-        expect(dead_code, reason = "first used by the schema engine")
-    )]
     pub(crate) fn run<T>(
         &self,
         env: &Env,

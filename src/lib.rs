@@ -14,12 +14,14 @@
 )]
 
 mod bridge;
+mod live;
 #[expect(
     unsafe_code,
-    dead_code,
     reason = "the one place that calls Node-API directly; each block says why it is sound"
 )]
 mod raw;
 mod runtime;
+mod schema;
+mod store;
 #[cfg(feature = "test-hooks")]
 mod test_hooks;

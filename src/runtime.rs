@@ -10,10 +10,6 @@ use crate::bridge::{Bridge, MakeError, WriteLog};
 /// All native state of one JavaScript environment. The facade makes exactly one.
 #[napi]
 pub struct Runtime {
-    #[cfg_attr(
-        not(feature = "test-hooks"),
-        expect(dead_code, reason = "first used by the adapters")
-    )]
     pub(crate) bridge: Arc<Bridge>,
 }
 

@@ -12,8 +12,10 @@ pub mod error;
 pub mod log;
 pub mod panic;
 pub mod spec;
+pub mod store;
 
 pub use access::{AccessControl, Identity, check_access, enforce_access};
 pub use envelope::{ResponseEnvelope, ResponseMeta, is_response_envelope};
 pub use error::{CallError, InfrastructureErrorCode};
 pub use spec::{ErrorDefinition, OperationSpec, OperationType};
+pub use store::SpecStore;

@@ -1,0 +1,203 @@
+//! Deep equality as JSON Schema has it: `const`, `enum`, `uniqueItems`.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use super::walk::Walk;
+use crate::host::{Class, Host, Interrupt, OwnKeys};
+use crate::ir::{Const, ConstId};
+use crate::number::same_number;
+
+/// Up to this many elements every pair is compared; beyond, hashes sort out first.
+const PAIRWISE: usize = 8;
+
+impl<H: Host> Walk<'_, '_, H> {
+    /// Whether a value equals a constant of the program.
+    pub(crate) fn equals(&mut self, value: H::Value, id: ConstId) -> Result<bool, Interrupt> {
+        let program = self.program;
+        match program.constant(id) {
+            constant @ (Const::Array(_) | Const::Object(_) | Const::Date(_)) => {
+                self.equals_const(value, constant)
+            }
+            _ => self.same(value, id),
+        }
+    }
+
+    fn equals_const(&mut self, value: H::Value, constant: &Const) -> Result<bool, Interrupt> {
+        self.spend(1)?;
+        Ok(match (constant, self.class(value)?) {
+            (Const::Undefined, Class::Undefined) | (Const::Null, Class::Null) => true,
+            (Const::Bool(wanted), Class::Bool(found)) => *wanted == found,
+            (Const::Number(wanted), Class::Number(found)) => same_number(*wanted, found),
+            (Const::String(wanted), Class::String) => {
+                self.host.with_str(value, |text| text == &**wanted)?
+            }
+            (Const::BigInt(wanted), Class::BigInt) => {
+                let found = self.host.bigint(value)?;
+                wanted
+                    .parse()
+                    .is_ok_and(|wanted: num_bigint::BigInt| wanted == found)
+            }
+            (Const::Date(wanted), Class::Object) => self
+                .host
+                .date(value)?
+                .is_some_and(|found| same_number(found, *wanted)),
+            (Const::Slot(slot), _) => self.host.same_slot(value, *slot)?,
+            (Const::Array(wanted), Class::Array) => {
+                if self.host.array_length(value)? != wanted.len() {
+                    return Ok(false);
+                }
+                for (index, wanted) in wanted.iter().enumerate() {
+                    let element = self.host.element(value, index)?;
+                    if !self.inside(|walk| walk.equals_const(element, wanted))? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            (Const::Object(wanted), Class::Object) => self.equals_object(value, wanted)?,
+            _ => false,
+        })
+    }
+
+    fn equals_object(
+        &mut self,
+        value: H::Value,
+        wanted: &[(Box<str>, Const)],
+    ) -> Result<bool, Interrupt> {
+        let mut found = 0;
+        let all = self.each_key(value, OwnKeys::Enumerable, |walk, key| {
+            let property = walk.host.get_by_key(value, key)?;
+            let wanted = walk.host.with_key(key, |name| {
+                wanted
+                    .iter()
+                    .find(|(known, _)| &**known == name)
+                    .map(|(_, constant)| constant)
+            })?;
+            match wanted {
+                Some(constant) => {
+                    found += 1;
+                    walk.inside(|walk| walk.equals_const(property, constant))
+                }
+                // A property that is `undefined` is not there, as far as JSON goes.
+                None => walk.host.is_undefined(property),
+            }
+        })?;
+        Ok(all && found == wanted.len())
+    }
+
+    /// Whether two values are equal.
+    fn equal(&mut self, one: H::Value, other: H::Value) -> Result<bool, Interrupt> {
+        self.spend(1)?;
+        Ok(match (self.class(one)?, self.class(other)?) {
+            (Class::String, Class::String) => {
+                let text = self.host.with_str(one, str::to_owned)?;
+                self.host.with_str(other, |found| found == text)?
+            }
+            (Class::BigInt, Class::BigInt) => self.host.bigint(one)? == self.host.bigint(other)?,
+            (Class::Array, Class::Array) => {
+                let length = self.host.array_length(one)?;
+                if self.host.array_length(other)? != length {
+                    return Ok(false);
+                }
+                for index in 0..length {
+                    let same = self.inside(|walk| {
+                        let left = walk.host.element(one, index)?;
+                        let right = walk.host.element(other, index)?;
+                        walk.equal(left, right)
+                    })?;
+                    if !same {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            (Class::Object, Class::Object) => {
+                let times = (self.host.date(one)?, self.host.date(other)?);
+                if let (Some(left), Some(right)) = times {
+                    return Ok(same_number(left, right));
+                }
+                let count = self.host.count_keys(one, OwnKeys::Enumerable)?;
+                count == self.host.count_keys(other, OwnKeys::Enumerable)?
+                    && self.each_key(one, OwnKeys::Enumerable, |walk, key| {
+                        let left = walk.host.get_by_key(one, key)?;
+                        match walk.host.own_by_key(other, key)? {
+                            Some(right) => walk.inside(|walk| walk.equal(left, right)),
+                            None => Ok(false),
+                        }
+                    })?
+            }
+            // Symbols and functions have no content to compare.
+            (Class::Symbol, Class::Symbol) | (Class::Function, Class::Function) => false,
+            (left, right) => left == right,
+        })
+    }
+
+    /// JSON Schema's `uniqueItems`.
+    pub(crate) fn all_differ(&mut self, value: H::Value, length: usize) -> Result<bool, Interrupt> {
+        let mut by_hash: HashMap<u64, Vec<usize>> = HashMap::new();
+        for index in 0..length {
+            let hash = if length <= PAIRWISE {
+                0
+            } else {
+                self.inside(|walk| {
+                    let element = walk.host.element(value, index)?;
+                    walk.content_hash(element)
+                })?
+            };
+            let earlier = by_hash.entry(hash).or_default();
+            for before in earlier.iter().copied() {
+                let same = self.inside(|walk| {
+                    let one = walk.host.element(value, before)?;
+                    let other = walk.host.element(value, index)?;
+                    walk.equal(one, other)
+                })?;
+                if same {
+                    return Ok(false);
+                }
+            }
+            earlier.push(index);
+        }
+        Ok(true)
+    }
+
+    /// Equal values have equal hashes; the order of keys does not matter.
+    fn content_hash(&mut self, value: H::Value) -> Result<u64, Interrupt> {
+        self.spend(1)?;
+        let mut hasher = DefaultHasher::new();
+        match self.class(value)? {
+            Class::Bool(value) => (1_u8, value).hash(&mut hasher),
+            // 0 and -0 are equal.
+            Class::Number(number) => (2_u8, (number + 0.0).to_bits()).hash(&mut hasher),
+            Class::String => self
+                .host
+                .with_str(value, |text| (3_u8, text).hash(&mut hasher))?,
+            Class::Null => 4_u8.hash(&mut hasher),
+            Class::Array => {
+                5_u8.hash(&mut hasher);
+                for index in 0..self.host.array_length(value)? {
+                    let element = self.inside(|walk| {
+                        let element = walk.host.element(value, index)?;
+                        walk.content_hash(element)
+                    })?;
+                    element.hash(&mut hasher);
+                }
+            }
+            Class::Object => {
+                let mut sum = 0_u64;
+                self.each_key(value, OwnKeys::Enumerable, |walk, key| {
+                    let property = walk.host.get_by_key(value, key)?;
+                    let content = walk.inside(|walk| walk.content_hash(property))?;
+                    let mut hasher = DefaultHasher::new();
+                    walk.host.with_key(key, |name| name.hash(&mut hasher))?;
+                    content.hash(&mut hasher);
+                    sum = sum.wrapping_add(hasher.finish());
+                    Ok(true)
+                })?;
+                (6_u8, sum).hash(&mut hasher);
+            }
+            _ => 7_u8.hash(&mut hasher),
+        }
+        Ok(hasher.finish())
+    }
+}

@@ -1,0 +1,256 @@
+//! `unevaluatedProperties` and `unevaluatedItems`: what the other keywords have looked at.
+//!
+//! Nothing is recorded while checking; a schema with one of these keywords asks afterwards. Schemas
+//! without them pay nothing.
+
+use super::walk::Walk;
+use crate::host::{Class, Host, Interrupt, OwnKeys};
+use crate::ir::{
+    Additional, AdditionalItems, ArrayRules, JsonSchema, LogicRules, NodeId, ObjectRules, Shape,
+    Unevaluated,
+};
+
+/// The parts of a value and which of them have been looked at.
+pub(crate) struct Parts<K> {
+    /// The own keys of an object; of an array only their number counts.
+    pub(crate) keys: Vec<K>,
+    pub(crate) seen: Vec<bool>,
+}
+
+impl<K> Parts<K> {
+    fn all_seen(&mut self) {
+        self.seen.fill(true);
+    }
+}
+
+impl<H: Host> Walk<'_, '_, H> {
+    pub(super) fn nothing_unevaluated(
+        &mut self,
+        schema: &JsonSchema,
+        rules: &Unevaluated,
+        class: Class,
+        value: H::Value,
+    ) -> Result<bool, Interrupt> {
+        let node = match class {
+            Class::Object => rules.properties,
+            Class::Array => rules.items,
+            _ => None,
+        };
+        let Some(node) = node else { return Ok(true) };
+        let parts = self.unevaluated_parts(schema, class, value)?;
+        for (index, seen) in parts.seen.iter().enumerate() {
+            if *seen {
+                continue;
+            }
+            let passes = match parts.keys.get(index) {
+                Some(key) => self.inside(|walk| {
+                    let property = walk.host.get_by_key(value, *key)?;
+                    Ok(walk.host.is_undefined(property)? || walk.visit(node, property)?)
+                })?,
+                None => self.visit_element(node, value, index)?,
+            };
+            if !passes {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The parts of a value, with those marked that the keywords beside `unevaluated...` looked at.
+    pub(crate) fn unevaluated_parts(
+        &mut self,
+        schema: &JsonSchema,
+        class: Class,
+        value: H::Value,
+    ) -> Result<Parts<H::Key>, Interrupt> {
+        let mut parts = Parts {
+            keys: Vec::new(),
+            seen: Vec::new(),
+        };
+        if class == Class::Array {
+            parts.seen = vec![false; self.host.array_length(value)?];
+        } else {
+            let mut keys = self.host.own_keys(value, OwnKeys::Enumerable)?;
+            while let Some(key) = self.host.next_key(&mut keys)? {
+                self.spend(1)?;
+                parts.keys.push(key);
+            }
+            parts.seen = vec![false; parts.keys.len()];
+        }
+        self.mark_schema(schema, class, value, &mut parts)?;
+        Ok(parts)
+    }
+
+    /// Marks what a schema looked at that the value has passed.
+    fn mark(
+        &mut self,
+        id: NodeId,
+        class: Class,
+        value: H::Value,
+        parts: &mut Parts<H::Key>,
+    ) -> Result<(), Interrupt> {
+        self.open_rule()?;
+        let program = self.program;
+        match program.shape(id) {
+            Shape::Json(schema) => {
+                let entered = self.enter_resource(schema.resource);
+                let marked = self.mark_schema(schema, class, value, parts);
+                self.leave_resource(entered);
+                marked?;
+                let own = schema.unevaluated.as_ref();
+                let all = own.is_some_and(|rules| {
+                    (class == Class::Object && rules.properties.is_some())
+                        || (class == Class::Array && rules.items.is_some())
+                });
+                if all {
+                    parts.all_seen();
+                }
+            }
+            Shape::Ref(target) | Shape::Import(target) => {
+                self.mark(*target, class, value, parts)?;
+            }
+            Shape::Intersect(node) => {
+                for schema in &node.all_of {
+                    self.mark(*schema, class, value, parts)?;
+                }
+            }
+            Shape::Union(variants) => self.mark_passing(variants, class, value, parts)?,
+            Shape::Object(node) if class == Class::Object => {
+                let all = matches!(node.additional, Additional::Allowed | Additional::Schema(_));
+                for (key, seen) in parts.keys.iter().zip(&mut parts.seen) {
+                    *seen = *seen || all || self.is_declared(node, *key)?;
+                }
+            }
+            Shape::Record(_) | Shape::Array(_) | Shape::Tuple(_) => parts.all_seen(),
+            _ => {}
+        }
+        self.close_rule();
+        Ok(())
+    }
+
+    fn mark_passing(
+        &mut self,
+        variants: &[NodeId],
+        class: Class,
+        value: H::Value,
+        parts: &mut Parts<H::Key>,
+    ) -> Result<(), Interrupt> {
+        for variant in variants {
+            if self.visit(*variant, value)? {
+                self.mark(*variant, class, value, parts)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn mark_schema(
+        &mut self,
+        schema: &JsonSchema,
+        class: Class,
+        value: H::Value,
+        parts: &mut Parts<H::Key>,
+    ) -> Result<(), Interrupt> {
+        if class == Class::Object
+            && let Some(rules) = &schema.object
+        {
+            self.mark_properties(rules, value, parts)?;
+        }
+        if class == Class::Array
+            && let Some(rules) = &schema.array
+        {
+            self.mark_items(rules, value, parts)?;
+        }
+        match &schema.logic {
+            Some(rules) => self.mark_logic(rules, class, value, parts),
+            None => Ok(()),
+        }
+    }
+
+    fn mark_properties(
+        &mut self,
+        rules: &ObjectRules,
+        value: H::Value,
+        parts: &mut Parts<H::Key>,
+    ) -> Result<(), Interrupt> {
+        let program = self.program;
+        if rules.additional == Additional::Unspecified {
+            for (key, seen) in parts.keys.iter().zip(&mut parts.seen) {
+                if *seen {
+                    continue;
+                }
+                self.spend(1)?;
+                *seen = self
+                    .host
+                    .with_key(*key, |name| rules.find(program, name).is_some())?;
+                for property in &rules.patterns {
+                    let name = self.host.key_value(*key);
+                    *seen = *seen || self.matches(name, property.pattern)?;
+                }
+            }
+        } else {
+            parts.all_seen();
+        }
+        for dependency in &rules.dependencies {
+            if let Some(node) = dependency.node
+                && self.is_present(value, dependency.key)?
+            {
+                self.mark(node, Class::Object, value, parts)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn mark_items(
+        &mut self,
+        rules: &ArrayRules,
+        value: H::Value,
+        parts: &mut Parts<H::Key>,
+    ) -> Result<(), Interrupt> {
+        if matches!(rules.rest, AdditionalItems::Schema(_)) {
+            parts.all_seen();
+        }
+        for (seen, _) in parts.seen.iter_mut().zip(&rules.prefix) {
+            *seen = true;
+        }
+        if let Some(contains) = rules.contains.filter(|_| rules.contains_evaluates) {
+            for (index, seen) in parts.seen.iter_mut().enumerate() {
+                *seen = *seen || self.visit_element(contains, value, index)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn mark_logic(
+        &mut self,
+        rules: &LogicRules,
+        class: Class,
+        value: H::Value,
+        parts: &mut Parts<H::Key>,
+    ) -> Result<(), Interrupt> {
+        if let Some(target) = rules.reference {
+            self.mark(target, class, value, parts)?;
+        }
+        if let Some(reference) = rules.dynamic {
+            let target = self.dynamic_target(reference);
+            self.mark(target, class, value, parts)?;
+        }
+        for schema in &rules.all_of {
+            self.mark(*schema, class, value, parts)?;
+        }
+        for variants in [&rules.any_of, &rules.one_of].into_iter().flatten() {
+            self.mark_passing(variants, class, value, parts)?;
+        }
+        if let Some(condition) = rules.condition {
+            let branch = if self.visit(condition, value)? {
+                self.mark(condition, class, value, parts)?;
+                rules.then
+            } else {
+                rules.otherwise
+            };
+            if let Some(branch) = branch {
+                self.mark(branch, class, value, parts)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,252 @@
+//! JSON Schema.
+
+use super::typebox::{at_least, at_most};
+use super::walk::Walk;
+use crate::host::{Class, Host, Interrupt};
+use crate::ir::{JsonSchema, LogicRules, NumberRules, StringRules, TypeSet};
+use crate::number::is_decimal_multiple;
+
+/// The JSON types of a value; empty for what JSON does not have.
+pub(crate) fn types_of(class: Class) -> TypeSet {
+    match class {
+        Class::Null => TypeSet::NULL,
+        Class::Bool(_) => TypeSet::BOOLEAN,
+        Class::Number(number) if !number.is_finite() => TypeSet::default(),
+        Class::Number(number) if number.fract() == 0.0 => TypeSet::NUMBER.with(TypeSet::INTEGER),
+        Class::Number(_) => TypeSet::NUMBER,
+        Class::String => TypeSet::STRING,
+        Class::Array => TypeSet::ARRAY,
+        Class::Object => TypeSet::OBJECT,
+        Class::Undefined | Class::BigInt | Class::Symbol | Class::Function => TypeSet::default(),
+    }
+}
+
+fn in_range(value: f64, rules: &NumberRules) -> bool {
+    at_least(value, rules.minimum)
+        && at_most(value, rules.maximum)
+        && rules.exclusive_minimum.is_none_or(|bound| value > bound)
+        && rules.exclusive_maximum.is_none_or(|bound| value < bound)
+        && rules
+            .multiple_of
+            .is_none_or(|divisor| is_decimal_multiple(value, divisor))
+}
+
+impl<H: Host> Walk<'_, '_, H> {
+    pub(super) fn json(&mut self, schema: &JsonSchema, value: H::Value) -> Result<bool, Interrupt> {
+        let class = self.class(value)?;
+        if schema
+            .types
+            .is_some_and(|types| !types.has(types_of(class)))
+            || !self.is_listed(schema, class, value)?
+        {
+            return Ok(false);
+        }
+        let passes = match class {
+            Class::Number(number) => schema
+                .number
+                .as_ref()
+                .is_none_or(|rules| in_range(number, rules)),
+            Class::String => match &schema.string {
+                Some(rules) => self.json_string(**rules, value)?,
+                None => true,
+            },
+            _ => true,
+        };
+        if !passes {
+            return Ok(false);
+        }
+        let parts = match class {
+            Class::Array => schema.array.is_some(),
+            Class::Object => schema.object.is_some(),
+            _ => false,
+        };
+        if !parts && schema.logic.is_none() && schema.unevaluated.is_none() {
+            return Ok(true);
+        }
+        let entered = self.enter_resource(schema.resource);
+        let passes = self.json_parts(schema, class, value);
+        self.leave_resource(entered);
+        passes
+    }
+
+    /// Everything that leads to other nodes.
+    fn json_parts(
+        &mut self,
+        schema: &JsonSchema,
+        class: Class,
+        value: H::Value,
+    ) -> Result<bool, Interrupt> {
+        if class == Class::Array
+            && let Some(rules) = &schema.array
+            && !self.json_array(rules, value)?
+        {
+            return Ok(false);
+        }
+        if class == Class::Object
+            && let Some(rules) = &schema.object
+            && !self.json_object(rules, value)?
+        {
+            return Ok(false);
+        }
+        if let Some(rules) = &schema.logic
+            && !self.json_logic(rules, value)?
+        {
+            return Ok(false);
+        }
+        match &schema.unevaluated {
+            Some(rules) => self.nothing_unevaluated(schema, rules, class, value),
+            None => Ok(true),
+        }
+    }
+
+    /// `const` and `enum`.
+    pub(crate) fn is_listed(
+        &mut self,
+        schema: &JsonSchema,
+        class: Class,
+        value: H::Value,
+    ) -> Result<bool, Interrupt> {
+        if let Some(constant) = schema.constant
+            && !self.equals(value, constant)?
+        {
+            return Ok(false);
+        }
+        let Some(list) = &schema.enumeration else {
+            return Ok(true);
+        };
+        if schema.nullable && class == Class::Null {
+            return Ok(true);
+        }
+        self.spend(list.len() as u64 / 16)?;
+        for constant in list {
+            if self.equals(value, *constant)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn json_string(&mut self, rules: StringRules, value: H::Value) -> Result<bool, Interrupt> {
+        if !self.length_is_within(rules, value)? {
+            return Ok(false);
+        }
+        if let Some(pattern) = rules.pattern
+            && !self.matches(value, pattern)?
+        {
+            return Ok(false);
+        }
+        match rules.format {
+            Some(format) => self.has_format(value, format),
+            None => Ok(true),
+        }
+    }
+
+    /// Lengths count code points. There are at least half as many as UTF-16 units, and at most as
+    /// many, so counting is rarely needed.
+    fn length_is_within(&mut self, rules: StringRules, value: H::Value) -> Result<bool, Interrupt> {
+        let StringRules {
+            min_length,
+            max_length,
+            ..
+        } = rules;
+        if min_length.is_none() && max_length.is_none() {
+            return Ok(true);
+        }
+        let most = self.host.utf16_length(value)?;
+        let least = most.div_ceil(2);
+        if !at_least(most as f64, min_length) || !at_most(least as f64, max_length) {
+            return Ok(false);
+        }
+        if at_least(least as f64, min_length) && at_most(most as f64, max_length) {
+            return Ok(true);
+        }
+        let count = self.code_points(value)? as f64;
+        Ok(at_least(count, min_length) && at_most(count, max_length))
+    }
+
+    pub(crate) fn code_points(&mut self, value: H::Value) -> Result<usize, Interrupt> {
+        self.host.with_str(value, |text| text.chars().count())
+    }
+
+    fn json_logic(&mut self, rules: &LogicRules, value: H::Value) -> Result<bool, Interrupt> {
+        if let Some(target) = rules.reference
+            && !self.visit(target, value)?
+        {
+            return Ok(false);
+        }
+        if let Some(reference) = rules.dynamic {
+            let target = self.dynamic_target(reference);
+            if !self.visit(target, value)? {
+                return Ok(false);
+            }
+        }
+        for schema in &rules.all_of {
+            if !self.visit(*schema, value)? {
+                return Ok(false);
+            }
+        }
+        if let Some(variants) = &rules.any_of
+            && !self.matches_any(variants, value)?
+        {
+            return Ok(false);
+        }
+        if let Some(variants) = &rules.one_of
+            && self.count_variants(variants, value, 2)? != 1
+        {
+            return Ok(false);
+        }
+        if let Some(schema) = rules.not
+            && self.visit(schema, value)?
+        {
+            return Ok(false);
+        }
+        match self.branch(rules, value)? {
+            Some(branch) => self.visit(branch, value),
+            None => Ok(true),
+        }
+    }
+
+    fn matches_any(
+        &mut self,
+        variants: &[crate::ir::NodeId],
+        value: H::Value,
+    ) -> Result<bool, Interrupt> {
+        Ok(self.count_variants(variants, value, 1)? == 1)
+    }
+
+    /// How many variants pass, counting no further than `enough`.
+    pub(crate) fn count_variants(
+        &mut self,
+        variants: &[crate::ir::NodeId],
+        value: H::Value,
+        enough: usize,
+    ) -> Result<usize, Interrupt> {
+        let mut count = 0;
+        for variant in variants {
+            count += usize::from(self.visit(*variant, value)?);
+            if count >= enough {
+                break;
+            }
+        }
+        Ok(count)
+    }
+
+    /// The branch that `if` chooses.
+    pub(crate) fn branch(
+        &mut self,
+        rules: &LogicRules,
+        value: H::Value,
+    ) -> Result<Option<crate::ir::NodeId>, Interrupt> {
+        let Some(condition) = rules.condition else {
+            return Ok(None);
+        };
+        if rules.then.is_none() && rules.otherwise.is_none() {
+            return Ok(None);
+        }
+        Ok(if self.visit(condition, value)? {
+            rules.then
+        } else {
+            rules.otherwise
+        })
+    }
+}

@@ -1,0 +1,203 @@
+//! JSON Schema on arrays and objects.
+
+use super::typebox::{at_least, at_most};
+use super::walk::Walk;
+use crate::host::{Host, Interrupt, OwnKeys};
+use crate::ir::{Additional, AdditionalItems, ArrayRules, Dependency, NodeId, ObjectRules};
+
+impl<H: Host> Walk<'_, '_, H> {
+    pub(super) fn json_array(
+        &mut self,
+        rules: &ArrayRules,
+        value: H::Value,
+    ) -> Result<bool, Interrupt> {
+        let length = self.host.array_length(value)?;
+        if !at_least(length as f64, rules.min_items) || !at_most(length as f64, rules.max_items) {
+            return Ok(false);
+        }
+        for index in 0..length {
+            let Some(node) = item_schema(rules, index) else {
+                break;
+            };
+            if !self.visit_element(node, value, index)? {
+                return Ok(false);
+            }
+        }
+        if let Some(contains) = rules.contains
+            && !self.contains_enough(rules, contains, value, length)?
+        {
+            return Ok(false);
+        }
+        Ok(!rules.unique || self.all_differ(value, length)?)
+    }
+
+    fn contains_enough(
+        &mut self,
+        rules: &ArrayRules,
+        contains: NodeId,
+        value: H::Value,
+        length: usize,
+    ) -> Result<bool, Interrupt> {
+        let mut count = 0.0;
+        for index in 0..length {
+            if rules.max_contains.is_none() && count >= rules.min_contains {
+                break;
+            }
+            if self.visit_element(contains, value, index)? {
+                count += 1.0;
+            }
+        }
+        Ok(count >= rules.min_contains && at_most(count, rules.max_contains))
+    }
+
+    pub(super) fn json_object(
+        &mut self,
+        rules: &ObjectRules,
+        value: H::Value,
+    ) -> Result<bool, Interrupt> {
+        if rules.min_properties.is_some() || rules.max_properties.is_some() {
+            let count = self.host.count_keys(value, OwnKeys::Enumerable)? as f64;
+            if !at_least(count, rules.min_properties) || !at_most(count, rules.max_properties) {
+                return Ok(false);
+            }
+        }
+        let scope = self.descend()?;
+        let mut passes = self.json_properties(rules, value);
+        if matches!(passes, Ok(true)) {
+            passes = self.json_keys(rules, value);
+        }
+        self.ascend(scope);
+        if rules.dependencies.is_empty() || !matches!(passes, Ok(true)) {
+            return passes;
+        }
+        self.json_dependencies(&rules.dependencies, value)
+    }
+
+    fn json_properties(&mut self, rules: &ObjectRules, value: H::Value) -> Result<bool, Interrupt> {
+        let mut seen = 0;
+        for property in &rules.properties {
+            let found = self.get(value, property.key)?;
+            if self.host.is_undefined(found)? {
+                if property.required {
+                    return Ok(false);
+                }
+                continue;
+            }
+            seen += usize::from(property.required);
+            if !self.visit(property.node, found)? {
+                return Ok(false);
+            }
+        }
+        if seen == rules.required.len() {
+            return Ok(true);
+        }
+        for key in &rules.required {
+            if !self.is_present(value, *key)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// A property that is `undefined` is not there, as far as JSON goes.
+    pub(crate) fn is_present(
+        &mut self,
+        value: H::Value,
+        key: crate::ir::KeyId,
+    ) -> Result<bool, Interrupt> {
+        let found = self.get(value, key)?;
+        Ok(!self.host.is_undefined(found)?)
+    }
+
+    /// What applies to keys that the schema does not name.
+    fn json_keys(&mut self, rules: &ObjectRules, value: H::Value) -> Result<bool, Interrupt> {
+        let strict = matches!(
+            rules.additional,
+            Additional::Forbidden | Additional::Schema(_)
+        );
+        if !strict && rules.patterns.is_empty() && rules.names.is_none() {
+            return Ok(true);
+        }
+        let mut keys = self.host.own_keys(value, OwnKeys::Enumerable)?;
+        while let Some(key) = self.host.next_key(&mut keys)? {
+            self.spend(1)?;
+            let scope = self.host.enter()?;
+            let passes = self.json_key(rules, value, key, strict);
+            self.host.leave(scope);
+            if !passes? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn json_key(
+        &mut self,
+        rules: &ObjectRules,
+        value: H::Value,
+        key: H::Key,
+        strict: bool,
+    ) -> Result<bool, Interrupt> {
+        let program = self.program;
+        let name = self.host.key_value(key);
+        if let Some(names) = rules.names
+            && !self.visit(names, name)?
+        {
+            return Ok(false);
+        }
+        let mut known = self
+            .host
+            .with_key(key, |name| rules.find(program, name).is_some())?;
+        for property in &rules.patterns {
+            if self.matches(name, property.pattern)? {
+                known = true;
+                let found = self.host.get_by_key(value, key)?;
+                if !self.host.is_undefined(found)? && !self.visit(property.node, found)? {
+                    return Ok(false);
+                }
+            }
+        }
+        if known || !strict {
+            return Ok(true);
+        }
+        let found = self.host.get_by_key(value, key)?;
+        if self.host.is_undefined(found)? {
+            return Ok(true);
+        }
+        match rules.additional {
+            Additional::Schema(schema) => self.visit(schema, found),
+            _ => Ok(false),
+        }
+    }
+
+    fn json_dependencies(
+        &mut self,
+        dependencies: &[Dependency],
+        value: H::Value,
+    ) -> Result<bool, Interrupt> {
+        for dependency in dependencies {
+            if !self.is_present(value, dependency.key)? {
+                continue;
+            }
+            for key in &dependency.required {
+                if !self.is_present(value, *key)? {
+                    return Ok(false);
+                }
+            }
+            if let Some(node) = dependency.node
+                && !self.visit(node, value)?
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// The schema of the element at a position.
+pub(crate) fn item_schema(rules: &ArrayRules, index: usize) -> Option<NodeId> {
+    rules.prefix.get(index).copied().or(match rules.rest {
+        AdditionalItems::Schema(node) => Some(node),
+        AdditionalItems::Unspecified => None,
+    })
+}

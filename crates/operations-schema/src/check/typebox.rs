@@ -1,0 +1,239 @@
+//! TypeBox kinds without parts.
+
+use std::cmp::Ordering;
+
+use num_bigint::BigInt;
+
+use super::walk::Walk;
+use crate::host::{Class, Host, Interrupt};
+use crate::ir::{
+    BigIntNode, Const, ConstId, ConstructorNode, DateNode, KindNode, NumberNode, RegExpNode, Shape,
+    StringNode, Uint8ArrayNode,
+};
+use crate::number::js_is_multiple;
+
+/// `bound === undefined || value >= bound`, false for `NaN`.
+pub(crate) fn at_least(value: f64, bound: Option<f64>) -> bool {
+    bound.is_none_or(|bound| value >= bound)
+}
+
+/// `bound === undefined || value <= bound`, false for `NaN`.
+pub(crate) fn at_most(value: f64, bound: Option<f64>) -> bool {
+    bound.is_none_or(|bound| value <= bound)
+}
+
+fn in_range(value: f64, node: &NumberNode) -> bool {
+    node.exclusive_maximum.is_none_or(|bound| value < bound)
+        && node.exclusive_minimum.is_none_or(|bound| value > bound)
+        && at_most(value, node.maximum)
+        && at_least(value, node.minimum)
+        && node
+            .multiple_of
+            .is_none_or(|divisor| js_is_multiple(value, divisor))
+}
+
+fn in_time_range(time: f64, node: &DateNode) -> bool {
+    node.exclusive_maximum.is_none_or(|bound| time < bound)
+        && node.exclusive_minimum.is_none_or(|bound| time > bound)
+        && at_most(time, node.maximum)
+        && at_least(time, node.minimum)
+        && node
+            .multiple_of
+            .is_none_or(|divisor| js_is_multiple(time, divisor))
+}
+
+/// How a bigint compares with a constant; none when it does not (`NaN`).
+pub(crate) fn compare_bigint(value: &BigInt, constant: &Const) -> Option<Ordering> {
+    match constant {
+        Const::BigInt(digits) => Some(value.cmp(&digits.parse().ok()?)),
+        Const::Number(number) if number.is_nan() => None,
+        Const::Number(number) if number.is_infinite() => Some(if *number > 0.0 {
+            Ordering::Less
+        } else {
+            Ordering::Greater
+        }),
+        Const::Number(number) => {
+            let floor: BigInt = format!("{:.0}", number.floor()).parse().ok()?;
+            Some(match value.cmp(&floor) {
+                Ordering::Equal if *number > number.floor() => Ordering::Less,
+                other => other,
+            })
+        }
+        _ => None,
+    }
+}
+
+/// `value % constant === 0n`; none where JavaScript throws.
+pub(crate) fn is_bigint_multiple(value: &BigInt, constant: &Const) -> Option<bool> {
+    let Const::BigInt(digits) = constant else {
+        return None;
+    };
+    let divisor: BigInt = digits.parse().ok()?;
+    let zero = BigInt::default();
+    if divisor == zero {
+        None
+    } else {
+        Some(value % divisor == zero)
+    }
+}
+
+impl<H: Host> Walk<'_, '_, H> {
+    /// Kinds whose verdict needs no other node.
+    pub(super) fn leaf(&mut self, shape: &Shape, value: H::Value) -> Result<bool, Interrupt> {
+        if let Shape::Literal(constant) = shape {
+            return self.same(value, *constant);
+        }
+        if let Shape::Kind(node) = shape {
+            return self.custom_kind(node, value);
+        }
+        let class = self.class(value)?;
+        Ok(match (shape, class) {
+            (Shape::Boolean, Class::Bool(_))
+            | (Shape::Null, Class::Null)
+            | (Shape::Symbol, Class::Symbol)
+            | (Shape::Function, Class::Function)
+            | (Shape::Undefined | Shape::Void, Class::Undefined) => true,
+            (Shape::Number(node), Class::Number(number)) => {
+                number.is_finite() && in_range(number, node)
+            }
+            (Shape::Integer(node), Class::Number(number)) => {
+                number.is_finite() && number.fract() == 0.0 && in_range(number, node)
+            }
+            (Shape::String(node), Class::String) => self.string(*node.as_ref(), value)?,
+            (Shape::TemplateLiteral(pattern), Class::String) => self.matches(value, *pattern)?,
+            (Shape::RegExp(node), _) => self.reg_exp(*node.as_ref(), class, value)?,
+            (Shape::BigInt(node), Class::BigInt) => self.bigint(node, value)?,
+            (Shape::Date(node), Class::Object) => {
+                let time = self.host.date(value)?;
+                time.is_some_and(|time| time.is_finite() && in_time_range(time, node))
+            }
+            (Shape::Uint8Array(node), Class::Object) => self.bytes(*node, value)?,
+            (Shape::Promise, Class::Object) => self.host.is_promise(value)?,
+            (Shape::Iterator, Class::Object | Class::Array) => {
+                self.host.is_iterable(value, false)?
+            }
+            (Shape::AsyncIterator, Class::Object | Class::Array) => {
+                self.host.is_iterable(value, true)?
+            }
+            _ => false,
+        })
+    }
+
+    /// TypeBox throws when nobody registered the kind.
+    pub(crate) fn custom_kind(
+        &mut self,
+        node: &KindNode,
+        value: H::Value,
+    ) -> Result<bool, Interrupt> {
+        self.host
+            .custom_kind(value, node)?
+            .ok_or(Interrupt::TypeBoxThrows)
+    }
+
+    fn string(&mut self, node: StringNode, value: H::Value) -> Result<bool, Interrupt> {
+        if node.min_length.is_some() || node.max_length.is_some() {
+            let length = self.host.utf16_length(value)? as f64;
+            if !at_least(length, node.min_length) || !at_most(length, node.max_length) {
+                return Ok(false);
+            }
+        }
+        if let Some(pattern) = node.pattern
+            && !self.matches(value, pattern)?
+        {
+            return Ok(false);
+        }
+        match node.format {
+            Some(format) => self.has_format(value, format),
+            None => Ok(true),
+        }
+    }
+
+    /// TypeBox reads `length` from whatever the value is, and the pattern converts to a string.
+    fn reg_exp(
+        &mut self,
+        node: RegExpNode,
+        class: Class,
+        value: H::Value,
+    ) -> Result<bool, Interrupt> {
+        if node.min_length.is_some() || node.max_length.is_some() {
+            let length = match class {
+                Class::Undefined | Class::Null => return Err(Interrupt::TypeBoxThrows),
+                Class::String => self.host.utf16_length(value)? as f64,
+                Class::Array => self.host.array_length(value)? as f64,
+                Class::Object | Class::Function => {
+                    let length = self.get(value, node.length)?;
+                    match self.class(length)? {
+                        Class::Number(length) => length,
+                        Class::Bool(length) => f64::from(u8::from(length)),
+                        Class::Null => 0.0,
+                        Class::String => self.host.with_str(length, |text| match text.trim() {
+                            "" => 0.0,
+                            digits => digits.parse().unwrap_or(f64::NAN),
+                        })?,
+                        _ => f64::NAN,
+                    }
+                }
+                _ => f64::NAN,
+            };
+            if !at_least(length, node.min_length) || !at_most(length, node.max_length) {
+                return Ok(false);
+            }
+        }
+        if class == Class::Symbol {
+            return Err(Interrupt::TypeBoxThrows);
+        }
+        self.matches(value, node.pattern)
+    }
+
+    fn bigint(&mut self, node: &BigIntNode, value: H::Value) -> Result<bool, Interrupt> {
+        let value = self.host.bigint(value)?;
+        let program = self.program;
+        let compare = |bound: Option<ConstId>, wanted: fn(Ordering) -> bool| {
+            bound.is_none_or(|bound| {
+                compare_bigint(&value, program.constant(bound)).is_some_and(wanted)
+            })
+        };
+        let in_range = compare(node.exclusive_maximum, Ordering::is_lt)
+            && compare(node.exclusive_minimum, Ordering::is_gt)
+            && compare(node.maximum, Ordering::is_le)
+            && compare(node.minimum, Ordering::is_ge);
+        if !in_range {
+            return Ok(false);
+        }
+        match node.multiple_of {
+            Some(divisor) => is_bigint_multiple(&value, program.constant(divisor))
+                .ok_or(Interrupt::TypeBoxThrows),
+            None => Ok(true),
+        }
+    }
+
+    fn bytes(&mut self, node: Uint8ArrayNode, value: H::Value) -> Result<bool, Interrupt> {
+        let length = self.host.uint8_array(value)?;
+        Ok(length.is_some_and(|length| {
+            at_most(length as f64, node.max_byte_length)
+                && at_least(length as f64, node.min_byte_length)
+        }))
+    }
+
+    pub(super) fn constructor(
+        &mut self,
+        node: ConstructorNode,
+        value: H::Value,
+    ) -> Result<bool, Interrupt> {
+        let prototype = self.prototype(node, value)?;
+        self.inside(|walk| walk.visit(node.returns, prototype))
+    }
+
+    /// `value.prototype`, which throws on `undefined` and `null`.
+    pub(crate) fn prototype(
+        &mut self,
+        node: ConstructorNode,
+        value: H::Value,
+    ) -> Result<H::Value, Interrupt> {
+        match self.class(value)? {
+            Class::Undefined | Class::Null => Err(Interrupt::TypeBoxThrows),
+            Class::Object | Class::Array | Class::Function => self.get(value, node.prototype),
+            _ => Ok(self.host.undefined()),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! JSON Schema keywords about arrays and objects.
+
+use super::compiler::{Compiler, Step};
+use super::draft::Draft;
+use super::json::Site;
+use crate::ir::{
+    Additional, AdditionalItems, ArrayRules, Dependency, NodeId, ObjectRules, PatternProperty,
+    PropertyIndex, PropertyRule,
+};
+use crate::problem::SchemaError;
+use crate::source::Source;
+
+/// `items` and its relatives.
+pub(super) fn array<'a>(
+    compiler: &mut Compiler<'a>,
+    site: &Site<'a>,
+) -> Result<Option<ArrayRules>, SchemaError> {
+    let mut rules = ArrayRules {
+        prefix: Vec::new(),
+        rest: AdditionalItems::Unspecified,
+        min_items: site.bound("minItems"),
+        max_items: site.bound("maxItems"),
+        unique: site.validates && site.object.get("uniqueItems") == Some(&Source::Bool(true)),
+        contains: None,
+        min_contains: 1.0,
+        max_contains: None,
+        contains_evaluates: site.draft == Draft::Draft202012,
+    };
+    let rest = items(compiler, site, &mut rules)?;
+    if let Some(node) = rest {
+        rules.rest = AdditionalItems::Schema(node);
+    }
+    if site.draft > Draft::Draft4 {
+        rules.contains = compiler.optional_schema(site, "contains")?;
+    }
+    if site.draft.is_modern() && rules.contains.is_some() {
+        rules.min_contains = site.bound("minContains").unwrap_or(1.0);
+        rules.max_contains = site.bound("maxContains");
+    }
+    let says_something = rest.is_some()
+        || !rules.prefix.is_empty()
+        || rules.min_items.is_some()
+        || rules.max_items.is_some()
+        || rules.unique
+        || rules.contains.is_some();
+    Ok(says_something.then_some(rules))
+}
+
+/// The positional schemas go to `rules.prefix`; gives the schema of the others.
+fn items<'a>(
+    compiler: &mut Compiler<'a>,
+    site: &Site<'a>,
+    rules: &mut ArrayRules,
+) -> Result<Option<NodeId>, SchemaError> {
+    if site.draft == Draft::Draft202012 {
+        rules.prefix = compiler
+            .schema_list(site, "prefixItems")?
+            .unwrap_or_default();
+    }
+    if matches!(site.object.get("items"), Some(Source::Array(_))) && rules.prefix.is_empty() {
+        // Documents without `$schema` are often written for an older draft.
+        rules.prefix = compiler.schema_list(site, "items")?.unwrap_or_default();
+        return compiler.optional_schema(site, "additionalItems");
+    }
+    compiler.optional_schema(site, "items")
+}
+
+/// `properties` and its relatives.
+pub(super) fn object<'a>(
+    compiler: &mut Compiler<'a>,
+    site: &Site<'a>,
+) -> Result<Option<ObjectRules>, SchemaError> {
+    let declared = map(compiler, site, "properties")?;
+    let required = if site.validates {
+        required(compiler, site, "required")?
+    } else {
+        Vec::new()
+    };
+    let mut properties = Vec::with_capacity(declared.map_or(0, <[_]>::len));
+    let names: std::collections::HashSet<&str> = required.iter().copied().collect();
+    for (name, source) in declared.unwrap_or_default() {
+        let step = Step::Key("properties", name);
+        properties.push(PropertyRule {
+            key: compiler.tables.key(name),
+            node: compiler.member(site, source, "properties", step)?,
+            required: names.contains(&**name),
+        });
+    }
+    let mut patterns = Vec::new();
+    for (pattern, source) in map(compiler, site, "patternProperties")?.unwrap_or_default() {
+        let step = Step::Key("patternProperties", pattern);
+        patterns.push(PatternProperty {
+            pattern: compiler.json_pattern(site, pattern)?,
+            node: compiler.member(site, source, "patternProperties", step)?,
+        });
+    }
+    let additional = match site.object.get("additionalProperties") {
+        Some(Source::Bool(true)) => Additional::Allowed,
+        Some(Source::Bool(false)) => Additional::Forbidden,
+        _ => compiler
+            .optional_schema(site, "additionalProperties")?
+            .map_or(Additional::Unspecified, Additional::Schema),
+    };
+    let names_node = if site.draft > Draft::Draft4 {
+        compiler.optional_schema(site, "propertyNames")?
+    } else {
+        None
+    };
+    let rules = ObjectRules {
+        properties,
+        index: PropertyIndex::new(declared.unwrap_or_default().iter().map(|(name, _)| &**name)),
+        required: required
+            .iter()
+            .map(|name| compiler.tables.key(name))
+            .collect(),
+        patterns,
+        additional,
+        names: names_node,
+        min_properties: site.bound("minProperties"),
+        max_properties: site.bound("maxProperties"),
+        dependencies: dependencies(compiler, site)?,
+        declares_properties: declared.is_some(),
+    };
+    let says_something = rules.declares_properties
+        || !rules.required.is_empty()
+        || !rules.patterns.is_empty()
+        || rules.additional != Additional::Unspecified
+        || rules.names.is_some()
+        || rules.min_properties.is_some()
+        || rules.max_properties.is_some()
+        || !rules.dependencies.is_empty();
+    Ok(says_something.then_some(rules))
+}
+
+type Entries = [(Box<str>, Source)];
+
+/// A keyword that holds an object.
+fn map<'a>(
+    compiler: &Compiler<'a>,
+    site: &Site<'a>,
+    keyword: &'static str,
+) -> Result<Option<&'a Entries>, SchemaError> {
+    match site.object.defined(keyword) {
+        None => Ok(None),
+        Some(Source::Object(object)) => Ok(Some(&object.entries)),
+        Some(_) => compiler.wrong(site, keyword, "an object"),
+    }
+}
+
+/// A keyword that holds an array of names. Draft 3's boolean `required` has no meaning here.
+fn required<'a>(
+    compiler: &Compiler<'a>,
+    site: &Site<'a>,
+    keyword: &'static str,
+) -> Result<Vec<&'a str>, SchemaError> {
+    match site.object.defined(keyword) {
+        None | Some(Source::Bool(_)) => Ok(Vec::new()),
+        Some(Source::Array(items)) if items.iter().all(|item| item.as_str().is_some()) => {
+            Ok(items.iter().filter_map(Source::as_str).collect())
+        }
+        Some(_) => compiler.wrong(site, keyword, "an array of strings"),
+    }
+}
+
+fn dependencies<'a>(
+    compiler: &mut Compiler<'a>,
+    site: &Site<'a>,
+) -> Result<Vec<Dependency>, SchemaError> {
+    let mut found = Vec::new();
+    let mut keywords = vec!["dependencies"];
+    if site.draft.is_modern() {
+        keywords.extend(["dependentRequired", "dependentSchemas"]);
+    }
+    for keyword in keywords {
+        for (name, source) in map(compiler, site, keyword)?.unwrap_or_default() {
+            let key = compiler.tables.key(name);
+            found.push(match source {
+                Source::Array(names) => Dependency {
+                    key,
+                    required: names
+                        .iter()
+                        .filter_map(Source::as_str)
+                        .map(|name| compiler.tables.key(name))
+                        .collect(),
+                    node: None,
+                },
+                _ => Dependency {
+                    key,
+                    required: Vec::new(),
+                    node: Some(compiler.member(site, source, keyword, Step::Key(keyword, name))?),
+                },
+            });
+        }
+    }
+    Ok(found)
+}

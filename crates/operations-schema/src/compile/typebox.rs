@@ -1,0 +1,386 @@
+//! TypeBox kinds: which keywords each of them reads.
+
+use super::compiler::{Compiler, Context, Step};
+use super::key_pattern::key_pattern;
+use crate::ir::{
+    Additional, ArrayNode, BigIntNode, ConstructorNode, DateNode, IntersectNode, KindNode, NodeId,
+    NumberNode, ObjectNode, Property, PropertyIndex, RecordNode, RegExpNode, Shape, StringNode,
+    TupleNode, Uint8ArrayNode, UnevaluatedKeys,
+};
+use crate::patterns::Dialect;
+use crate::problem::SchemaError;
+use crate::source::{Source, SourceObject};
+
+/// A number as JavaScript compares with it; what is no number compares as `NaN`, so nothing passes.
+fn bound(object: &SourceObject, keyword: &str) -> Option<f64> {
+    Some(match object.defined(keyword)? {
+        Source::Number(number) | Source::Date(number) => *number,
+        Source::BigInt(digits) => digits.parse().unwrap_or(f64::NAN),
+        Source::String(text) => text.trim().parse().unwrap_or(f64::NAN),
+        Source::Null | Source::Bool(false) => 0.0,
+        Source::Bool(true) => 1.0,
+        _ => f64::NAN,
+    })
+}
+
+/// A keyword that TypeBox only reads when it is a number.
+fn number(object: &SourceObject, keyword: &str) -> Option<f64> {
+    object.get(keyword).and_then(Source::as_number)
+}
+
+fn broken(reason: &str) -> Shape {
+    Shape::Broken(reason.into())
+}
+
+impl<'a> Compiler<'a> {
+    pub(super) fn typebox(
+        &mut self,
+        id: NodeId,
+        source: &'a Source,
+        object: &'a SourceObject,
+        context: Context,
+    ) -> Result<Shape, SchemaError> {
+        let kind = object.kind.as_deref().unwrap_or_default();
+        Ok(match kind {
+            "Any" => Shape::Any,
+            "Argument" => Shape::Argument,
+            "AsyncIterator" => Shape::AsyncIterator,
+            "Boolean" => Shape::Boolean,
+            "Function" => Shape::Function,
+            "Iterator" => Shape::Iterator,
+            "Never" => Shape::Never,
+            "Null" => Shape::Null,
+            "Promise" => Shape::Promise,
+            "Symbol" => Shape::Symbol,
+            "Undefined" => Shape::Undefined,
+            "Unknown" => Shape::Unknown,
+            "Void" => Shape::Void,
+            "Array" => self.array(id, object, context)?,
+            "BigInt" => self.bigint(object),
+            "Constructor" => Shape::Constructor(ConstructorNode {
+                returns: self.schema(id, object, "returns", context)?,
+                prototype: self.tables.key("prototype"),
+            }),
+            "Date" => Shape::Date(Box::new(DateNode {
+                exclusive_maximum: bound(object, "exclusiveMaximumTimestamp"),
+                exclusive_minimum: bound(object, "exclusiveMinimumTimestamp"),
+                maximum: bound(object, "maximumTimestamp"),
+                minimum: bound(object, "minimumTimestamp"),
+                multiple_of: bound(object, "multipleOfTimestamp"),
+            })),
+            "Import" => self.import(id, source, object, context)?,
+            "Integer" => Shape::Integer(Box::new(numeric(object))),
+            "Number" => Shape::Number(Box::new(numeric(object))),
+            "Intersect" => self.intersect(id, object, context)?,
+            "Literal" => {
+                let constant = object.get("const").unwrap_or(&Source::Undefined);
+                Shape::Literal(self.constant(constant))
+            }
+            "Not" => Shape::Not(self.schema(id, object, "not", context)?),
+            "Object" => self.object(id, object, context)?,
+            "Record" => self.record(id, object, context)?,
+            "Ref" | "This" => self.reference(id, object, context)?,
+            "RegExp" => self.reg_exp(id, object)?,
+            "String" => self.string(id, object)?,
+            "TemplateLiteral" => match object.string("pattern") {
+                Some(pattern) => Shape::TemplateLiteral(self.pattern(id, pattern, "")?),
+                None => broken("the pattern is missing"),
+            },
+            "Tuple" => self.tuple(id, object, context)?,
+            "Union" => match object.get("anyOf").and_then(Source::as_array) {
+                Some(list) => Shape::Union(self.schemas(id, list, "anyOf", context)?),
+                None => broken("anyOf is missing"),
+            },
+            "Uint8Array" => Shape::Uint8Array(Uint8ArrayNode {
+                min_byte_length: bound(object, "minByteLength"),
+                max_byte_length: bound(object, "maxByteLength"),
+            }),
+            other => Shape::Kind(KindNode {
+                name: other.into(),
+                slot: object.slot,
+            }),
+        })
+    }
+
+    /// The schema behind a keyword; one that is missing makes TypeBox throw when it gets there.
+    fn schema(
+        &mut self,
+        id: NodeId,
+        object: &'a SourceObject,
+        keyword: &'static str,
+        context: Context,
+    ) -> Result<NodeId, SchemaError> {
+        match object.defined(keyword) {
+            Some(source) => self.child(source, context, id, Step::Keyword(keyword)),
+            None => self.broken(),
+        }
+    }
+
+    fn schemas(
+        &mut self,
+        id: NodeId,
+        list: &'a [Source],
+        keyword: &'static str,
+        context: Context,
+    ) -> Result<Vec<NodeId>, SchemaError> {
+        let each = list.iter().enumerate();
+        each.map(|(index, item)| self.child(item, context, id, Step::Index(keyword, index)))
+            .collect()
+    }
+
+    fn pattern(
+        &mut self,
+        id: NodeId,
+        source: &str,
+        flags: &str,
+    ) -> Result<crate::ir::PatternId, SchemaError> {
+        let pattern = self.tables.pattern(source, flags, Dialect::TypeBox);
+        if self.options.untrusted {
+            self.require_pattern(id, pattern)?;
+        }
+        Ok(pattern)
+    }
+
+    fn array(
+        &mut self,
+        id: NodeId,
+        object: &'a SourceObject,
+        context: Context,
+    ) -> Result<Shape, SchemaError> {
+        let contains = match object.defined("contains") {
+            Some(source) => Some(self.child(source, context, id, Step::Keyword("contains"))?),
+            None => None,
+        };
+        Ok(Shape::Array(Box::new(ArrayNode {
+            items: self.schema(id, object, "items", context)?,
+            min_items: bound(object, "minItems"),
+            max_items: bound(object, "maxItems"),
+            unique: object.get("uniqueItems") == Some(&Source::Bool(true)),
+            contains,
+            min_contains: number(object, "minContains"),
+            max_contains: number(object, "maxContains"),
+        })))
+    }
+
+    fn bigint(&mut self, object: &SourceObject) -> Shape {
+        let mut constant = |keyword| object.defined(keyword).map(|value| self.constant(value));
+        Shape::BigInt(Box::new(BigIntNode {
+            exclusive_maximum: constant("exclusiveMaximum"),
+            exclusive_minimum: constant("exclusiveMinimum"),
+            maximum: constant("maximum"),
+            minimum: constant("minimum"),
+            multiple_of: constant("multipleOf"),
+        }))
+    }
+
+    fn import(
+        &mut self,
+        id: NodeId,
+        source: &'a Source,
+        object: &'a SourceObject,
+        context: Context,
+    ) -> Result<Shape, SchemaError> {
+        let name = object.string("$ref").unwrap_or_default();
+        let target = object
+            .get("$defs")
+            .and_then(Source::as_object)
+            .and_then(|it| it.get(name));
+        let Some(target) = target else {
+            return Err(SchemaError::Unresolved {
+                reference: name.into(),
+                at: self.path(id),
+            });
+        };
+        let scope = self.scopes.enter_import(source, context.scope);
+        let context = Context { scope, ..context };
+        Ok(Shape::Import(self.child(
+            target,
+            context,
+            id,
+            Step::Key("$defs", name),
+        )?))
+    }
+
+    fn reference(
+        &mut self,
+        id: NodeId,
+        object: &'a SourceObject,
+        context: Context,
+    ) -> Result<Shape, SchemaError> {
+        let name = object.string("$ref").unwrap_or_default();
+        let Some((target, scope)) = self.scopes.find(name, context.scope) else {
+            return Err(SchemaError::Unresolved {
+                reference: name.into(),
+                at: self.path(id),
+            });
+        };
+        let context = Context { scope, ..context };
+        Ok(Shape::Ref(self.child(
+            target,
+            context,
+            id,
+            Step::Reference(name),
+        )?))
+    }
+
+    fn intersect(
+        &mut self,
+        id: NodeId,
+        object: &'a SourceObject,
+        context: Context,
+    ) -> Result<Shape, SchemaError> {
+        let Some(list) = object.get("allOf").and_then(Source::as_array) else {
+            return Ok(broken("allOf is missing"));
+        };
+        let all_of = self.schemas(id, list, "allOf", context)?;
+        let schema = match object.get("unevaluatedProperties") {
+            Some(Source::Bool(false)) => Some(None),
+            Some(source @ Source::Object(_)) => {
+                let step = Step::Keyword("unevaluatedProperties");
+                Some(Some(self.child(source, context, id, step)?))
+            }
+            _ => None,
+        };
+        let unevaluated = match schema {
+            Some(schema) => {
+                let known = self.pattern(id, &key_pattern(object), "")?;
+                Some(UnevaluatedKeys { known, schema })
+            }
+            None => None,
+        };
+        Ok(Shape::Intersect(Box::new(IntersectNode {
+            all_of,
+            unevaluated,
+        })))
+    }
+
+    fn additional(
+        &mut self,
+        id: NodeId,
+        object: &'a SourceObject,
+        context: Context,
+    ) -> Result<Additional, SchemaError> {
+        Ok(match object.get("additionalProperties") {
+            Some(Source::Bool(false)) => Additional::Forbidden,
+            Some(Source::Bool(true)) => Additional::Allowed,
+            Some(source @ (Source::Object(_) | Source::Array(_) | Source::Null)) => {
+                let step = Step::Keyword("additionalProperties");
+                Additional::Schema(self.child(source, context, id, step)?)
+            }
+            _ => Additional::Unspecified,
+        })
+    }
+
+    fn object(
+        &mut self,
+        id: NodeId,
+        object: &'a SourceObject,
+        context: Context,
+    ) -> Result<Shape, SchemaError> {
+        let Some(declared) = object.get("properties").and_then(Source::as_object) else {
+            return Ok(broken("properties is missing"));
+        };
+        let required = object
+            .get("required")
+            .and_then(Source::as_array)
+            .unwrap_or_default();
+        let names: std::collections::HashSet<&str> =
+            required.iter().filter_map(Source::as_str).collect();
+        let mut properties = Vec::with_capacity(declared.entries.len());
+        for (name, source) in &declared.entries {
+            properties.push(Property {
+                key: self.tables.key(name),
+                node: self.child(source, context, id, Step::Key("properties", name))?,
+                required: names.contains(&**name),
+            });
+        }
+        let required = required
+            .iter()
+            .filter_map(Source::as_str)
+            .map(|name| self.tables.key(name));
+        Ok(Shape::Object(Box::new(ObjectNode {
+            properties,
+            index: PropertyIndex::new(declared.entries.iter().map(|(name, _)| &**name)),
+            required: required.collect(),
+            additional: self.additional(id, object, context)?,
+            min_properties: bound(object, "minProperties"),
+            max_properties: bound(object, "maxProperties"),
+        })))
+    }
+
+    fn record(
+        &mut self,
+        id: NodeId,
+        object: &'a SourceObject,
+        context: Context,
+    ) -> Result<Shape, SchemaError> {
+        let first = object
+            .get("patternProperties")
+            .and_then(Source::as_object)
+            .and_then(|patterns| patterns.entries.first());
+        let Some((pattern, source)) = first else {
+            return Ok(broken("patternProperties is missing"));
+        };
+        Ok(Shape::Record(Box::new(RecordNode {
+            pattern: self.pattern(id, pattern, "")?,
+            values: self.child(source, context, id, Step::Key("patternProperties", pattern))?,
+            additional: self.additional(id, object, context)?,
+            min_properties: bound(object, "minProperties"),
+            max_properties: bound(object, "maxProperties"),
+        })))
+    }
+
+    fn reg_exp(&mut self, id: NodeId, object: &SourceObject) -> Result<Shape, SchemaError> {
+        let (Some(source), flags) = (object.string("source"), object.string("flags")) else {
+            return Ok(broken("the source of the regular expression is missing"));
+        };
+        Ok(Shape::RegExp(Box::new(RegExpNode {
+            pattern: self.pattern(id, source, flags.unwrap_or_default())?,
+            min_length: bound(object, "minLength"),
+            max_length: bound(object, "maxLength"),
+            length: self.tables.key("length"),
+        })))
+    }
+
+    fn string(&mut self, id: NodeId, object: &SourceObject) -> Result<Shape, SchemaError> {
+        let pattern = match object.defined("pattern") {
+            Some(Source::String(pattern)) => Some(self.pattern(id, pattern, "")?),
+            Some(_) => return Ok(broken("the pattern is not a string")),
+            None => None,
+        };
+        Ok(Shape::String(Box::new(StringNode {
+            min_length: bound(object, "minLength"),
+            max_length: bound(object, "maxLength"),
+            pattern,
+            format: object
+                .string("format")
+                .map(|format| self.tables.format(format)),
+        })))
+    }
+
+    fn tuple(
+        &mut self,
+        id: NodeId,
+        object: &'a SourceObject,
+        context: Context,
+    ) -> Result<Shape, SchemaError> {
+        let items = match object.get("items").and_then(Source::as_array) {
+            Some(list) => Some(self.schemas(id, list, "items", context)?),
+            None => None,
+        };
+        Ok(Shape::Tuple(Box::new(TupleNode {
+            items,
+            length: number(object, "maxItems"),
+        })))
+    }
+}
+
+fn numeric(object: &SourceObject) -> NumberNode {
+    NumberNode {
+        exclusive_maximum: bound(object, "exclusiveMaximum"),
+        exclusive_minimum: bound(object, "exclusiveMinimum"),
+        maximum: bound(object, "maximum"),
+        minimum: bound(object, "minimum"),
+        multiple_of: bound(object, "multipleOf"),
+    }
+}

@@ -1,0 +1,160 @@
+//! JSON Schema: keywords that look into arrays and objects.
+
+use super::keys::one_of_names;
+use super::leaf::push_lengths;
+use super::writer::{Local, Mode, Scope, Writer};
+use crate::ir::{Additional, AdditionalItems, ArrayRules, ObjectRules, PropertyRule};
+
+impl Writer<'_> {
+    pub(super) fn array_rules(&mut self, rules: &ArrayRules, v: Local, mode: Mode, scope: Scope) {
+        let mut test = String::from("true");
+        push_lengths(
+            &mut test,
+            &format!("{v}.length"),
+            rules.min_items,
+            rules.max_items,
+        );
+        if test != "true" {
+            self.require(&test, scope);
+        }
+        for (position, item) in rules.prefix.iter().enumerate() {
+            if !self.accepts_all(*item) {
+                self.put(format_args!("if({v}.length>{position}){{"));
+                self.element(*item, v, position, mode, scope);
+                self.put(format_args!("}}"));
+            }
+        }
+        if let AdditionalItems::Schema(rest) = rules.rest {
+            self.each(rest, v, &rules.prefix.len().to_string(), mode, scope);
+        }
+        if rules.unique {
+            self.require(&format!("{v}.length<2||env.distinct({v})"), scope);
+        }
+        if let Some(contains) = rules.contains {
+            let count = self.count(contains, v, scope);
+            let mut test = String::from("true");
+            push_lengths(
+                &mut test,
+                &count,
+                Some(rules.min_contains),
+                rules.max_contains,
+            );
+            self.require(&test, scope);
+        }
+    }
+
+    pub(super) fn object_rules(&mut self, rules: &ObjectRules, v: Local, mode: Mode, scope: Scope) {
+        if rules.min_properties.is_some() || rules.max_properties.is_some() {
+            let count = self.mark();
+            self.put(format_args!("const {count}=Object.keys({v}).length;"));
+            let mut test = String::from("true");
+            push_lengths(
+                &mut test,
+                &count.to_string(),
+                rules.min_properties,
+                rules.max_properties,
+            );
+            self.require(&test, scope);
+        }
+        for property in &rules.properties {
+            if self.is_too_long() {
+                return;
+            }
+            self.property_rule(property, v, mode, scope);
+        }
+        for key in &rules.required {
+            let declared = rules
+                .properties
+                .iter()
+                .any(|property| property.key == *key && property.required);
+            if !declared {
+                let present = self.is_present(v, *key);
+                self.require(&present, scope);
+            }
+        }
+        self.names_and_others(rules, v, mode, scope);
+        for dependency in &rules.dependencies {
+            let present = self.is_present(v, dependency.key);
+            self.put(format_args!("if({present}){{"));
+            for key in &dependency.required {
+                let present = self.is_present(v, *key);
+                self.require(&present, scope);
+            }
+            if let Some(node) = dependency.node {
+                self.visit(node, v, mode.of_member(), scope);
+            }
+            self.put(format_args!("}}"));
+        }
+    }
+
+    fn property_rule(&mut self, property: &PropertyRule, v: Local, mode: Mode, scope: Scope) {
+        let accepts_all = self.accepts_all(property.node);
+        if accepts_all && !property.required {
+            return;
+        }
+        let part = self.local();
+        let read = self.read(v, property.key);
+        self.put(format_args!("const {part}={read};"));
+        if property.required {
+            self.require(&format!("{part}!==undefined"), scope);
+            self.visit(property.node, part, mode.of_part(), scope.deeper());
+        } else {
+            self.put(format_args!("if({part}!==undefined){{"));
+            self.visit(property.node, part, mode.of_part(), scope.deeper());
+            self.put(format_args!("}}"));
+        }
+    }
+
+    /// `propertyNames`, `patternProperties` and `additionalProperties`: one loop over the names.
+    fn names_and_others(&mut self, rules: &ObjectRules, v: Local, mode: Mode, scope: Scope) {
+        let others = match rules.additional {
+            Additional::Schema(node) => !self.accepts_all(node),
+            Additional::Forbidden => true,
+            Additional::Unspecified | Additional::Allowed => false,
+        };
+        if rules.names.is_none() && rules.patterns.is_empty() && !others {
+            return;
+        }
+        let (keys, index, known) = (self.mark(), self.mark(), self.mark());
+        let (key, part) = (self.local(), self.local());
+        self.put(format_args!(
+            "const {keys}=Object.keys({v});for(let {index}=0;{index}<{keys}.length;{index}++)\
+             {{const {key}={keys}[{index}];"
+        ));
+        if let Some(names) = rules.names {
+            self.visit(names, key, Mode::Check, scope.deeper());
+        }
+        if !rules.patterns.is_empty() || others {
+            self.put(format_args!("const {part}={v}[{key}];"));
+            let program = self.program;
+            let declared: Vec<&str> = rules
+                .properties
+                .iter()
+                .map(|property| program.key_text(property.key))
+                .collect();
+            let is_declared = one_of_names(&declared, &key.to_string());
+            self.put(format_args!("let {known}={is_declared};"));
+            for rule in &rules.patterns {
+                let matches = self.matches(rule.pattern, &key.to_string());
+                self.put(format_args!(
+                    "if({matches}){{{known}=true;if({part}!==undefined){{"
+                ));
+                self.visit(rule.node, part, mode.of_part(), scope.deeper());
+                self.put(format_args!("}}}}"));
+            }
+            match rules.additional {
+                // What is `undefined` is not there.
+                Additional::Forbidden => {
+                    self.require(&format!("{known}||{part}===undefined"), scope);
+                }
+                Additional::Schema(node) => {
+                    self.put(format_args!("if(!{known}&&{part}!==undefined){{"));
+                    self.visit(node, part, mode.of_part(), scope.deeper());
+                    self.put(format_args!("}}"));
+                }
+                Additional::Unspecified | Additional::Allowed => {}
+            }
+        }
+        self.put(format_args!("}}"));
+    }
+}

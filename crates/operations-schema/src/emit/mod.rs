@@ -1,0 +1,109 @@
+//! Writes JavaScript source for the hot path.
+//!
+//! From a compiled [`Program`] come two functions of a value: the check, and "it passes and has
+//! exactly the declared shape, so normalisation would return it untouched". The text is meant for
+//! `new Function("env", body)`: it returns the function. What it needs from outside it takes from
+//! `env`, in the order of the tables of [`Emitted`]; nothing that a schema contains is ever written
+//! as code (see `literal`).
+//!
+//! | member of `env` | meaning |
+//! |---|---|
+//! | `patterns[i]` | a `RegExp` for `Emitted::patterns[i]` |
+//! | `formats[i]` | `(string) => boolean` for `Emitted::formats[i]` |
+//! | `kinds[i]` | `(value) => boolean` for the custom kind at node `Emitted::kinds[i]` |
+//! | `consts[i]` | the live value of `Emitted::consts[i]` |
+//! | `test(pattern, string)` | the bounded engine's verdict, by pattern id |
+//! | `walk(node, value)` | the native check of one node, by node id |
+//! | `unique(array)` | TypeBox's `uniqueItems` |
+//! | `invalid` | an object; `kinds`, `walk` and `unique` may throw it where TypeBox would throw, and the whole value is then invalid |
+//! | `distinct(array)` | JSON Schema's `uniqueItems` |
+//! | `equal(value, constant)` | JSON Schema's equality |
+//! | `multiple(number, divisor)` | JSON Schema's `multipleOf`, exact in decimals |
+//! | `tooDeep()`, `tooMuchWork()` | give what is thrown when a bound is reached |
+//!
+//! The bounds of the emitted code are a little tighter than those of the walk. A host that answers
+//! the two exceptions by running the native walk on the whole value has the same verdict always.
+
+mod array;
+mod children;
+mod coverage;
+mod json;
+mod json_logic;
+mod json_parts;
+mod keys;
+mod leaf;
+mod literal;
+mod logic;
+mod object;
+mod plan;
+pub mod safe_pattern;
+mod tour;
+mod writer;
+
+use crate::ir::{ConstId, FormatId, NodeId, PatternId, Program};
+use plan::Plan;
+use writer::{Mode, Writer};
+
+/// Emitted text longer than this is given up: compiling it would cost more than it saves.
+pub const MAX_TEXT: usize = 256 * 1024;
+
+/// The body of a JavaScript function of `env`, and what `env` must hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Emitted {
+    /// The function body; it returns `(value) => boolean`.
+    pub body: String,
+    /// The patterns to pass as `env.patterns`, with the `u` flag where the pattern belongs to a
+    /// JSON Schema.
+    pub patterns: Vec<PatternId>,
+    /// The formats to pass as `env.formats`.
+    pub formats: Vec<FormatId>,
+    /// The nodes of custom kinds to pass as `env.kinds`.
+    pub kinds: Vec<NodeId>,
+    /// The constants to pass as `env.consts`.
+    pub consts: Vec<ConstId>,
+    /// The nodes that are left to `env.walk`.
+    pub walks: Vec<NodeId>,
+}
+
+/// Why nothing was emitted; the walk serves instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unsupported {
+    /// The text would be too long.
+    #[error("the emitted code would be too large")]
+    TooLarge,
+    /// The whole schema would be left to the walk.
+    #[error("the schema needs the native walk")]
+    NeedsWalk,
+}
+
+/// JavaScript for the check.
+///
+/// # Errors
+/// When the walk must serve instead.
+pub fn check_source(program: &Program) -> Result<Emitted, Unsupported> {
+    emit(program, Mode::Check)
+}
+
+/// JavaScript for "passes, and normalisation would change nothing". It never says so wrongly; it
+/// may fail to say so for rare schemas, and then normalisation finds out.
+///
+/// # Errors
+/// When the walk must serve instead.
+pub fn exact_source(program: &Program) -> Result<Emitted, Unsupported> {
+    emit(program, Mode::Exact)
+}
+
+fn emit(program: &Program, mode: Mode) -> Result<Emitted, Unsupported> {
+    // The meaning of a dynamic reference depends on the way from the root.
+    if program.has_dynamic_references() {
+        return Err(Unsupported::NeedsWalk);
+    }
+    let plan = Plan::of(program).ok_or(Unsupported::TooLarge)?;
+    let root = program.resolve(program.root());
+    if plan.facts(root).walk {
+        return Err(Unsupported::NeedsWalk);
+    }
+    Writer::new(program, &plan)
+        .program(root, mode)
+        .ok_or(Unsupported::TooLarge)
+}

@@ -1,0 +1,358 @@
+//! The text under construction: functions, locals, labels, jumps, and the tables of arguments.
+
+use std::collections::HashMap;
+use std::fmt::{self, Write as _};
+use std::hash::Hash;
+
+use super::leaf::INVALID;
+use super::plan::{DEEPEST_NESTING, Plan};
+use super::{Emitted, MAX_TEXT};
+use crate::bounds::{BASE_STEPS, MAX_VALUE_DEPTH};
+use crate::ir::{ConstId, FormatId, NodeId, PatternId, Program};
+
+/// What a function decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Mode {
+    /// Whether the value passes: `true` or `false`.
+    Check,
+    /// Whether it passes and normalisation changes nothing: 1 yes, 0 it does not pass, 2 it passes
+    /// but is (or may be) changed.
+    Exact,
+    /// As `Exact`, but undeclared properties of the value itself are somebody else's business: the
+    /// node is one of several that declare the same object.
+    Part,
+}
+
+/// A variable that holds a value: `v1`, `v2`, ...
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Local(u32);
+
+impl fmt::Display for Local {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "v{}", self.0)
+    }
+}
+
+/// A label or another generated name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark(u32);
+
+impl fmt::Display for Mark {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "m{}", self.0)
+    }
+}
+
+/// What to do at some outcome: a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Jump {
+    /// Leave the function with `false`.
+    ReturnFalse,
+    /// Leave the function with a number.
+    Return(u8),
+    /// Leave a labelled block.
+    Break(Mark),
+    /// Remember it and go on.
+    Set(Mark),
+}
+
+impl fmt::Display for Jump {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ReturnFalse => out.write_str("return false;"),
+            Self::Return(code) => write!(out, "return {code};"),
+            Self::Break(label) => write!(out, "break {label};"),
+            Self::Set(flag) => write!(out, "{flag}=true;"),
+        }
+    }
+}
+
+/// Where the text being written stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scope {
+    /// What happens when the value does not pass.
+    pub(super) fail: Jump,
+    /// What happens when it passes but normalisation may change it.
+    pub(super) inexact: Jump,
+    /// How many containers deep the value is, counted from the function's own value.
+    pub(super) depth: u32,
+}
+
+impl Scope {
+    /// The scope of a part of the value.
+    pub(super) fn deeper(self) -> Self {
+        Self {
+            depth: self.depth.saturating_add(1),
+            ..self
+        }
+    }
+
+    /// The same place with another way to fail.
+    pub(super) fn failing(self, fail: Jump) -> Self {
+        Self { fail, ..self }
+    }
+}
+
+/// A table of arguments: each entry once, in the order of first use.
+#[derive(Debug)]
+struct Table<T>(Vec<T>, HashMap<T, usize>);
+
+impl<T: Copy + Eq + Hash> Table<T> {
+    fn new() -> Self {
+        Self(Vec::new(), HashMap::new())
+    }
+
+    fn position(&mut self, entry: T) -> usize {
+        let next = self.0.len();
+        let position = *self.1.entry(entry).or_insert(next);
+        if position == next {
+            self.0.push(entry);
+        }
+        position
+    }
+}
+
+/// Writes the functions of one program.
+pub(super) struct Writer<'p> {
+    pub(super) program: &'p Program,
+    pub(super) plan: &'p Plan,
+    text: String,
+    functions: HashMap<(NodeId, Mode), usize>,
+    waiting: Vec<(NodeId, Mode, usize)>,
+    names: u32,
+    patterns: Table<PatternId>,
+    formats: Table<FormatId>,
+    kinds: Table<NodeId>,
+    consts: Table<ConstId>,
+    walks: Table<NodeId>,
+}
+
+impl<'p> Writer<'p> {
+    pub(super) fn new(program: &'p Program, plan: &'p Plan) -> Self {
+        Self {
+            program,
+            plan,
+            text: String::new(),
+            functions: HashMap::new(),
+            waiting: Vec::new(),
+            names: 0,
+            patterns: Table::new(),
+            formats: Table::new(),
+            kinds: Table::new(),
+            consts: Table::new(),
+            walks: Table::new(),
+        }
+    }
+
+    /// Writes everything that `root` needs; nothing when it gets too long.
+    pub(super) fn program(mut self, root: NodeId, mode: Mode) -> Option<Emitted> {
+        let mode = if self.plan.facts(root).plain {
+            Mode::Check
+        } else {
+            mode
+        };
+        self.function(root, mode);
+        while let Some((node, mode, number)) = self.waiting.pop() {
+            self.write_function(node, mode, number);
+            if self.is_too_long() {
+                return None;
+            }
+        }
+        let mut body = self.prelude();
+        body.push_str(&self.text);
+        body.push_str(&self.entry(mode));
+        if body.len() > MAX_TEXT {
+            return None;
+        }
+        Some(Emitted {
+            body,
+            patterns: self.patterns.0,
+            formats: self.formats.0,
+            kinds: self.kinds.0,
+            consts: self.consts.0,
+            walks: self.walks.0,
+        })
+    }
+
+    /// Writing goes on in small pieces; each looks here first, so that the text cannot run away.
+    pub(super) fn is_too_long(&self) -> bool {
+        self.text.len() > MAX_TEXT
+    }
+
+    /// Appends text.
+    pub(super) fn put(&mut self, text: fmt::Arguments<'_>) {
+        // Writing to a `String` cannot fail.
+        let _ = self.text.write_fmt(text);
+    }
+
+    /// A new variable for a value.
+    pub(super) fn local(&mut self) -> Local {
+        self.names += 1;
+        Local(self.names)
+    }
+
+    /// A new name for anything else.
+    pub(super) fn mark(&mut self) -> Mark {
+        self.names += 1;
+        Mark(self.names)
+    }
+
+    /// The call of a node's function with a value.
+    pub(super) fn call(&mut self, node: NodeId, mode: Mode, value: Local, depth: u32) -> String {
+        let number = self.function(node, mode);
+        if self.plan.tracks_depth {
+            format!("f{number}({value},d+{depth})")
+        } else {
+            format!("f{number}({value})")
+        }
+    }
+
+    /// An expression for the `RegExp` of a pattern.
+    pub(super) fn pattern(&mut self, id: PatternId) -> String {
+        format!("P{}", self.patterns.position(id))
+    }
+
+    /// An expression for the function of a format.
+    pub(super) fn format(&mut self, id: FormatId) -> String {
+        format!("F{}", self.formats.position(id))
+    }
+
+    /// An expression for the function of a custom kind.
+    pub(super) fn kind(&mut self, id: NodeId) -> String {
+        format!("K{}", self.kinds.position(id))
+    }
+
+    /// An expression for a constant that has no literal.
+    pub(super) fn constant(&mut self, id: ConstId) -> String {
+        format!("C{}", self.consts.position(id))
+    }
+
+    /// The call that leaves a node to the native walk.
+    pub(super) fn walk(&mut self, node: NodeId, value: Local) -> String {
+        self.walks.position(node);
+        format!("env.walk({},{value})", node.0)
+    }
+
+    fn function(&mut self, node: NodeId, mode: Mode) -> usize {
+        let next = self.functions.len();
+        let number = *self.functions.entry((node, mode)).or_insert(next);
+        if number == next {
+            self.waiting.push((node, mode, number));
+        }
+        number
+    }
+
+    fn write_function(&mut self, node: NodeId, mode: Mode, number: usize) {
+        let value = self.local();
+        if self.plan.tracks_depth {
+            // One function descends at most `DEEPEST_NESTING` levels before the next one looks.
+            let deepest = MAX_VALUE_DEPTH.saturating_sub(DEEPEST_NESTING + 4);
+            self.put(format_args!(
+                "function f{number}({value},d){{if(d>{deepest})throw env.tooDeep();"
+            ));
+        } else {
+            self.put(format_args!("function f{number}({value}){{"));
+        }
+        if self.plan.counts_work {
+            self.put(format_args!(
+                "if(++work>{BASE_STEPS})throw env.tooMuchWork();"
+            ));
+        }
+        let (fail, inexact, success) = match mode {
+            Mode::Check => (Jump::ReturnFalse, Jump::ReturnFalse, "true"),
+            Mode::Exact | Mode::Part => (Jump::Return(0), Jump::Return(2), "1"),
+        };
+        self.inline(
+            node,
+            value,
+            mode,
+            Scope {
+                fail,
+                inexact,
+                depth: 0,
+            },
+        );
+        self.put(format_args!("return {success};}}\n"));
+    }
+
+    /// Declarations that come before the functions.
+    fn prelude(&self) -> String {
+        let mut text = String::from("\"use strict\";\n");
+        for (letter, member, count) in [
+            ('P', "patterns", self.patterns.0.len()),
+            ('F', "formats", self.formats.0.len()),
+            ('K', "kinds", self.kinds.0.len()),
+            ('C', "consts", self.consts.0.len()),
+        ] {
+            for position in 0..count {
+                let _ = writeln!(text, "const {letter}{position}=env.{member}[{position}];");
+            }
+        }
+        if self.plan.counts_work {
+            text.push_str("let work=0;\n");
+        }
+        for helper in HELPERS {
+            // A helper is named only by code written here, so its name in the text means a use.
+            if self.text.contains(helper.call) {
+                text.push_str(helper.text);
+            }
+        }
+        text
+    }
+
+    /// The statement that gives the function to the outside.
+    fn entry(&self, mode: Mode) -> String {
+        let call = if self.plan.tracks_depth {
+            "f0(value,0)"
+        } else {
+            "f0(value)"
+        };
+        let verdict = if mode == Mode::Check { "" } else { "===1" };
+        let can_be_invalid = !self.walks.0.is_empty()
+            || !self.kinds.0.is_empty()
+            || self.text.contains(INVALID)
+            || self.text.contains("env.unique(");
+        if mode == Mode::Check
+            && !self.plan.counts_work
+            && !self.plan.tracks_depth
+            && !can_be_invalid
+        {
+            return "return f0;".to_owned();
+        }
+        let start = if self.plan.counts_work { "work=0;" } else { "" };
+        if can_be_invalid {
+            format!(
+                "return (value)=>{{{start}try{{return {call}{verdict};}}\
+                 catch(error){{if(error===env.invalid)return false;throw error;}}}};"
+            )
+        } else {
+            format!("return (value)=>{{{start}return {call}{verdict};}};")
+        }
+    }
+}
+
+/// A helper function of the emitted code.
+struct Helper {
+    call: &'static str,
+    text: &'static str,
+}
+
+const HELPERS: [Helper; 3] = [
+    Helper {
+        call: "invalid()",
+        text: "function invalid(){throw env.invalid;}\n",
+    },
+    Helper {
+        call: "timeOf(",
+        // An object can claim to be a Date and have no time.
+        text: "const getTime=Date.prototype.getTime;\
+               function timeOf(date){try{return getTime.call(date);}catch{return 0/0;}}\n",
+    },
+    Helper {
+        call: "codePoints(",
+        text: "function codePoints(text){let count=text.length;\
+               for(let i=0;i<text.length-1;i++)\
+               if((text.charCodeAt(i)&64512)===55296&&(text.charCodeAt(i+1)&64512)===56320){count--;i++;}\
+               return count;}\n",
+    },
+];

@@ -1,0 +1,173 @@
+//! Errors with paths, in TypeBox's wording.
+//!
+//! TypeBox's errors and its check differ in corners: a property that a class inherits, or that may be
+//! `undefined`, is present enough for the check and missing to the errors; a number passes a `RegExp`
+//! kind and is an error of it. Here the check decides whether there are errors at all, so a value
+//! that passes has none and one that does not has some; which, is as TypeBox lists them.
+
+mod json;
+mod messages;
+mod typebox;
+mod typebox_containers;
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use crate::bounds::MAX_MESSAGE_BYTES;
+use crate::check::{Walk, verdict};
+use crate::host::{Host, Interrupt};
+use crate::ir::{NodeId, Program, Shape};
+
+/// One thing that is wrong with a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueError {
+    /// The JSON Pointer of the place in the value.
+    pub path: String,
+    /// What is wrong there.
+    pub message: String,
+}
+
+/// Collects at most `max` errors (at least one); none when the value passes.
+///
+/// # Errors
+/// When the user's code throws or a bound is reached.
+pub fn collect_errors<H: Host>(
+    program: &Program,
+    host: &mut H,
+    value: H::Value,
+    max: usize,
+) -> Result<Vec<ValueError>, Interrupt> {
+    if crate::check::check(program, host, value)? {
+        return Ok(Vec::new());
+    }
+    let walk = Walk::new(program, host, value);
+    let mut collector = Collector {
+        walk,
+        path: String::new(),
+        errors: Vec::new(),
+        max: max.max(1),
+    };
+    match collector.visit(program.root(), value) {
+        Ok(()) | Err(Stop::Full) => {}
+        Err(Stop::Interrupt(Interrupt::TypeBoxThrows)) if !collector.errors.is_empty() => {}
+        Err(Stop::Interrupt(Interrupt::TypeBoxThrows)) => {
+            let _ = collector.report("Unknown type");
+        }
+        Err(Stop::Interrupt(interrupt)) => return Err(interrupt),
+    }
+    if collector.errors.is_empty() {
+        // Where TypeBox's errors have nothing to say about what its check refuses.
+        let _ = collector.report("Unexpected value");
+    }
+    Ok(collector.errors)
+}
+
+/// Why collecting ends.
+#[derive(Debug)]
+enum Stop {
+    /// There are enough errors.
+    Full,
+    Interrupt(Interrupt),
+}
+
+impl From<Interrupt> for Stop {
+    fn from(interrupt: Interrupt) -> Self {
+        Self::Interrupt(interrupt)
+    }
+}
+
+struct Collector<'p, 'h, H: Host> {
+    walk: Walk<'p, 'h, H>,
+    path: String,
+    errors: Vec<ValueError>,
+    max: usize,
+}
+
+impl<H: Host> Collector<'_, '_, H> {
+    fn report(&mut self, message: impl Into<Cow<'static, str>>) -> Result<(), Stop> {
+        if self.errors.len() >= self.max {
+            return Err(Stop::Full);
+        }
+        let message = shorten(&message.into()).into_owned();
+        self.errors.push(ValueError {
+            path: self.path.clone(),
+            message,
+        });
+        Ok(())
+    }
+
+    /// Whether a value passes, where TypeBox's exceptions mean no.
+    fn passes(&mut self, id: NodeId, value: H::Value) -> Result<bool, Stop> {
+        Ok(verdict(self.walk.visit(id, value))?)
+    }
+
+    /// Goes on at a key.
+    fn at_key<R>(
+        &mut self,
+        key: &str,
+        visit: impl FnOnce(&mut Self) -> Result<R, Stop>,
+    ) -> Result<R, Stop> {
+        let length = self.path.len();
+        self.path.push('/');
+        self.path.push_str(&escape_segment(key));
+        let result = visit(self);
+        self.path.truncate(length);
+        result
+    }
+
+    /// Goes on at a position of an array.
+    fn at_index(&mut self, id: NodeId, array: H::Value, index: usize) -> Result<(), Stop> {
+        let length = self.path.len();
+        let _ = write!(self.path, "/{index}");
+        let element = self.walk.host.element(array, index)?;
+        let result = self.visit(id, element);
+        self.path.truncate(length);
+        result
+    }
+
+    fn visit(&mut self, id: NodeId, value: H::Value) -> Result<(), Stop> {
+        let program = self.walk.program;
+        let mut id = id;
+        while let Some(target) = self.walk.bare_target(program.shape(id)) {
+            self.walk.spend(1)?;
+            id = target;
+        }
+        self.walk.open_rule()?;
+        self.rule(id, value)?;
+        self.walk.close_rule();
+        Ok(())
+    }
+
+    fn rule(&mut self, id: NodeId, value: H::Value) -> Result<(), Stop> {
+        let program = self.walk.program;
+        match program.shape(id) {
+            Shape::Ref(target) | Shape::Import(target) => self.visit(*target, value),
+            Shape::Json(schema) => self.json(schema, value),
+            Shape::JsonBoolean(true) => Ok(()),
+            Shape::JsonBoolean(false) | Shape::Never => self.report("Never"),
+            Shape::Broken(reason) => self.report(format!("Unknown type: {reason}")),
+            shape => self.typebox(id, shape, value),
+        }
+    }
+}
+
+/// A segment of a JSON Pointer.
+pub(crate) fn escape_segment(key: &str) -> Cow<'_, str> {
+    if key.contains(['~', '/']) {
+        key.replace('~', "~0").replace('/', "~1").into()
+    } else {
+        key.into()
+    }
+}
+
+/// A text that is short enough for a message.
+pub(crate) fn shorten(text: &str) -> Cow<'_, str> {
+    if text.len() <= MAX_MESSAGE_BYTES {
+        return text.into();
+    }
+    let mut end = MAX_MESSAGE_BYTES;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}...", text.get(..end).unwrap_or_default()).into()
+}

@@ -1,0 +1,271 @@
+//! Errors of TypeBox kinds, in the order in which TypeBox lists them.
+
+use super::messages;
+use super::{Collector, Stop};
+use crate::check::{at_least, at_most, compare_bigint, is_bigint_multiple};
+use crate::host::{Class, Host};
+use crate::ir::{
+    BigIntNode, ConstId, DateNode, NodeId, NumberNode, Shape, StringNode, Uint8ArrayNode,
+};
+use crate::number::to_js_string;
+
+impl<H: Host> Collector<'_, '_, H> {
+    pub(super) fn typebox(
+        &mut self,
+        id: NodeId,
+        shape: &Shape,
+        value: H::Value,
+    ) -> Result<(), Stop> {
+        match shape {
+            Shape::Object(node) => self.object(node, value),
+            Shape::Array(node) => self.array(node, value),
+            Shape::Tuple(node) => self.tuple(node, value),
+            Shape::Record(node) => self.record(node, value),
+            Shape::Intersect(node) => self.intersect(node, value),
+            Shape::Constructor(node) => {
+                let prototype = self.walk.prototype(*node, value)?;
+                self.visit(node.returns, prototype)
+            }
+            Shape::String(node) => self.string(**node, value),
+            Shape::Number(node) => self.number("number", node, value),
+            Shape::Integer(node) => self.number("integer", node, value),
+            Shape::BigInt(node) => self.bigint(node, value),
+            Shape::Date(node) => self.date(node, value),
+            Shape::Uint8Array(node) => self.bytes(*node, value),
+            Shape::RegExp(node) => {
+                if self.walk.class(value)? != Class::String {
+                    return self.report("Expected string");
+                }
+                self.length(node.min_length, node.max_length, value)?;
+                if self.walk.matches(value, node.pattern)? {
+                    return Ok(());
+                }
+                self.report("Expected string to match regular expression")
+            }
+            Shape::TemplateLiteral(pattern) => {
+                if self.walk.class(value)? != Class::String {
+                    return self.report("Expected string");
+                }
+                self.pattern_and_format(Some(*pattern), None, value)
+            }
+            other => {
+                let message = self.simple_message(other);
+                self.unless_passing(id, value, message)
+            }
+        }
+    }
+
+    fn unless_passing(
+        &mut self,
+        id: NodeId,
+        value: H::Value,
+        message: impl Into<std::borrow::Cow<'static, str>>,
+    ) -> Result<(), Stop> {
+        if self.passes(id, value)? {
+            Ok(())
+        } else {
+            self.report(message)
+        }
+    }
+
+    /// The message of kinds with only one.
+    fn simple_message(&self, shape: &Shape) -> String {
+        let program = self.walk.program;
+        let fixed = match shape {
+            Shape::AsyncIterator => "Expected AsyncIterator",
+            Shape::Boolean => "Expected boolean",
+            Shape::Function => "Expected function",
+            Shape::Iterator => "Expected Iterator",
+            Shape::Not(_) => "Value should not match",
+            Shape::Null => "Expected null",
+            Shape::Promise => "Expected Promise",
+            Shape::Symbol => "Expected symbol",
+            Shape::Undefined => "Expected undefined",
+            Shape::Union(_) => "Expected union value",
+            Shape::Void => "Expected void",
+            Shape::Literal(constant) => return messages::literal(program.constant(*constant)),
+            Shape::Kind(node) => return format!("Expected kind '{}'", node.name),
+            _ => "Unexpected value",
+        };
+        fixed.to_owned()
+    }
+
+    fn number(&mut self, noun: &str, node: &NumberNode, value: H::Value) -> Result<(), Stop> {
+        match self.walk.class(value)? {
+            Class::Number(number)
+                if number.is_finite() && (noun == "number" || number.fract() == 0.0) =>
+            {
+                for message in messages::number(noun, number, node) {
+                    self.report(message)?;
+                }
+                Ok(())
+            }
+            _ => self.report(format!("Expected {noun}")),
+        }
+    }
+
+    fn bigint(&mut self, node: &BigIntNode, value: H::Value) -> Result<(), Stop> {
+        if self.walk.class(value)? != Class::BigInt {
+            return self.report("Expected bigint");
+        }
+        let value = self.walk.host.bigint(value)?;
+        let program = self.walk.program;
+        let mut found = Vec::new();
+        let mut test =
+            |bound: Option<ConstId>, holds: fn(std::cmp::Ordering) -> bool, words: &str| {
+                let Some(bound) = bound.map(|bound| program.constant(bound)) else {
+                    return;
+                };
+                if !compare_bigint(&value, bound).is_some_and(holds) {
+                    let bound = messages::const_text(bound);
+                    found.push(format!("Expected bigint to be {words} {bound}"));
+                }
+            };
+        test(
+            node.exclusive_maximum,
+            std::cmp::Ordering::is_lt,
+            "less than",
+        );
+        test(
+            node.exclusive_minimum,
+            std::cmp::Ordering::is_gt,
+            "greater than",
+        );
+        test(node.maximum, std::cmp::Ordering::is_le, "less or equal to");
+        test(
+            node.minimum,
+            std::cmp::Ordering::is_ge,
+            "greater or equal to",
+        );
+        if let Some(divisor) = node.multiple_of.map(|divisor| program.constant(divisor))
+            && is_bigint_multiple(&value, divisor) != Some(true)
+        {
+            let divisor = messages::const_text(divisor);
+            found.push(format!("Expected bigint to be a multiple of {divisor}"));
+        }
+        found
+            .into_iter()
+            .try_for_each(|message| self.report(message))
+    }
+
+    fn date(&mut self, node: &DateNode, value: H::Value) -> Result<(), Stop> {
+        let time = match self.walk.class(value)? {
+            Class::Object => self.walk.host.date(value)?.filter(|time| time.is_finite()),
+            _ => None,
+        };
+        let Some(time) = time else {
+            return self.report("Expected Date");
+        };
+        let bounds = NumberNode {
+            exclusive_maximum: node.exclusive_maximum,
+            exclusive_minimum: node.exclusive_minimum,
+            maximum: node.maximum,
+            minimum: node.minimum,
+            multiple_of: node.multiple_of,
+        };
+        for message in messages::number("Date timestamp", time, &bounds) {
+            self.report(message)?;
+        }
+        Ok(())
+    }
+
+    fn bytes(&mut self, node: Uint8ArrayNode, value: H::Value) -> Result<(), Stop> {
+        let length = match self.walk.class(value)? {
+            Class::Object => self.walk.host.uint8_array(value)?,
+            _ => None,
+        };
+        let Some(length) = length else {
+            return self.report("Expected Uint8Array");
+        };
+        self.at_most(
+            length,
+            node.max_byte_length,
+            "Expected byte length less or equal to ",
+        )?;
+        self.at_least(
+            length,
+            node.min_byte_length,
+            "Expected byte length greater or equal to ",
+        )
+    }
+
+    pub(super) fn at_least(
+        &mut self,
+        count: usize,
+        bound: Option<f64>,
+        words: &str,
+    ) -> Result<(), Stop> {
+        if at_least(count as f64, bound) {
+            return Ok(());
+        }
+        self.report(format!(
+            "{words}{}",
+            to_js_string(bound.unwrap_or(f64::NAN))
+        ))
+    }
+
+    pub(super) fn at_most(
+        &mut self,
+        count: usize,
+        bound: Option<f64>,
+        words: &str,
+    ) -> Result<(), Stop> {
+        if at_most(count as f64, bound) {
+            return Ok(());
+        }
+        self.report(format!(
+            "{words}{}",
+            to_js_string(bound.unwrap_or(f64::NAN))
+        ))
+    }
+
+    fn length(&mut self, min: Option<f64>, max: Option<f64>, value: H::Value) -> Result<(), Stop> {
+        if min.is_none() && max.is_none() {
+            return Ok(());
+        }
+        let length = self.walk.host.utf16_length(value)?;
+        self.string_length(length, min, max)
+    }
+
+    pub(super) fn string_length(
+        &mut self,
+        length: usize,
+        min: Option<f64>,
+        max: Option<f64>,
+    ) -> Result<(), Stop> {
+        self.at_least(length, min, "Expected string length greater or equal to ")?;
+        self.at_most(length, max, "Expected string length less or equal to ")
+    }
+
+    fn string(&mut self, node: StringNode, value: H::Value) -> Result<(), Stop> {
+        if self.walk.class(value)? != Class::String {
+            return self.report("Expected string");
+        }
+        self.length(node.min_length, node.max_length, value)?;
+        self.pattern_and_format(node.pattern, node.format, value)
+    }
+
+    pub(super) fn pattern_and_format(
+        &mut self,
+        pattern: Option<crate::ir::PatternId>,
+        format: Option<crate::ir::FormatId>,
+        value: H::Value,
+    ) -> Result<(), Stop> {
+        let program = self.walk.program;
+        if let Some(pattern) = pattern
+            && !self.walk.matches(value, pattern)?
+        {
+            let source = program
+                .pattern(pattern)
+                .map_or("", |pattern| pattern.source());
+            self.report(format!("Expected string to match '{source}'"))?;
+        }
+        if let Some(format) = format
+            && !self.walk.has_format(value, format)?
+        {
+            let name = program.format(format).map_or("", |format| &*format.name);
+            self.report(format!("Expected string to match '{name}' format"))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,280 @@
+//! Errors of TypeBox kinds with parts.
+
+use super::{Collector, Stop};
+use crate::check::{at_least, at_most};
+use crate::host::{Class, Host, Interrupt, OwnKeys};
+use crate::ir::{Additional, ArrayNode, IntersectNode, NodeId, ObjectNode, RecordNode, TupleNode};
+use crate::number::to_js_string;
+
+impl<H: Host> Collector<'_, '_, H> {
+    pub(super) fn array(&mut self, node: &ArrayNode, value: H::Value) -> Result<(), Stop> {
+        if self.walk.class(value)? != Class::Array {
+            return self.report("Expected array");
+        }
+        let length = self.walk.host.array_length(value)?;
+        self.item_count(length, node.min_items, node.max_items)?;
+        for index in 0..length {
+            self.at_index(node.items, value, index)?;
+        }
+        if node.unique && !self.walk.all_hashes_differ(value, length)? {
+            self.report("Expected array elements to be unique")?;
+        }
+        if !node.counts() {
+            return Ok(());
+        }
+        let count = self.walk.count_matching(node, value, length)?;
+        if count == 0 {
+            self.report("Expected array to contain at least one matching value")?;
+        }
+        self.contained(count, node.min_contains, node.max_contains)
+    }
+
+    pub(super) fn item_count(
+        &mut self,
+        length: usize,
+        min: Option<f64>,
+        max: Option<f64>,
+    ) -> Result<(), Stop> {
+        self.at_least(
+            length,
+            min,
+            "Expected array length to be greater or equal to ",
+        )?;
+        self.at_most(length, max, "Expected array length to be less or equal to ")
+    }
+
+    pub(super) fn contained(
+        &mut self,
+        count: usize,
+        min: Option<f64>,
+        max: Option<f64>,
+    ) -> Result<(), Stop> {
+        if let Some(min) = min
+            && (count as f64) < min
+        {
+            let min = to_js_string(min);
+            self.report(format!(
+                "Expected array to contain at least {min} matching values"
+            ))?;
+        }
+        if let Some(max) = max
+            && (count as f64) > max
+        {
+            let max = to_js_string(max);
+            self.report(format!(
+                "Expected array to contain no more than {max} matching values"
+            ))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn tuple(&mut self, node: &TupleNode, value: H::Value) -> Result<(), Stop> {
+        if self.walk.class(value)? != Class::Array {
+            return self.report("Expected tuple");
+        }
+        let length = self.walk.host.array_length(value)?;
+        if (node.items.is_none() && length != 0) || node.length != Some(length as f64) {
+            let wanted = to_js_string(node.length.unwrap_or(0.0));
+            return self.report(format!("Expected tuple to have {wanted} elements"));
+        }
+        for (index, item) in node.items.iter().flatten().enumerate() {
+            self.at_index(*item, value, index)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn property_count(
+        &mut self,
+        count: usize,
+        min: Option<f64>,
+        max: Option<f64>,
+    ) -> Result<(), Stop> {
+        if let Some(min) = min
+            && !at_least(count as f64, Some(min))
+        {
+            let min = to_js_string(min);
+            self.report(format!("Expected object to have at least {min} properties"))?;
+        }
+        if let Some(max) = max
+            && !at_most(count as f64, Some(max))
+        {
+            let max = to_js_string(max);
+            self.report(format!(
+                "Expected object to have no more than {max} properties"
+            ))?;
+        }
+        Ok(())
+    }
+
+    /// Visits every own key with its text.
+    pub(super) fn keys(
+        &mut self,
+        value: H::Value,
+        which: OwnKeys,
+        mut visit: impl FnMut(&mut Self, H::Key, &str) -> Result<bool, Stop>,
+    ) -> Result<(), Stop> {
+        let mut keys = self.walk.host.own_keys(value, which)?;
+        while let Some(key) = self.walk.host.next_key(&mut keys)? {
+            self.walk.spend(1)?;
+            let text = self.walk.host.with_key(key, str::to_owned)?;
+            if !visit(self, key, &text)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn object(&mut self, node: &ObjectNode, value: H::Value) -> Result<(), Stop> {
+        if self.walk.class(value)? != Class::Object {
+            return self.report("Expected object");
+        }
+        if node.min_properties.is_some() || node.max_properties.is_some() {
+            let count = self.walk.host.count_keys(value, OwnKeys::Names)?;
+            self.property_count(count, node.min_properties, node.max_properties)?;
+        }
+        let program = self.walk.program;
+        for key in &node.required {
+            let name = self.walk.name(*key);
+            if !self.walk.host.has_own(value, name)? {
+                let name = program.key_text(*key);
+                self.at_key(name, |collector| {
+                    collector.report("Expected required property")
+                })?;
+            }
+        }
+        match node.additional {
+            Additional::Forbidden => self.keys(value, OwnKeys::Names, |collector, _, name| {
+                if node.find(program, name).is_none() {
+                    collector.at_key(name, |collector| collector.report("Unexpected property"))?;
+                }
+                Ok(true)
+            })?,
+            Additional::Schema(schema) => {
+                self.keys(value, OwnKeys::Names, |collector, key, name| {
+                    if node.find(program, name).is_none() {
+                        let property = collector.walk.host.get_by_key(value, key)?;
+                        collector.at_key(name, |collector| collector.visit(schema, property))?;
+                    }
+                    Ok(true)
+                })?;
+            }
+            Additional::Unspecified | Additional::Allowed => {}
+        }
+        for property in &node.properties {
+            let found = self.walk.get(value, property.key)?;
+            if property.required || !self.walk.host.is_undefined(found)? {
+                let name = program.key_text(property.key);
+                self.at_key(name, |collector| collector.visit(property.node, found))?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn record(&mut self, node: &RecordNode, value: H::Value) -> Result<(), Stop> {
+        if !self.walk.is_record_like(value)? {
+            return self.report("Expected object");
+        }
+        if node.min_properties.is_some() || node.max_properties.is_some() {
+            let count = self.walk.host.count_keys(value, OwnKeys::Names)?;
+            self.property_count(count, node.min_properties, node.max_properties)?;
+        }
+        self.keys(value, OwnKeys::Enumerable, |collector, key, name| {
+            let key_value = collector.walk.host.key_value(key);
+            if collector.walk.matches(key_value, node.pattern)? {
+                let property = collector.walk.host.get_by_key(value, key)?;
+                collector.at_key(name, |collector| collector.visit(node.values, property))?;
+            }
+            Ok(true)
+        })?;
+        // TypeBox names only the first key that is not allowed.
+        self.keys(value, OwnKeys::Names, |collector, key, name| {
+            let key_value = collector.walk.host.key_value(key);
+            if collector.walk.matches(key_value, node.pattern)? {
+                return Ok(true);
+            }
+            match node.additional {
+                Additional::Schema(schema) => {
+                    let property = collector.walk.host.get_by_key(value, key)?;
+                    collector.at_key(name, |collector| collector.visit(schema, property))?;
+                    Ok(true)
+                }
+                Additional::Forbidden => {
+                    collector.at_key(name, |collector| collector.report("Unexpected property"))?;
+                    Ok(false)
+                }
+                _ => Ok(false),
+            }
+        })
+    }
+
+    pub(super) fn intersect(&mut self, node: &IntersectNode, value: H::Value) -> Result<(), Stop> {
+        let before = self.errors.len();
+        for schema in &node.all_of {
+            self.visit(*schema, value)?;
+        }
+        if self.errors.len() > before {
+            return self.report("Expected all values to match");
+        }
+        let Some(unevaluated) = node.unevaluated else {
+            return Ok(());
+        };
+        match self.walk.class(value)? {
+            Class::Undefined | Class::Null => Err(Interrupt::TypeBoxThrows.into()),
+            Class::Object | Class::Function => {
+                self.keys(value, OwnKeys::Names, |collector, key, name| {
+                    let key_value = collector.walk.host.key_value(key);
+                    if collector.walk.matches(key_value, unevaluated.known)? {
+                        return Ok(true);
+                    }
+                    let property = collector.walk.host.get_by_key(value, key)?;
+                    collector.at_key(name, |collector| match unevaluated.schema {
+                        Some(schema) => collector.first_of(schema, property),
+                        None => collector.report("Unexpected property"),
+                    })?;
+                    Ok(true)
+                })
+            }
+            Class::Array | Class::String => {
+                let array = self.walk.class(value)? == Class::Array;
+                let length = if array {
+                    self.walk.host.array_length(value)?
+                } else {
+                    self.walk.host.utf16_length(value)?
+                };
+                for index in self.walk.unknown_positions(unevaluated.known, length)? {
+                    let name = if index == length {
+                        "length".into()
+                    } else {
+                        index.to_string()
+                    };
+                    match unevaluated.schema.filter(|_| array) {
+                        Some(schema) if index < length => {
+                            let element = self.walk.host.element(value, index)?;
+                            self.at_key(&name, |collector| collector.first_of(schema, element))?;
+                        }
+                        Some(_) => {}
+                        None => {
+                            self.at_key(&name, |collector| {
+                                collector.report("Unexpected property")
+                            })?;
+                        }
+                    }
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Only the first error of a schema.
+    fn first_of(&mut self, schema: NodeId, value: H::Value) -> Result<(), Stop> {
+        let (before, max) = (self.errors.len(), self.max);
+        self.max = (before + 1).min(max);
+        let result = self.visit(schema, value);
+        self.max = max;
+        match result {
+            Err(Stop::Full) if self.errors.len() < max => Ok(()),
+            other => other,
+        }
+    }
+}

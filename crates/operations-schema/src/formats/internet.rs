@@ -1,0 +1,118 @@
+//! Names and addresses.
+
+use std::net::Ipv6Addr;
+
+use super::idna::{decode, encoded_length, is_right_to_left, is_unicode_label};
+
+pub(super) fn is_hostname(text: &str) -> bool {
+    !text.is_empty() && text.len() <= 253 && text.split('.').all(is_label)
+}
+
+fn is_label(label: &str) -> bool {
+    let shape = (1..=63).contains(&label.len())
+        && !label.starts_with('-')
+        && !label.ends_with('-')
+        && label
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    shape
+        && match encoded_part(label) {
+            Some(encoded) => decode(encoded).is_some_and(|decoded| {
+                is_unicode_label(&decoded) && encoded_length(&decoded) == label.len()
+            }),
+            None => true,
+        }
+}
+
+/// What follows `xn--`.
+fn encoded_part(label: &str) -> Option<&str> {
+    label
+        .get(..4)
+        .filter(|start| start.eq_ignore_ascii_case("xn--"))?;
+    label.get(4..)
+}
+
+pub(super) fn is_idn_hostname(text: &str) -> bool {
+    let labels = || text.split(['.', '\u{3002}', '\u{FF0E}', '\u{FF61}']);
+    // Where one label is right-to-left, none may begin with a digit.
+    let has_direction = labels().any(is_right_to_left);
+    !text.is_empty()
+        && text.chars().count() <= 253
+        && labels().all(|label| {
+            let shape = if label.is_ascii() {
+                is_label(label)
+            } else {
+                is_unicode_label(label) && encoded_length(label) <= 63
+            };
+            shape && !(has_direction && label.starts_with(|first: char| first.is_ascii_digit()))
+        })
+}
+
+pub(super) fn is_ipv4(text: &str) -> bool {
+    let mut parts = 0;
+    text.split('.').all(|part| {
+        parts += 1;
+        let shape = part.len() <= 3 && part.bytes().all(|byte| byte.is_ascii_digit());
+        shape && (part == "0" || !part.starts_with('0')) && part.parse::<u8>().is_ok()
+    }) && parts == 4
+}
+
+pub(super) fn is_ipv6(text: &str) -> bool {
+    text.parse::<Ipv6Addr>().is_ok()
+}
+
+pub(super) fn is_email(text: &str, international: bool) -> bool {
+    let Some((local, domain)) = text.rsplit_once('@') else {
+        return false;
+    };
+    is_local_part(local, international) && is_domain(domain, international)
+}
+
+fn is_local_part(local: &str, international: bool) -> bool {
+    if let Some(quoted) = local
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'))
+    {
+        let mut chars = quoted.chars();
+        while let Some(found) = chars.next() {
+            match found {
+                '\\' if !matches!(chars.next(), Some(' '..='~')) => return false,
+                '"' => return false,
+                '\\' | ' '..='~' => {}
+                other if international && !other.is_ascii() => {}
+                _ => return false,
+            }
+        }
+        return true;
+    }
+    let is_atom = |found: char| {
+        found.is_ascii_alphanumeric()
+            || "!#$%&'*+-/=?^_`{|}~".contains(found)
+            || (international && !found.is_ascii())
+    };
+    local
+        .split('.')
+        .all(|atom| !atom.is_empty() && atom.chars().all(is_atom))
+}
+
+fn is_domain(domain: &str, international: bool) -> bool {
+    if let Some(literal) = domain
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+    {
+        return match literal.strip_prefix("IPv6:") {
+            Some(address) => is_ipv6(address),
+            None => is_ipv4(literal),
+        };
+    }
+    if international && !domain.is_ascii() {
+        let is_label = |label: &str| {
+            !label.is_empty()
+                && label
+                    .chars()
+                    .all(|found| found == '-' || found.is_alphanumeric() || !found.is_ascii())
+        };
+        return domain.split('.').all(is_label);
+    }
+    is_hostname(domain)
+}

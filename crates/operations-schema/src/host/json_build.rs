@@ -1,0 +1,469 @@
+//! JSON in Rust, with room for new values beside the document.
+//!
+//! A document is only borrowed. What is made goes into an arena of the host, whose objects and
+//! arrays refer to their parts, so that a change deep inside a document copies nothing but the way
+//! down to it. [`JsonBuilder::to_json`] turns a result into a document of its own at the end.
+
+mod make;
+
+use std::collections::HashMap;
+
+use num_bigint::BigInt;
+use serde_json::{Map, Value};
+
+use super::json::{JsonHost, JsonKeys, JsonRef};
+use super::{Class, Host, Interrupt, Name, OwnKeys};
+use crate::ir::{Format, FormatId, KindNode, PatternId};
+use crate::patterns::Pattern;
+
+/// A value of the document, or one that the host made.
+#[derive(Clone, Copy, Debug)]
+pub enum JsonPart<'a> {
+    /// A value of the document, or `undefined`.
+    Document(JsonRef<'a>),
+    /// A value that was made.
+    Made(MadeId),
+}
+
+/// A value in the arena.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MadeId(u32);
+
+#[derive(Debug)]
+enum Made<'a> {
+    /// Anything without parts in the arena.
+    Plain(Value),
+    Array(Vec<JsonPart<'a>>),
+    Object(MadeObject<'a>),
+}
+
+#[derive(Debug)]
+struct MadeObject<'a> {
+    entries: Vec<(Box<str>, JsonPart<'a>)>,
+    /// Positions by name, for objects where a scan would be slow.
+    index: Option<HashMap<Box<str>, u32>>,
+}
+
+/// Up to this many properties a scan is faster than hashing.
+const SCAN_LIMIT: usize = 16;
+
+impl<'a> MadeObject<'a> {
+    fn new(entries: Vec<(Box<str>, JsonPart<'a>)>) -> Self {
+        let index = (entries.len() > SCAN_LIMIT).then(|| {
+            (0..)
+                .zip(&entries)
+                .map(|(position, (name, _))| (name.clone(), position))
+                .collect()
+        });
+        Self { entries, index }
+    }
+
+    fn find(&self, name: &str) -> Option<JsonPart<'a>> {
+        let entry = match &self.index {
+            Some(index) => self.entries.get(*index.get(name)? as usize),
+            None => self.entries.iter().find(|(key, _)| &**key == name),
+        };
+        entry.map(|(_, part)| *part)
+    }
+}
+
+/// A key of the document, or of an object that the host made.
+#[derive(Clone, Copy, Debug)]
+pub enum JsonPartKey<'a> {
+    /// A key of the document.
+    Document((&'a str, &'a Value)),
+    /// The key at this position of an object in the arena.
+    Made(MadeId, u32),
+}
+
+/// The keys of an object while they are walked over.
+#[derive(Debug)]
+pub enum JsonPartKeys<'a> {
+    /// Of an object of the document.
+    Document(JsonKeys<'a>),
+    /// Of an object in the arena: the next position.
+    Made(MadeId, u32),
+}
+
+/// A host that can make JSON values beside the document that it reads.
+#[derive(Debug, Default)]
+pub struct JsonBuilder<'a> {
+    document: JsonHost<'a>,
+    arena: Vec<Made<'a>>,
+}
+
+impl<'a> From<&'a Value> for JsonPart<'a> {
+    fn from(value: &'a Value) -> Self {
+        Self::Document(JsonRef::Value(value))
+    }
+}
+
+impl JsonPart<'_> {
+    /// Whether both are the very same value, not merely equal ones.
+    #[must_use]
+    pub fn is(self, other: JsonPart<'_>) -> bool {
+        match (self, other) {
+            (Self::Document(JsonRef::Value(one)), JsonPart::Document(JsonRef::Value(two))) => {
+                std::ptr::eq(one, two)
+            }
+            (Self::Document(JsonRef::Undefined), JsonPart::Document(JsonRef::Undefined)) => true,
+            (Self::Made(one), JsonPart::Made(two)) => one == two,
+            _ => false,
+        }
+    }
+}
+
+impl<'a> JsonBuilder<'a> {
+    /// A host with an empty arena.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The document that a value stands for; none for `undefined`.
+    #[must_use]
+    pub fn to_json(&self, part: JsonPart<'a>) -> Option<Value> {
+        Some(match part {
+            JsonPart::Document(JsonRef::Undefined) => return None,
+            JsonPart::Document(JsonRef::Value(value)) => value.clone(),
+            JsonPart::Document(JsonRef::Text(text)) => Value::String(text.to_owned()),
+            // Parts are made before what contains them, so this ends; and a walk that builds is
+            // bounded in depth.
+            JsonPart::Made(id) => match self.made(id)? {
+                Made::Plain(value) => value.clone(),
+                Made::Array(parts) => Value::Array(
+                    parts
+                        .iter()
+                        .map(|part| self.to_json(*part).unwrap_or(Value::Null))
+                        .collect(),
+                ),
+                Made::Object(object) => Value::Object(
+                    object
+                        .entries
+                        .iter()
+                        .filter_map(|(key, part)| Some((key.to_string(), self.to_json(*part)?)))
+                        .collect::<Map<_, _>>(),
+                ),
+            },
+        })
+    }
+
+    fn made(&self, id: MadeId) -> Option<&Made<'a>> {
+        self.arena.get(id.0 as usize)
+    }
+
+    fn keep(&mut self, made: Made<'a>) -> JsonPart<'a> {
+        let id = MadeId(u32::try_from(self.arena.len()).unwrap_or(u32::MAX));
+        self.arena.push(made);
+        JsonPart::Made(id)
+    }
+
+    fn plain(&mut self, value: Value) -> JsonPart<'a> {
+        self.keep(Made::Plain(value))
+    }
+
+    /// Runs a question of the document's host on a value without parts.
+    fn lend<R>(
+        &self,
+        part: JsonPart<'a>,
+        ask: impl for<'x> FnOnce(&mut JsonHost<'x>, JsonRef<'x>) -> R,
+    ) -> R {
+        let value = match part {
+            JsonPart::Document(value) => value,
+            JsonPart::Made(id) => match self.made(id) {
+                Some(Made::Plain(value)) => JsonRef::Value(value),
+                _ => JsonRef::Undefined,
+            },
+        };
+        ask(&mut JsonHost::new(), value)
+    }
+
+    fn find(&self, id: MadeId, name: &str) -> JsonPart<'a> {
+        let found = match self.made(id) {
+            Some(Made::Object(object)) => object.find(name),
+            Some(Made::Array(parts)) => name
+                .parse::<usize>()
+                .ok()
+                .and_then(|index| parts.get(index).copied()),
+            _ => None,
+        };
+        found.unwrap_or(JsonPart::Document(JsonRef::Undefined))
+    }
+
+    fn key_text(&self, key: JsonPartKey<'a>) -> &str {
+        match key {
+            JsonPartKey::Document((text, _)) => text,
+            JsonPartKey::Made(id, position) => match self.made(id) {
+                Some(Made::Object(object)) => object
+                    .entries
+                    .get(position as usize)
+                    .map_or("", |(text, _)| text),
+                _ => "",
+            },
+        }
+    }
+}
+
+impl<'a> Host for JsonBuilder<'a> {
+    type Value = JsonPart<'a>;
+    type Key = JsonPartKey<'a>;
+    type Keys = JsonPartKeys<'a>;
+    type Scope = ();
+
+    fn classify(&mut self, value: JsonPart<'a>) -> Result<Class, Interrupt> {
+        match value {
+            JsonPart::Document(value) => self.document.classify(value),
+            JsonPart::Made(id) => match self.made(id) {
+                Some(Made::Array(_)) => Ok(Class::Array),
+                Some(Made::Object(_)) => Ok(Class::Object),
+                _ => self.lend(value, |host, value| host.classify(value)),
+            },
+        }
+    }
+
+    fn undefined(&mut self) -> JsonPart<'a> {
+        JsonPart::Document(JsonRef::Undefined)
+    }
+
+    fn utf16_length(&mut self, string: JsonPart<'a>) -> Result<usize, Interrupt> {
+        self.lend(string, |host, string| host.utf16_length(string))
+    }
+
+    fn with_str<R>(
+        &mut self,
+        string: JsonPart<'a>,
+        read: impl FnOnce(&str) -> R,
+    ) -> Result<R, Interrupt> {
+        self.lend(string, |host, string| host.with_str(string, read))
+    }
+
+    fn array_length(&mut self, array: JsonPart<'a>) -> Result<usize, Interrupt> {
+        match array {
+            JsonPart::Document(array) => self.document.array_length(array),
+            JsonPart::Made(id) => Ok(match self.made(id) {
+                Some(Made::Array(parts)) => parts.len(),
+                _ => 0,
+            }),
+        }
+    }
+
+    fn element(&mut self, array: JsonPart<'a>, index: usize) -> Result<JsonPart<'a>, Interrupt> {
+        match array {
+            JsonPart::Document(array) => {
+                self.document.element(array, index).map(JsonPart::Document)
+            }
+            JsonPart::Made(id) => Ok(match self.made(id) {
+                Some(Made::Array(parts)) => parts.get(index).copied(),
+                _ => None,
+            }
+            .unwrap_or(JsonPart::Document(JsonRef::Undefined))),
+        }
+    }
+
+    fn get(&mut self, value: JsonPart<'a>, name: Name<'_>) -> Result<JsonPart<'a>, Interrupt> {
+        match value {
+            JsonPart::Document(value) => self.document.get(value, name).map(JsonPart::Document),
+            JsonPart::Made(id) => Ok(self.find(id, &name.key.text)),
+        }
+    }
+
+    fn has(&mut self, object: JsonPart<'a>, name: Name<'_>) -> Result<bool, Interrupt> {
+        match object {
+            JsonPart::Document(object) => self.document.has(object, name),
+            JsonPart::Made(id) => Ok(!matches!(
+                self.find(id, &name.key.text),
+                JsonPart::Document(JsonRef::Undefined)
+            )),
+        }
+    }
+
+    fn own_keys(
+        &mut self,
+        object: JsonPart<'a>,
+        which: OwnKeys,
+    ) -> Result<JsonPartKeys<'a>, Interrupt> {
+        Ok(match object {
+            JsonPart::Document(object) => {
+                JsonPartKeys::Document(self.document.own_keys(object, which)?)
+            }
+            JsonPart::Made(id) => JsonPartKeys::Made(id, 0),
+        })
+    }
+
+    fn count_keys(&mut self, object: JsonPart<'a>, which: OwnKeys) -> Result<usize, Interrupt> {
+        match object {
+            JsonPart::Document(object) => self.document.count_keys(object, which),
+            JsonPart::Made(id) => Ok(match self.made(id) {
+                Some(Made::Object(object)) => object.entries.len(),
+                _ => 0,
+            }),
+        }
+    }
+
+    fn next_key(
+        &mut self,
+        keys: &mut JsonPartKeys<'a>,
+    ) -> Result<Option<JsonPartKey<'a>>, Interrupt> {
+        match keys {
+            JsonPartKeys::Document(keys) => {
+                Ok(self.document.next_key(keys)?.map(JsonPartKey::Document))
+            }
+            JsonPartKeys::Made(id, position) => {
+                let Some(Made::Object(object)) = self.made(*id) else {
+                    return Ok(None);
+                };
+                if *position as usize >= object.entries.len() {
+                    return Ok(None);
+                }
+                let key = JsonPartKey::Made(*id, *position);
+                *position += 1;
+                Ok(Some(key))
+            }
+        }
+    }
+
+    fn with_key<R>(
+        &mut self,
+        key: JsonPartKey<'a>,
+        read: impl FnOnce(&str) -> R,
+    ) -> Result<R, Interrupt> {
+        Ok(read(self.key_text(key)))
+    }
+
+    fn key_value(&mut self, key: JsonPartKey<'a>) -> JsonPart<'a> {
+        match key {
+            JsonPartKey::Document(key) => JsonPart::Document(self.document.key_value(key)),
+            JsonPartKey::Made(..) => {
+                let text = self.key_text(key).to_owned();
+                self.plain(Value::String(text))
+            }
+        }
+    }
+
+    fn get_by_key(
+        &mut self,
+        object: JsonPart<'a>,
+        key: JsonPartKey<'a>,
+    ) -> Result<JsonPart<'a>, Interrupt> {
+        match (object, key) {
+            (JsonPart::Document(object), JsonPartKey::Document(key)) => self
+                .document
+                .get_by_key(object, key)
+                .map(JsonPart::Document),
+            (JsonPart::Made(id), JsonPartKey::Made(_, position)) => Ok(match self.made(id) {
+                Some(Made::Object(object)) => {
+                    object.entries.get(position as usize).map(|(_, part)| *part)
+                }
+                _ => None,
+            }
+            .unwrap_or(JsonPart::Document(JsonRef::Undefined))),
+            _ => Ok(JsonPart::Document(JsonRef::Undefined)),
+        }
+    }
+
+    fn own_by_key(
+        &mut self,
+        other: JsonPart<'a>,
+        key: JsonPartKey<'a>,
+    ) -> Result<Option<JsonPart<'a>>, Interrupt> {
+        let text = self.key_text(key);
+        Ok(match other {
+            JsonPart::Document(JsonRef::Value(Value::Object(map))) => {
+                map.get(text).map(JsonPart::from)
+            }
+            JsonPart::Made(id) => match self.made(id) {
+                Some(Made::Object(object)) => object.find(text),
+                _ => None,
+            },
+            JsonPart::Document(_) => None,
+        })
+    }
+
+    fn date(&mut self, _: JsonPart<'a>) -> Result<Option<f64>, Interrupt> {
+        Ok(None)
+    }
+
+    fn uint8_array(&mut self, _: JsonPart<'a>) -> Result<Option<usize>, Interrupt> {
+        Ok(None)
+    }
+
+    fn is_promise(&mut self, _: JsonPart<'a>) -> Result<bool, Interrupt> {
+        Ok(false)
+    }
+
+    fn is_iterable(&mut self, object: JsonPart<'a>, asynchronous: bool) -> Result<bool, Interrupt> {
+        Ok(!asynchronous && self.classify(object)? == Class::Array)
+    }
+
+    fn bigint(&mut self, _: JsonPart<'a>) -> Result<BigInt, Interrupt> {
+        Ok(BigInt::default())
+    }
+
+    fn symbol_description(&mut self, _: JsonPart<'a>) -> Result<Option<String>, Interrupt> {
+        Ok(None)
+    }
+
+    fn same_slot(&mut self, _: JsonPart<'a>, _: u32) -> Result<bool, Interrupt> {
+        Ok(false)
+    }
+
+    fn matches(
+        &mut self,
+        value: JsonPart<'a>,
+        id: PatternId,
+        pattern: &Pattern,
+    ) -> Result<bool, Interrupt> {
+        self.lend(value, |host, value| host.matches(value, id, pattern))
+    }
+
+    fn custom_format(
+        &mut self,
+        string: JsonPart<'a>,
+        id: FormatId,
+        format: &Format,
+    ) -> Result<Option<bool>, Interrupt> {
+        self.lend(string, |host, string| {
+            host.custom_format(string, id, format)
+        })
+    }
+
+    fn custom_kind(
+        &mut self,
+        value: JsonPart<'a>,
+        kind: &KindNode,
+    ) -> Result<Option<bool>, Interrupt> {
+        self.lend(value, |host, value| host.custom_kind(value, kind))
+    }
+
+    fn count_nodes(&mut self, value: JsonPart<'a>, limit: u64) -> Result<u64, Interrupt> {
+        let mut open = vec![value];
+        let mut count: u64 = 0;
+        while let Some(part) = open.pop() {
+            if count >= limit {
+                break;
+            }
+            match part {
+                JsonPart::Document(value) => {
+                    count += self.document.count_nodes(value, limit - count)?;
+                }
+                JsonPart::Made(id) => {
+                    count += 1;
+                    match self.made(id) {
+                        Some(Made::Array(parts)) => open.extend(parts),
+                        Some(Made::Object(object)) => {
+                            open.extend(object.entries.iter().map(|(_, part)| *part));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        Ok(count)
+    }
+
+    fn enter(&mut self) -> Result<(), Interrupt> {
+        Ok(())
+    }
+
+    fn leave(&mut self, (): ()) {}
+}

@@ -1,0 +1,25 @@
+//! The compiled form of a schema: an arena of nodes that refer to each other by id.
+//!
+//! Names, constants, patterns and formats are interned in tables of the [`Program`]; nodes hold
+//! ids. A host that works on live values can therefore prepare a handle per id once.
+
+mod constant;
+mod json_schema;
+mod node;
+mod program;
+mod tables;
+
+pub use constant::Const;
+pub use json_schema::{
+    AdditionalItems, ArrayRules, Dependency, DynamicReference, JsonSchema, LogicRules, NumberRules,
+    ObjectRules, PatternProperty, PropertyRule, StringRules, TypeSet, Unevaluated,
+};
+pub use node::{
+    Additional, ArrayNode, BigIntNode, ConstructorNode, DateNode, IntersectNode, KindNode, Meta,
+    Node, NumberNode, ObjectNode, Property, RecordNode, RegExpNode, Shape, StringNode, TupleNode,
+    Uint8ArrayNode, UnevaluatedKeys,
+};
+pub use program::Program;
+pub(crate) use program::ProgramBuilder;
+pub use tables::{ConstId, Format, FormatId, Key, KeyId, NodeId, PatternId, PropertyIndex};
+pub use tables::{OBJECT_PROTOTYPE_NAMES, lives_on_object_prototype};

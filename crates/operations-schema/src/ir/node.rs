@@ -1,0 +1,339 @@
+//! Nodes: what a schema location means.
+
+use super::tables::{ConstId, FormatId, KeyId, NodeId, PatternId, PropertyIndex};
+use super::{JsonSchema, Program};
+
+/// One schema location.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// What it accepts.
+    pub shape: Shape,
+    /// What stands beside it.
+    pub meta: Meta,
+}
+
+/// What stands beside the rule itself and matters to errors and normalisation.
+#[derive(Clone, Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about a schema"
+)]
+pub struct Meta {
+    /// TypeBox's optional flag.
+    pub optional: bool,
+    /// TypeBox's readonly flag.
+    pub readonly: bool,
+    /// The schema carries a TypeBox transform (the check ignores it).
+    pub transform: bool,
+    /// The `default` keyword.
+    pub default: Option<ConstId>,
+    /// TypeBox's `ExtendsUndefinedCheck`, or the kind is Any or Unknown: as a required property it
+    /// must be present although `undefined` would pass.
+    pub needs_presence: bool,
+    /// The live schema object, where the host may need it (custom kinds).
+    pub slot: Option<u32>,
+}
+
+/// The rule of a node: one variant per TypeBox kind, and JSON Schema.
+///
+/// TypeBox's `Ref` and `This` are resolved while compiling: a property that is a `Ref` holds a
+/// [`Shape::Ref`] node with the target's id.
+#[derive(Clone, Debug)]
+pub enum Shape {
+    /// Everything passes.
+    Any,
+    /// `Type.Argument`: everything passes.
+    Argument,
+    /// `Type.Array`.
+    Array(Box<ArrayNode>),
+    /// `Type.AsyncIterator`.
+    AsyncIterator,
+    /// `Type.BigInt`.
+    BigInt(Box<BigIntNode>),
+    /// `Type.Boolean`.
+    Boolean,
+    /// `Type.Constructor`: `value.prototype` is checked against the instance type.
+    Constructor(ConstructorNode),
+    /// `Type.Date`.
+    Date(Box<DateNode>),
+    /// `Type.Function`.
+    Function,
+    /// `Module.Import`: the imported definition.
+    Import(NodeId),
+    /// `Type.Integer`.
+    Integer(Box<NumberNode>),
+    /// `Type.Intersect`.
+    Intersect(Box<IntersectNode>),
+    /// `Type.Iterator`.
+    Iterator,
+    /// `Type.Literal`: strict equality.
+    Literal(ConstId),
+    /// `Type.Never`.
+    Never,
+    /// `Type.Not`.
+    Not(NodeId),
+    /// `Type.Null`.
+    Null,
+    /// `Type.Number`.
+    Number(Box<NumberNode>),
+    /// `Type.Object`.
+    Object(Box<ObjectNode>),
+    /// `Type.Promise`.
+    Promise,
+    /// `Type.Record`.
+    Record(Box<RecordNode>),
+    /// `Type.Ref` or `Type.This`, resolved.
+    Ref(NodeId),
+    /// `Type.RegExp`.
+    RegExp(Box<RegExpNode>),
+    /// `Type.String`.
+    String(Box<StringNode>),
+    /// `Type.Symbol`.
+    Symbol,
+    /// `Type.TemplateLiteral`.
+    TemplateLiteral(PatternId),
+    /// `Type.Tuple`.
+    Tuple(Box<TupleNode>),
+    /// `Type.Undefined`.
+    Undefined,
+    /// `Type.Union`.
+    Union(Vec<NodeId>),
+    /// `Type.Uint8Array`.
+    Uint8Array(Uint8ArrayNode),
+    /// `Type.Unknown`.
+    Unknown,
+    /// `Type.Void`.
+    Void,
+    /// A kind that is not TypeBox's own; a `TypeRegistry` entry of the host decides, and without
+    /// one no value passes.
+    Kind(KindNode),
+    /// What TypeBox would throw on (a missing `items`, say): no value passes.
+    Broken(Box<str>),
+    /// The JSON Schemas `true` and `false`.
+    JsonBoolean(bool),
+    /// A JSON Schema.
+    Json(Box<JsonSchema>),
+}
+
+/// `Type.Array`.
+#[derive(Clone, Debug)]
+pub struct ArrayNode {
+    /// The schema of every element.
+    pub items: NodeId,
+    /// `minItems`.
+    pub min_items: Option<f64>,
+    /// `maxItems`.
+    pub max_items: Option<f64>,
+    /// `uniqueItems: true`, by TypeBox's hash.
+    pub unique: bool,
+    /// `contains`. TypeBox counts with `Never` when only a bound on the count is there.
+    pub contains: Option<NodeId>,
+    /// `minContains`.
+    pub min_contains: Option<f64>,
+    /// `maxContains`.
+    pub max_contains: Option<f64>,
+}
+
+impl ArrayNode {
+    /// Whether matching elements are counted at all.
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        self.contains.is_some() || self.min_contains.is_some() || self.max_contains.is_some()
+    }
+}
+
+/// `Type.BigInt`. The bounds are constants: a bigint or a number.
+#[derive(Clone, Debug, Default)]
+pub struct BigIntNode {
+    /// `exclusiveMaximum`.
+    pub exclusive_maximum: Option<ConstId>,
+    /// `exclusiveMinimum`.
+    pub exclusive_minimum: Option<ConstId>,
+    /// `maximum`.
+    pub maximum: Option<ConstId>,
+    /// `minimum`.
+    pub minimum: Option<ConstId>,
+    /// `multipleOf`.
+    pub multiple_of: Option<ConstId>,
+}
+
+/// `Type.Constructor`.
+#[derive(Clone, Copy, Debug)]
+pub struct ConstructorNode {
+    /// The schema of the instance.
+    pub returns: NodeId,
+    /// The name `prototype`.
+    pub prototype: KeyId,
+}
+
+/// `Type.Date`. Bounds in milliseconds.
+#[derive(Clone, Debug, Default)]
+pub struct DateNode {
+    /// `exclusiveMaximumTimestamp`.
+    pub exclusive_maximum: Option<f64>,
+    /// `exclusiveMinimumTimestamp`.
+    pub exclusive_minimum: Option<f64>,
+    /// `maximumTimestamp`.
+    pub maximum: Option<f64>,
+    /// `minimumTimestamp`.
+    pub minimum: Option<f64>,
+    /// `multipleOfTimestamp`.
+    pub multiple_of: Option<f64>,
+}
+
+/// `Type.Number` and `Type.Integer`. `multipleOf` is JavaScript's `%`.
+#[derive(Clone, Debug, Default)]
+pub struct NumberNode {
+    /// `exclusiveMaximum`.
+    pub exclusive_maximum: Option<f64>,
+    /// `exclusiveMinimum`.
+    pub exclusive_minimum: Option<f64>,
+    /// `maximum`.
+    pub maximum: Option<f64>,
+    /// `minimum`.
+    pub minimum: Option<f64>,
+    /// `multipleOf`.
+    pub multiple_of: Option<f64>,
+}
+
+/// `Type.Intersect`.
+#[derive(Clone, Debug)]
+pub struct IntersectNode {
+    /// All of these must pass.
+    pub all_of: Vec<NodeId>,
+    /// `unevaluatedProperties`, where it is `false` or a schema.
+    pub unevaluated: Option<UnevaluatedKeys>,
+}
+
+/// `unevaluatedProperties` of an Intersect.
+#[derive(Clone, Copy, Debug)]
+pub struct UnevaluatedKeys {
+    /// TypeBox's `KeyOfPattern` of the intersection: the keys that count as evaluated.
+    pub known: PatternId,
+    /// The schema of every other key; none means no other key may exist.
+    pub schema: Option<NodeId>,
+}
+
+/// What happens to properties that are not declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Additional {
+    /// Nothing was said.
+    Unspecified,
+    /// `additionalProperties: true`.
+    Allowed,
+    /// `additionalProperties: false`.
+    Forbidden,
+    /// `additionalProperties` is a schema.
+    Schema(NodeId),
+}
+
+/// A declared property of a `Type.Object`.
+#[derive(Clone, Copy, Debug)]
+pub struct Property {
+    /// The name.
+    pub key: KeyId,
+    /// The schema.
+    pub node: NodeId,
+    /// Listed in `required`.
+    pub required: bool,
+}
+
+/// `Type.Object`.
+#[derive(Clone, Debug)]
+pub struct ObjectNode {
+    /// Declared properties in their order.
+    pub properties: Vec<Property>,
+    /// Finds a declared property by name.
+    pub index: PropertyIndex,
+    /// The names in `required`, in their order, with those that are not declared: TypeBox's errors
+    /// (not its check) look at them all.
+    pub required: Vec<KeyId>,
+    /// `additionalProperties`.
+    pub additional: Additional,
+    /// `minProperties`.
+    pub min_properties: Option<f64>,
+    /// `maxProperties`.
+    pub max_properties: Option<f64>,
+}
+
+impl ObjectNode {
+    /// The declared property of that name.
+    #[must_use]
+    pub fn find(&self, program: &Program, name: &str) -> Option<&Property> {
+        let nth = |position: usize| {
+            self.properties
+                .get(position)
+                .map_or("", |property| program.key_text(property.key))
+        };
+        let position = self.index.find(name, self.properties.len(), nth)?;
+        self.properties.get(position)
+    }
+}
+
+/// `Type.Record`.
+#[derive(Clone, Debug)]
+pub struct RecordNode {
+    /// The pattern of the keys.
+    pub pattern: PatternId,
+    /// The schema of values whose key matches.
+    pub values: NodeId,
+    /// `additionalProperties`: what happens to keys that do not match.
+    pub additional: Additional,
+    /// `minProperties`.
+    pub min_properties: Option<f64>,
+    /// `maxProperties`.
+    pub max_properties: Option<f64>,
+}
+
+/// `Type.RegExp`.
+#[derive(Clone, Copy, Debug)]
+pub struct RegExpNode {
+    /// Source and flags.
+    pub pattern: PatternId,
+    /// `minLength` in UTF-16 units.
+    pub min_length: Option<f64>,
+    /// `maxLength` in UTF-16 units.
+    pub max_length: Option<f64>,
+    /// The name `length`: TypeBox reads it from whatever the value is.
+    pub length: KeyId,
+}
+
+/// `Type.String`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StringNode {
+    /// `minLength` in UTF-16 units.
+    pub min_length: Option<f64>,
+    /// `maxLength` in UTF-16 units.
+    pub max_length: Option<f64>,
+    /// `pattern`.
+    pub pattern: Option<PatternId>,
+    /// `format`.
+    pub format: Option<FormatId>,
+}
+
+/// `Type.Tuple`.
+#[derive(Clone, Debug)]
+pub struct TupleNode {
+    /// The schemas by position; none when `items` is missing.
+    pub items: Option<Vec<NodeId>>,
+    /// `maxItems`, which is the length; a tuple without it accepts no array.
+    pub length: Option<f64>,
+}
+
+/// `Type.Uint8Array`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Uint8ArrayNode {
+    /// `minByteLength`.
+    pub min_byte_length: Option<f64>,
+    /// `maxByteLength`.
+    pub max_byte_length: Option<f64>,
+}
+
+/// A kind that a `TypeRegistry` may know.
+#[derive(Clone, Debug)]
+pub struct KindNode {
+    /// The kind's name.
+    pub name: Box<str>,
+    /// The live schema object that the registered function wants.
+    pub slot: Option<u32>,
+}

@@ -1,0 +1,154 @@
+//! Ids into the tables of a program, and the entries of those tables.
+
+use std::collections::HashMap;
+
+use crate::formats::KnownFormat;
+
+macro_rules! table_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// The position in the table.
+            #[must_use]
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+
+table_id!(
+    /// A node of a program.
+    NodeId
+);
+table_id!(
+    /// A property name that the program reads.
+    KeyId
+);
+table_id!(
+    /// A regular expression of the program.
+    PatternId
+);
+table_id!(
+    /// A constant of the program.
+    ConstId
+);
+table_id!(
+    /// A `format` word of the program.
+    FormatId
+);
+
+/// The names that every ordinary JavaScript object inherits. They count only as own properties:
+/// otherwise `{}` would have a `constructor`.
+pub const OBJECT_PROTOTYPE_NAMES: [&str; 12] = [
+    "__defineGetter__",
+    "__defineSetter__",
+    "__lookupGetter__",
+    "__lookupSetter__",
+    "__proto__",
+    "constructor",
+    "hasOwnProperty",
+    "isPrototypeOf",
+    "propertyIsEnumerable",
+    "toLocaleString",
+    "toString",
+    "valueOf",
+];
+
+/// Whether a name lives on `Object.prototype`.
+#[must_use]
+pub fn lives_on_object_prototype(name: &str) -> bool {
+    OBJECT_PROTOTYPE_NAMES.binary_search(&name).is_ok()
+}
+
+/// A property name that the program reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// The name itself.
+    pub text: Box<str>,
+    /// The name lives on `Object.prototype`, so only an own property of that name counts.
+    pub own_only: bool,
+}
+
+impl Key {
+    /// The key for a name.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        Self {
+            text: text.into(),
+            own_only: lives_on_object_prototype(text),
+        }
+    }
+}
+
+/// A `format` word and what this engine knows about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Format {
+    /// The word in the schema.
+    pub name: Box<str>,
+    /// The checker behind it, if it is one of the formats that are asserted.
+    pub known: Option<KnownFormat>,
+}
+
+/// Finds a declared property by name: a scan for few names, a map for many.
+#[derive(Clone, Debug, Default)]
+pub struct PropertyIndex {
+    map: Option<HashMap<Box<str>, u32>>,
+}
+
+/// Up to this many names a scan is faster than hashing.
+const SCAN_LIMIT: usize = 8;
+
+impl PropertyIndex {
+    /// Builds the index over names in their order; the first of equal names wins.
+    pub fn new<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> Self {
+        if names.len() <= SCAN_LIMIT {
+            return Self { map: None };
+        }
+        let mut map = HashMap::with_capacity(names.len());
+        for (position, name) in names.enumerate() {
+            map.entry(Box::from(name))
+                .or_insert(u32::try_from(position).unwrap_or(u32::MAX));
+        }
+        Self { map: Some(map) }
+    }
+
+    /// The position of `name`; `nth` gives the name at a position of the indexed list of `len`.
+    pub fn find<'a>(
+        &self,
+        name: &str,
+        len: usize,
+        nth: impl Fn(usize) -> &'a str,
+    ) -> Option<usize> {
+        match &self.map {
+            Some(map) => map.get(name).map(|position| *position as usize),
+            None => (0..len).find(|position| nth(*position) == name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_prototype_names_are_sorted_for_the_search() {
+        assert!(OBJECT_PROTOTYPE_NAMES.is_sorted());
+        assert!(Key::new("constructor").own_only);
+        assert!(!Key::new("prototype").own_only);
+    }
+
+    #[test]
+    fn the_index_finds_among_few_and_among_many() {
+        for count in [3_usize, 40] {
+            let names: Vec<String> = (0..count).map(|number| format!("name{number}")).collect();
+            let index = PropertyIndex::new(names.iter().map(String::as_str));
+            let find = |name: &str| index.find(name, names.len(), |position| &names[position]);
+            assert_eq!(find("name2"), Some(2));
+            assert_eq!(find("nowhere"), None);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The elements of an array.
+
+use super::nodes::NodeList;
+use super::notes::What;
+use super::view::{ArrayRule, View};
+use super::walk::{Next, Outcome, Remedy, Step, Walker};
+use crate::host::{BuildHost, Interrupt};
+use crate::ir::AdditionalItems;
+
+/// The elements of an array while they are visited.
+pub(super) struct ArrayParts<H: BuildHost> {
+    length: usize,
+    /// The length that tuples declare.
+    declared: Option<usize>,
+    /// How many elements stay.
+    kept: usize,
+    /// The next element.
+    index: usize,
+    /// The elements from the first change on.
+    elements: Vec<H::Value>,
+    changed: bool,
+    /// How many elements came before the first change; they are copied at the end.
+    uncopied: usize,
+    /// The path before the element that is being visited.
+    waiting: Option<usize>,
+}
+
+impl<H: BuildHost> ArrayParts<H> {
+    pub(super) fn accept(&mut self, outcome: Outcome<H::Value>) -> Option<usize> {
+        self.put(outcome);
+        self.waiting.take()
+    }
+
+    fn put(&mut self, outcome: Outcome<H::Value>) {
+        if outcome.changed && !self.changed {
+            self.changed = true;
+            self.uncopied = self.index;
+        }
+        if self.changed {
+            self.elements.push(outcome.value);
+        }
+        self.index += 1;
+    }
+}
+
+impl<'p, H: BuildHost> Walker<'p, '_, H> {
+    /// Only a tuple declares a length; `minItems` and the like are rules that a value may break and
+    /// keep.
+    pub(super) fn open_array(
+        &mut self,
+        view: &View<'p>,
+        value: H::Value,
+    ) -> Result<ArrayParts<H>, Interrupt> {
+        let length = self.host.array_length(value)?;
+        let declared = tuple_length(view);
+        let kept = match declared {
+            Some(declared) if self.removes() => length.min(declared),
+            _ => length,
+        };
+        Ok(ArrayParts {
+            length,
+            declared,
+            kept,
+            index: 0,
+            elements: Vec::new(),
+            changed: kept != length,
+            uncopied: 0,
+            waiting: None,
+        })
+    }
+
+    /// Goes on to the next element that has parts of its own, or finishes the array.
+    pub(super) fn next_element(
+        &mut self,
+        view: &View<'p>,
+        array: H::Value,
+        parts: &mut ArrayParts<H>,
+    ) -> Result<Step<'p, H>, Interrupt> {
+        while parts.index < parts.kept {
+            let element = self.host.element(array, parts.index)?;
+            let nodes = nodes_at(view, parts.index);
+            if nodes.is_empty() {
+                self.spend(1)?;
+                parts.put(Outcome::same(element));
+                continue;
+            }
+            let before = self.notes.step_into_element(parts.index);
+            match self.enter(nodes.as_slice(), element, Remedy::Replace)? {
+                Next::Done(outcome) => {
+                    parts.put(outcome);
+                    self.notes.step_out(before);
+                }
+                Next::Into(frame) => {
+                    parts.waiting = Some(before);
+                    return Ok(Step::Into(frame));
+                }
+            }
+        }
+        if let Some(declared) = parts.declared
+            && parts.length < declared
+        {
+            for filled in self.missing_elements(view, parts.length, declared)? {
+                parts.put(Outcome::new(filled));
+            }
+        }
+        if !parts.changed {
+            return Ok(Step::Finished(Outcome::same(array)));
+        }
+        let mut elements = Vec::with_capacity(parts.uncopied + parts.elements.len());
+        for index in 0..parts.uncopied {
+            elements.push(self.host.element(array, index)?);
+        }
+        elements.append(&mut parts.elements);
+        Ok(Step::Finished(Outcome::new(
+            self.host.make_array(&elements)?,
+        )))
+    }
+
+    /// What a tuple lacks at its end. It stays short where no value can be made: what would follow
+    /// could not be in its place.
+    fn missing_elements(
+        &mut self,
+        view: &View<'p>,
+        from: usize,
+        to: usize,
+    ) -> Result<Vec<H::Value>, Interrupt> {
+        let mut filled = Vec::new();
+        for index in from..to {
+            let before = self.notes.step_into_element(index);
+            let nodes = nodes_at(view, index);
+            let made = self.fill(nodes.as_slice())?;
+            if made.is_none() {
+                self.notes.add(What::NotFilled);
+            }
+            self.notes.step_out(before);
+            let Some(made) = made else { break };
+            filled.push(made);
+        }
+        Ok(filled)
+    }
+}
+
+/// The length that tuples declare.
+fn tuple_length(view: &View<'_>) -> Option<usize> {
+    view.arrays
+        .iter()
+        .filter_map(|rule| match rule {
+            ArrayRule::Tuple(tuple) => Some(tuple.items.as_ref().map_or(0, Vec::len)),
+            _ => None,
+        })
+        .max()
+}
+
+/// The schemas of the element at a position.
+pub(super) fn nodes_at(view: &View<'_>, index: usize) -> NodeList {
+    let mut nodes = NodeList::new();
+    for rule in &view.arrays {
+        let node = match rule {
+            ArrayRule::Array(array) => Some(array.items),
+            ArrayRule::Tuple(tuple) => tuple
+                .items
+                .as_ref()
+                .and_then(|items| items.get(index).copied()),
+            ArrayRule::Json(array) => array.prefix.get(index).copied().or(match array.rest {
+                AdditionalItems::Schema(node) => Some(node),
+                AdditionalItems::Unspecified => None,
+            }),
+        };
+        if let Some(node) = node {
+            nodes.push(node);
+        }
+    }
+    nodes
+}

@@ -1,0 +1,241 @@
+//! Which variant of a union a value is meant to be.
+
+use super::types::{self, Types};
+use super::walk::Walker;
+use crate::host::{BuildHost, Class, Interrupt, Name};
+use crate::ir::{ConstId, KeyId, NodeId, ObjectRules, Shape};
+
+/// How deep unions inside unions are scored.
+const MAX_NESTING: u32 = 16;
+
+/// How wide a union inside a union may be to be searched for a variant that accepts everything.
+const MAX_WIDTH: usize = 64;
+
+/// What a property counts: being the literal that the variant declares, passing its schema, being
+/// there at all. TypeBox's `Value.Cast` counts the same.
+const LITERAL: u64 = 100;
+const PASSES: u64 = 10;
+const EXISTS: u64 = 1;
+
+impl<H: BuildHost> Walker<'_, '_, H> {
+    /// The variant for a value with parts: of those that pass, else of all, the one with the
+    /// highest score, then the first; but one that accepts everything before all others. None when
+    /// there are no variants.
+    #[inline(never)]
+    pub(super) fn choose(
+        &mut self,
+        variants: &[NodeId],
+        value: H::Value,
+        class: Class,
+    ) -> Result<Option<NodeId>, Interrupt> {
+        if let [only] = variants {
+            return Ok(Some(*only));
+        }
+        self.chose = true;
+        let mut passing = Vec::new();
+        for variant in variants {
+            if self.passes(*variant, value)? {
+                passing.push(*variant);
+            }
+        }
+        if let [only] = passing.as_slice() {
+            return Ok(Some(*only));
+        }
+        if let Some(open) = passing
+            .iter()
+            .find(|variant| self.accepts_all(**variant, MAX_NESTING))
+        {
+            // A union with Unknown is Unknown, and that is never touched.
+            return Ok(Some(*open));
+        }
+        let some_pass = !passing.is_empty();
+        let field = if some_pass { &passing } else { variants };
+        let mut best: Vec<NodeId> = Vec::new();
+        let mut highest = 0;
+        for variant in field {
+            let score = self.score(*variant, value, Some(some_pass), MAX_NESTING)?;
+            if score > highest {
+                highest = score;
+                best.clear();
+            }
+            if score == highest {
+                best.push(*variant);
+            }
+        }
+        if !some_pass && class == Class::Array {
+            // An array that breaks only a rule inside is better mended than replaced.
+            let fits =
+                |variant: &&NodeId| types::of_node(self.program, **variant).meets(Types::ARRAY);
+            if let Some(variant) = best.iter().find(fits) {
+                return Ok(Some(*variant));
+            }
+        }
+        Ok(best.first().copied())
+    }
+
+    /// Whether a variant accepts every value whatever.
+    fn accepts_all(&self, variant: NodeId, nesting: u32) -> bool {
+        match self.program.shape(self.program.resolve(variant)) {
+            Shape::Any | Shape::Unknown | Shape::Argument | Shape::JsonBoolean(true) => true,
+            Shape::Union(variants) if nesting > 0 => {
+                variants.len() <= MAX_WIDTH
+                    && variants
+                        .iter()
+                        .any(|variant| self.accepts_all(*variant, nesting / 4))
+            }
+            Shape::Json(json) => {
+                json.types.is_none()
+                    && json.constant.is_none()
+                    && json.enumeration.is_none()
+                    && json.number.is_none()
+                    && json.string.is_none()
+                    && json.array.is_none()
+                    && json.object.is_none()
+                    && json.logic.is_none()
+                    && json.unevaluated.is_none()
+            }
+            _ => false,
+        }
+    }
+
+    /// How well a value matches a variant. `passes` is the verdict where it is known already.
+    fn score(
+        &mut self,
+        variant: NodeId,
+        value: H::Value,
+        passes: Option<bool>,
+        nesting: u32,
+    ) -> Result<u64, Interrupt> {
+        let program = self.program;
+        let variant = program.resolve(variant);
+        match program.shape(variant) {
+            Shape::Object(object) => {
+                let mut score = 0;
+                for property in &object.properties {
+                    let literal = match program.shape(property.node) {
+                        Shape::Literal(constant) => Some(*constant),
+                        _ => None,
+                    };
+                    score +=
+                        self.score_property(property.key, property.node, literal, value, true)?;
+                }
+                return Ok(score);
+            }
+            Shape::Union(variants) if nesting > 0 => {
+                return self.highest_score(variants, value, nesting - 1);
+            }
+            Shape::Json(_) => {
+                let (rules, unions) = self.object_rules(variant)?;
+                if rules.iter().any(|rules| !rules.properties.is_empty()) {
+                    return self.score_rules(&rules, value);
+                }
+                if nesting > 0 && !unions.is_empty() {
+                    let mut score = 0;
+                    for variants in unions {
+                        score = score.max(self.highest_score(variants, value, nesting - 1)?);
+                    }
+                    return Ok(score);
+                }
+            }
+            _ => {}
+        }
+        let passes = match passes {
+            Some(known) => known,
+            None => self.passes(variant, value)?,
+        };
+        Ok(u64::from(passes))
+    }
+
+    fn highest_score(
+        &mut self,
+        variants: &[NodeId],
+        value: H::Value,
+        nesting: u32,
+    ) -> Result<u64, Interrupt> {
+        let mut highest = 0;
+        for variant in variants {
+            highest = highest.max(self.score(*variant, value, None, nesting)?);
+        }
+        Ok(highest)
+    }
+
+    fn score_rules(&mut self, rules: &[&ObjectRules], value: H::Value) -> Result<u64, Interrupt> {
+        let mut score = 0;
+        for property in rules.iter().flat_map(|rules| &rules.properties) {
+            let literal = self.only_constant(property.node);
+            score += self.score_property(property.key, property.node, literal, value, false)?;
+        }
+        Ok(score)
+    }
+
+    /// The constant that a JSON Schema is: `const`, or an `enum` of one.
+    fn only_constant(&self, node: NodeId) -> Option<ConstId> {
+        let Shape::Json(json) = self.program.shape(node) else {
+            return None;
+        };
+        match json.enumeration.as_deref() {
+            Some([constant]) => Some(*constant),
+            _ => json.constant,
+        }
+    }
+
+    /// A missing property can pass the schema of a TypeBox kind, as `undefined`; in JSON it is
+    /// simply not there.
+    fn score_property(
+        &mut self,
+        key: KeyId,
+        node: NodeId,
+        literal: Option<ConstId>,
+        value: H::Value,
+        missing_may_pass: bool,
+    ) -> Result<u64, Interrupt> {
+        let Some(text) = self.program.keys().get(key.index()) else {
+            return Ok(0);
+        };
+        let name = Name { id: key, key: text };
+        let exists = self.host.has(value, name)?;
+        if !exists && !missing_may_pass {
+            return Ok(0);
+        }
+        let found = self.host.get(value, name)?;
+        let mut score = if exists { EXISTS } else { 0 };
+        if self.passes(node, found)? {
+            score += PASSES;
+        }
+        if let Some(id) = literal
+            && self.host.same(found, id, self.program.constant(id))?
+        {
+            score += LITERAL;
+        }
+        Ok(score)
+    }
+}
+
+/// The rules about properties of a JSON Schema, and the unions beside them.
+type RulesAndUnions<'p> = (Vec<&'p ObjectRules>, Vec<&'p [NodeId]>);
+
+impl<'p, H: BuildHost> Walker<'p, '_, H> {
+    /// Gathers a JSON Schema's rules about properties through `$ref` and `allOf`.
+    fn object_rules(&mut self, node: NodeId) -> Result<RulesAndUnions<'p>, Interrupt> {
+        let mut rules = Vec::new();
+        let mut unions: Vec<&'p [NodeId]> = Vec::new();
+        let mut pending = super::view::Pending::new(&[node]);
+        while let Some((id, _)) = pending.next() {
+            self.spend(1 + pending.effort() as u64 / 16)?;
+            let Shape::Json(json) = self.program.shape(self.program.resolve(id)) else {
+                continue;
+            };
+            rules.extend(json.object.as_deref());
+            if let Some(logic) = &json.logic {
+                for variants in [&logic.any_of, &logic.one_of].into_iter().flatten() {
+                    unions.push(variants);
+                }
+                pending.push_all(&logic.all_of, true);
+                if let Some(target) = logic.reference {
+                    pending.push(target, true);
+                }
+            }
+        }
+        Ok((rules, unions))
+    }
+}

@@ -1,0 +1,67 @@
+//! Filling what is missing, and defaults, which are values like any other: they come from the
+//! schema's author and need not fit the schema.
+
+use super::object::is_json_schema;
+use super::walk::{Remedy, Walker};
+use crate::host::{BuildHost, Interrupt};
+use crate::ir::{ConstId, NodeId};
+
+impl<H: BuildHost> Walker<'_, '_, H> {
+    /// The value for a place that is required and missing: the default, else `undefined` where the
+    /// schema accepts it, else the empty value of the type. None when there is no such value.
+    #[inline(never)]
+    pub(super) fn fill(&mut self, nodes: &[NodeId]) -> Result<Option<H::Value>, Interrupt> {
+        if nodes.is_empty() {
+            return Ok(None);
+        }
+        if self.default_of(nodes)?.is_some() {
+            return self.make(nodes);
+        }
+        let undefined = self.host.undefined();
+        for node in nodes {
+            if !self.passes(*node, undefined)? {
+                return self.make(nodes);
+            }
+        }
+        // `undefined` is fine. Where it cannot be stored, being missing is the same thing; and a
+        // JSON Schema that accepts everything names no type to make an empty value of.
+        let program = self.program;
+        if nodes
+            .iter()
+            .any(|node| is_json_schema(program.shape(*node)))
+        {
+            return Ok(None);
+        }
+        Ok(self.host.stored_undefined())
+    }
+
+    /// A copy of a default, brought into the declared shape: it is converted, stripped and filled
+    /// like any value, so that normalising the result again changes nothing. Where it is of the
+    /// wrong type altogether it stays as it is.
+    pub(super) fn make_default(
+        &mut self,
+        nodes: &[NodeId],
+        id: ConstId,
+    ) -> Result<Option<H::Value>, Interrupt> {
+        if self.settling.contains(&id) {
+            // Completing the default takes the default again, and so on without an end.
+            self.endless = true;
+            return Ok(None);
+        }
+        let constant = self.program.constant(id);
+        let Some(value) = self.host.make_constant(id, constant)? else {
+            return Ok(None);
+        };
+        let mark = self.notes.mark();
+        self.settling.push(id);
+        let outcome = self.visit(nodes, value, Remedy::Keep);
+        self.settling.pop();
+        let outcome = outcome?;
+        if self.endless {
+            self.notes.go_back(mark);
+            self.endless = !self.settling.is_empty();
+            return Ok(None);
+        }
+        Ok(Some(outcome.value))
+    }
+}

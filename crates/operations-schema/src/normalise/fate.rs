@@ -1,0 +1,180 @@
+//! What the schema says about a property name: which schemas apply, and whether it may stay.
+
+use super::nodes::NodeList;
+use super::view::{ObjectRule, View};
+use super::walk::Walker;
+use crate::host::{BuildHost, Interrupt};
+use crate::ir::{Additional, KeyId, NodeId, PatternId};
+
+/// What the schema says about one property name.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "answers to separate questions"
+)]
+pub(super) struct Fate {
+    /// The schemas of the property.
+    pub(super) nodes: NodeList,
+    /// Those of them that come with being required.
+    pub(super) requiring: NodeList,
+    /// Some rule names it.
+    declared: bool,
+    /// Some rule lists it as required.
+    pub(super) required: bool,
+    /// It must be there, even where its schema accepts `undefined`.
+    pub(super) needs_presence: bool,
+    /// Some rule allows properties that it does not name.
+    allowed: bool,
+    /// Some rule allows no property that it does not name.
+    forbidden: bool,
+    /// Some rule says which properties there are, and this one is not among them.
+    unnamed: bool,
+    /// `additionalProperties` of a JSON Schema has a say, so `unevaluatedProperties` has none.
+    evaluated: bool,
+}
+
+impl Fate {
+    pub(super) fn is_removed(&self) -> bool {
+        !self.declared && (self.forbidden || (self.unnamed && !self.allowed))
+    }
+}
+
+impl<'p, H: BuildHost> Walker<'p, '_, H> {
+    /// What all rules together say about a name. `key` is the live key, where there is one, for the
+    /// patterns; `known` becomes the name's id where the program has it.
+    pub(super) fn fate_of(
+        &mut self,
+        view: &View<'p>,
+        text: &str,
+        key: Option<H::Key>,
+        known: &mut Option<KeyId>,
+    ) -> Result<Fate, Interrupt> {
+        let program = self.program;
+        let mut fate = Fate {
+            nodes: NodeList::new(),
+            requiring: NodeList::new(),
+            declared: false,
+            required: false,
+            needs_presence: false,
+            allowed: false,
+            forbidden: false,
+            unnamed: false,
+            evaluated: false,
+        };
+        let mut rest = None;
+        let mut no_rest = false;
+        for rule in &view.objects {
+            match rule {
+                ObjectRule::Object(rules) => {
+                    if let Some(property) = rules.find(program, text) {
+                        *known = Some(property.key);
+                        fate.declare(property.node);
+                        fate.require(property.node, property.required);
+                        fate.needs_presence |=
+                            property.required && program.node(property.node).meta.needs_presence;
+                    } else {
+                        fate.add_additional(rules.additional, true);
+                    }
+                }
+                ObjectRule::Record(rules) => {
+                    if self.key_matches(rules.pattern, text, key)? {
+                        fate.declare(rules.values);
+                    } else {
+                        fate.allowed |= rules.additional == Additional::Unspecified;
+                        fate.add_additional(rules.additional, false);
+                    }
+                }
+                ObjectRule::Json(rules) => {
+                    let mut named = false;
+                    if let Some(property) = rules.find(program, text) {
+                        *known = Some(property.key);
+                        fate.declare(property.node);
+                        fate.require(property.node, property.required);
+                        fate.needs_presence |= property.required;
+                        named = true;
+                    } else if let Some(required) = self.required_key(&rules.required, text)? {
+                        *known = Some(required);
+                        fate.declared = true;
+                        fate.required = true;
+                        fate.needs_presence = true;
+                    }
+                    for member in &rules.patterns {
+                        self.spend(1)?;
+                        if self.key_matches(member.pattern, text, key)? {
+                            fate.declare(member.node);
+                            named = true;
+                        }
+                    }
+                    if !named {
+                        fate.evaluated |= rules.additional != Additional::Unspecified;
+                        fate.add_additional(rules.additional, rules.declares_properties);
+                    }
+                }
+                ObjectRule::Rest(node) => rest = Some(*node),
+                ObjectRule::NoRest => no_rest = true,
+            }
+        }
+        fate.declared |= view
+            .names
+            .iter()
+            .any(|rules| rules.find(program, text).is_some());
+        if !fate.declared && !fate.evaluated {
+            fate.forbidden |= no_rest;
+            if let Some(node) = rest {
+                fate.allowed = true;
+                fate.nodes.push(node);
+            }
+        }
+        Ok(fate)
+    }
+
+    /// A name that is required although no schema is declared for it.
+    fn required_key(&mut self, required: &[KeyId], text: &str) -> Result<Option<KeyId>, Interrupt> {
+        self.spend(required.len() as u64 / 8)?;
+        Ok(required
+            .iter()
+            .copied()
+            .find(|id| self.program.key_text(*id) == text))
+    }
+
+    fn key_matches(
+        &mut self,
+        id: PatternId,
+        text: &str,
+        key: Option<H::Key>,
+    ) -> Result<bool, Interrupt> {
+        let Some(pattern) = self.program.pattern(id) else {
+            return Ok(false);
+        };
+        let value = match key {
+            Some(key) => self.host.key_value(key),
+            None => self.host.make_string(text)?,
+        };
+        self.host.matches(value, id, pattern)
+    }
+}
+
+impl Fate {
+    fn require(&mut self, node: NodeId, required: bool) {
+        if required {
+            self.required = true;
+            self.requiring.push(node);
+        }
+    }
+
+    fn declare(&mut self, node: NodeId) {
+        self.declared = true;
+        self.nodes.push(node);
+    }
+
+    fn add_additional(&mut self, additional: Additional, lists_properties: bool) {
+        match additional {
+            Additional::Unspecified => self.unnamed |= lists_properties,
+            Additional::Allowed => self.allowed = true,
+            Additional::Forbidden => self.forbidden = true,
+            Additional::Schema(node) => {
+                self.allowed = true;
+                self.nodes.push(node);
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Turning a value into the declared shape: undeclared properties go, missing ones are filled,
+//! values of the wrong type are converted where nothing is lost and replaced where they cannot be.
+//!
+//! Nothing is ever changed in place. A value that already has the declared shape comes back as the
+//! very same value, and a change copies only the containers on the way down to it. Whatever is lost
+//! beyond undeclared properties, and whatever still is not as declared, is in the notes.
+
+mod array;
+mod choose;
+mod convert;
+mod create;
+mod date_text;
+mod default;
+mod fate;
+mod nodes;
+mod notes;
+mod number_text;
+mod object;
+mod template;
+mod types;
+mod view;
+mod walk;
+
+pub use notes::{Note, What};
+
+use crate::bounds::DEFAULT_MAX_ERRORS;
+use crate::check::check;
+use crate::errors::collect_errors;
+use crate::host::{BuildHost, Interrupt};
+use crate::ir::Program;
+use notes::Notes;
+use walk::Walker;
+
+/// How far normalisation goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// Fill, convert, and remove what is not declared.
+    #[default]
+    Normalise,
+    /// Fill and convert, but remove nothing.
+    Keep,
+}
+
+/// A value in the declared shape, as far as that can be had.
+#[derive(Debug)]
+pub struct Normalised<V> {
+    /// The value; the very same one when nothing had to change.
+    pub value: V,
+    /// Whether anything had to change.
+    pub changed: bool,
+    /// Whether the value passes the check now.
+    pub valid: bool,
+    /// What was lost and what still is not as declared, in the order of the walk.
+    pub notes: Vec<Note>,
+    /// How many notes did not fit into `notes`.
+    pub omitted_notes: usize,
+}
+
+/// How often a changed value is walked again. A change can make another variant of a union fit or
+/// meet a condition; walking again until nothing changes makes the result stable. Two walks are
+/// enough for all but contrived schemas.
+const MAX_PASSES: u32 = 6;
+
+/// Turns a value into the shape that a program declares.
+///
+/// # Errors
+/// When the user's code (a getter, a proxy, a registered check) throws or a bound is reached. What
+/// the schema makes impossible is no error: the value stays, and a note says so.
+pub fn normalise<H: BuildHost>(
+    program: &Program,
+    host: &mut H,
+    value: H::Value,
+    mode: Mode,
+) -> Result<Normalised<H::Value>, Interrupt> {
+    let mut walker = Walker::new(program, host, mode, Notes::new(DEFAULT_MAX_ERRORS));
+    walker.grant_steps(value);
+    let mut result = walker.walk(value)?;
+    let mut pass = 1;
+    let mut last = result.changed;
+    while last && walker.chose && pass < MAX_PASSES {
+        walker.notes.next_pass();
+        let again = walker.walk(result.value)?;
+        last = again.changed;
+        result.value = again.value;
+        pass += 1;
+    }
+    let mut notes = walker.notes;
+    let valid = check(program, host, result.value)?;
+    if !valid {
+        for error in collect_errors(program, host, result.value, DEFAULT_MAX_ERRORS)? {
+            if !notes.tells_of(&error.path) {
+                let what = What::Kept {
+                    message: error.message,
+                };
+                notes.add_at(Note {
+                    path: error.path,
+                    what,
+                });
+            }
+        }
+    }
+    let (mut notes, omitted_notes) = notes.finish();
+    if !valid && notes.is_empty() {
+        let what = What::Kept {
+            message: "the value does not match the schema".to_owned(),
+        };
+        notes.push(Note {
+            path: String::new(),
+            what,
+        });
+    }
+    Ok(Normalised {
+        value: result.value,
+        changed: result.changed,
+        valid,
+        notes,
+        omitted_notes,
+    })
+}

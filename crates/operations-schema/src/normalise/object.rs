@@ -1,0 +1,305 @@
+//! The properties of an object.
+
+use super::fate::Fate;
+use super::nodes::NodeList;
+use super::notes::What;
+use super::view::{ObjectRule, View};
+use super::walk::{Frame, Next, Outcome, Remedy, Step, Walker};
+use crate::host::{BuildHost, EntryName, Interrupt, Name, OwnKeys};
+use crate::ir::{Additional, KeyId, Shape};
+
+/// A property of the result.
+struct Entry<'p, H: BuildHost> {
+    name: EntryName<'p, H::Key>,
+    value: H::Value,
+    /// An optional property that holds `undefined`: it does not make it into a copy.
+    empty: bool,
+}
+
+/// The properties of an object while they are visited.
+pub(super) struct ObjectParts<'p, H: BuildHost> {
+    keys: H::Keys,
+    /// Declared names that may not be own properties, and whether they are required; known once the
+    /// own ones are done.
+    others: Option<std::vec::IntoIter<(KeyId, bool)>>,
+    entries: Vec<Entry<'p, H>>,
+    /// Names of the program that are done.
+    seen: Vec<KeyId>,
+    changed: bool,
+    /// The property whose value is being visited, and the path before it.
+    waiting: Option<(EntryName<'p, H::Key>, usize)>,
+}
+
+impl<'p, H: BuildHost> ObjectParts<'p, H> {
+    pub(super) fn accept(&mut self, outcome: Outcome<H::Value>) -> Option<usize> {
+        let (name, before) = self.waiting.take()?;
+        self.put(name, outcome);
+        Some(before)
+    }
+
+    fn put(&mut self, name: EntryName<'p, H::Key>, outcome: Outcome<H::Value>) {
+        self.changed |= outcome.changed;
+        self.entries.push(Entry {
+            name,
+            value: outcome.value,
+            empty: false,
+        });
+    }
+}
+
+impl<'p, H: BuildHost> Walker<'p, '_, H> {
+    pub(super) fn open_object(
+        &mut self,
+        view: &View<'p>,
+        value: H::Value,
+    ) -> Result<ObjectParts<'p, H>, Interrupt> {
+        Ok(ObjectParts {
+            keys: self.host.own_keys(value, which_keys(view))?,
+            others: None,
+            entries: Vec::new(),
+            seen: Vec::new(),
+            changed: false,
+            waiting: None,
+        })
+    }
+
+    /// Goes on to the next property that has parts of its own, or finishes the object.
+    pub(super) fn next_property(
+        &mut self,
+        view: &View<'p>,
+        value: H::Value,
+        parts: &mut ObjectParts<'p, H>,
+    ) -> Result<Step<'p, H>, Interrupt> {
+        if parts.others.is_none() {
+            while let Some(key) = self.host.next_key(&mut parts.keys)? {
+                if let Some(frame) = self.own_property(view, value, key, parts)? {
+                    return Ok(Step::Into(frame));
+                }
+            }
+            parts.seen.sort_unstable();
+            parts.others = Some(self.other_names(view, value)?.into_iter());
+        }
+        while let Some((key, required)) = parts.others.as_mut().and_then(Iterator::next) {
+            if let Some(frame) = self.other_property(view, value, key, required, parts)? {
+                return Ok(Step::Into(frame));
+            }
+        }
+        if !parts.changed {
+            return Ok(Step::Finished(Outcome::same(value)));
+        }
+        let entries: Vec<_> = parts
+            .entries
+            .iter()
+            .filter(|entry| !entry.empty)
+            .map(|entry| (entry.name, entry.value))
+            .collect();
+        Ok(Step::Finished(Outcome::new(
+            self.host.make_object(&entries)?,
+        )))
+    }
+
+    /// A property that the object has itself.
+    fn own_property(
+        &mut self,
+        view: &View<'p>,
+        object: H::Value,
+        key: H::Key,
+        parts: &mut ObjectParts<'p, H>,
+    ) -> Result<Option<Box<Frame<'p, H>>>, Interrupt> {
+        self.spend(1)?;
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
+        self.host.with_key(key, |own| text.push_str(own))?;
+        let mut known = None;
+        let fate = self.fate_of(view, &text, Some(key), &mut known)?;
+        parts.seen.extend(known);
+        if fate.is_removed() && self.removes() && !view.hands_off {
+            parts.changed = true;
+            self.text = text;
+            return Ok(None);
+        }
+        let child = self.host.get_by_key(object, key)?;
+        let before = self.notes.step_into_property(&text);
+        self.text = text;
+        self.present_property(&fate, child, EntryName::Own(key), before, parts)
+    }
+
+    /// A property that is there, perhaps holding `undefined`. Its value may have to be visited
+    /// first; then the object waits for it.
+    fn present_property(
+        &mut self,
+        fate: &Fate,
+        child: H::Value,
+        name: EntryName<'p, H::Key>,
+        before: usize,
+        parts: &mut ObjectParts<'p, H>,
+    ) -> Result<Option<Box<Frame<'p, H>>>, Interrupt> {
+        if fate.nodes.is_empty() {
+            parts.put(name, Outcome::same(child));
+        } else if self.host.is_undefined(child)? {
+            self.empty_property(fate, child, name, parts)?;
+        } else {
+            match self.enter(fate.nodes.as_slice(), child, Remedy::Replace)? {
+                Next::Done(outcome) => parts.put(name, outcome),
+                Next::Into(frame) => {
+                    parts.waiting = Some((name, before));
+                    return Ok(Some(frame));
+                }
+            }
+        }
+        self.notes.step_out(before);
+        Ok(None)
+    }
+
+    /// A declared property that is there and holds `undefined`: as good as missing, unless the
+    /// schema means `undefined`.
+    fn empty_property(
+        &mut self,
+        fate: &Fate,
+        child: H::Value,
+        name: EntryName<'p, H::Key>,
+        parts: &mut ObjectParts<'p, H>,
+    ) -> Result<(), Interrupt> {
+        if !fate.required {
+            parts.entries.push(Entry {
+                name,
+                value: child,
+                empty: true,
+            });
+            return Ok(());
+        }
+        let outcome = if self.all_pass(&fate.requiring, child)? {
+            Outcome::same(child)
+        } else if let Some(filled) = self.fill(fate.nodes.as_slice())? {
+            Outcome::new(filled)
+        } else {
+            self.notes.add(What::NotFilled);
+            Outcome::same(child)
+        };
+        parts.put(name, outcome);
+        Ok(())
+    }
+
+    fn all_pass(&mut self, nodes: &NodeList, value: H::Value) -> Result<bool, Interrupt> {
+        for node in nodes.as_slice() {
+            if !self.passes(*node, value)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The names that the schema declares or requires, in their order.
+    fn other_names(
+        &mut self,
+        view: &View<'p>,
+        object: H::Value,
+    ) -> Result<Vec<(KeyId, bool)>, Interrupt> {
+        let mut names = Vec::new();
+        for rule in &view.objects {
+            match rule {
+                ObjectRule::Object(rules) => {
+                    names.extend(rules.properties.iter().map(|one| (one.key, one.required)));
+                }
+                ObjectRule::Json(rules) => {
+                    names.extend(rules.properties.iter().map(|one| (one.key, one.required)));
+                    names.extend(rules.required.iter().map(|key| (*key, true)));
+                    for dependency in &rules.dependencies {
+                        if !dependency.required.is_empty()
+                            && self.is_present(object, dependency.key)?
+                        {
+                            names.extend(dependency.required.iter().map(|key| (*key, true)));
+                        }
+                    }
+                }
+                ObjectRule::Record(_) | ObjectRule::Rest(_) | ObjectRule::NoRest => {}
+            }
+        }
+        Ok(names)
+    }
+
+    /// A declared property that is not an own one: inherited, or missing.
+    fn other_property(
+        &mut self,
+        view: &View<'p>,
+        object: H::Value,
+        key: KeyId,
+        required: bool,
+        parts: &mut ObjectParts<'p, H>,
+    ) -> Result<Option<Box<Frame<'p, H>>>, Interrupt> {
+        self.spend(1)?;
+        let Err(position) = parts.seen.binary_search(&key) else {
+            return Ok(None);
+        };
+        let Some(name) = self.name(key) else {
+            return Ok(None);
+        };
+        let found = self.host.get(object, name)?;
+        let missing = self.host.is_undefined(found)?;
+        if missing && !required {
+            // Another rule may still require it.
+            return Ok(None);
+        }
+        parts.seen.insert(position, key);
+        let fate = self.fate_of(view, &name.key.text, None, &mut None)?;
+        let before = self.notes.step_into_property(&name.key.text);
+        let name_of_entry = EntryName::Program(name);
+        if !missing {
+            return self.present_property(&fate, found, name_of_entry, before, parts);
+        }
+        if !self.may_be_missing(&fate, object, name, found)? {
+            match self.fill(fate.nodes.as_slice())? {
+                Some(filled) => parts.put(name_of_entry, Outcome::new(filled)),
+                None => self.notes.add(What::NotFilled),
+            }
+        }
+        self.notes.step_out(before);
+        Ok(None)
+    }
+
+    /// Whether a required property is as good as there: its schema accepts `undefined`, and nothing
+    /// asks for the property itself, or it is inherited.
+    fn may_be_missing(
+        &mut self,
+        fate: &Fate,
+        object: H::Value,
+        name: Name<'p>,
+        undefined: H::Value,
+    ) -> Result<bool, Interrupt> {
+        if fate.nodes.is_empty() || !self.all_pass(&fate.requiring, undefined)? {
+            return Ok(false);
+        }
+        Ok(!fate.needs_presence || self.host.has(object, name)?)
+    }
+
+    pub(super) fn name(&self, id: KeyId) -> Option<Name<'p>> {
+        self.program
+            .keys()
+            .get(id.index())
+            .map(|key| Name { id, key })
+    }
+}
+
+/// Hidden properties count only where TypeBox's check would look at them.
+fn which_keys(view: &View<'_>) -> OwnKeys {
+    let looks_at_all = view.objects.iter().any(|rule| match rule {
+        ObjectRule::Object(rules) => {
+            matches!(
+                rules.additional,
+                Additional::Forbidden | Additional::Schema(_)
+            )
+        }
+        ObjectRule::Record(rules) => rules.additional == Additional::Forbidden,
+        ObjectRule::Json(_) | ObjectRule::Rest(_) | ObjectRule::NoRest => false,
+    });
+    if looks_at_all {
+        OwnKeys::Names
+    } else {
+        OwnKeys::Enumerable
+    }
+}
+
+/// Whether a node is a JSON Schema, in which `undefined` is no value.
+pub(super) fn is_json_schema(shape: &Shape) -> bool {
+    matches!(shape, Shape::Json(_) | Shape::JsonBoolean(_))
+}

@@ -1,0 +1,416 @@
+//! The walk through a value: what stays, what is mended, where it goes on.
+
+use super::array::ArrayParts;
+use super::notes::{Notes, What};
+use super::object::ObjectParts;
+use super::types::{self, has_type};
+use super::view::View;
+use super::{Mode, nodes::NodeList};
+use crate::bounds::{BASE_STEPS, MAX_COUNTED_VALUE_NODES, MAX_VALUE_DEPTH, STEPS_PER_VALUE_NODE};
+use crate::check::{Walk, verdict};
+use crate::host::{BuildHost, Class, Interrupt, Limit};
+use crate::ir::{ConstId, NodeId, Program, Shape};
+
+/// The result of one place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outcome<V> {
+    pub(super) value: V,
+    pub(super) changed: bool,
+}
+
+impl<V> Outcome<V> {
+    pub(super) fn same(value: V) -> Self {
+        Self {
+            value,
+            changed: false,
+        }
+    }
+
+    pub(super) fn new(value: V) -> Self {
+        Self {
+            value,
+            changed: true,
+        }
+    }
+}
+
+/// What may be done about a value of the wrong type that cannot be converted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Remedy {
+    /// Put another value in its place.
+    Replace,
+    /// Nothing: it is the schema's own default.
+    Keep,
+}
+
+/// A container whose parts are being visited.
+pub(super) struct Frame<'p, H: BuildHost> {
+    view: Box<View<'p>>,
+    value: H::Value,
+    region: H::Region,
+    parts: Parts<'p, H>,
+}
+
+enum Parts<'p, H: BuildHost> {
+    Object(ObjectParts<'p, H>),
+    Array(ArrayParts<H>),
+}
+
+/// What looking at a value led to.
+pub(super) enum Next<'p, H: BuildHost> {
+    Done(Outcome<H::Value>),
+    Into(Box<Frame<'p, H>>),
+}
+
+/// What a container does next.
+pub(super) enum Step<'p, H: BuildHost> {
+    Into(Box<Frame<'p, H>>),
+    Finished(Outcome<H::Value>),
+}
+
+/// The state of one normalisation.
+pub(super) struct Walker<'p, 'h, H: BuildHost> {
+    pub(super) program: &'p Program,
+    pub(super) host: &'h mut H,
+    pub(super) mode: Mode,
+    pub(super) notes: Notes,
+    /// Something about the value decided which schemas apply, or a value was made: walking again may
+    /// lead elsewhere.
+    pub(super) chose: bool,
+    /// How many containers are open.
+    pub(super) depth: u32,
+    /// How many values are being made inside each other.
+    pub(super) making: u32,
+    /// How many values were made from nothing for the present place.
+    pub(super) made: u32,
+    /// Nodes for which a value is being made right now.
+    pub(super) making_for: Vec<NodeId>,
+    /// Defaults that are being fitted to their own schema right now.
+    pub(super) settling: Vec<ConstId>,
+    /// A default needed itself to be complete.
+    pub(super) endless: bool,
+    /// The text of the key at hand.
+    pub(super) text: String,
+    value: Option<H::Value>,
+    steps_left: u64,
+    granted: bool,
+}
+
+impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
+    pub(super) fn new(program: &'p Program, host: &'h mut H, mode: Mode, notes: Notes) -> Self {
+        Self {
+            program,
+            host,
+            mode,
+            notes,
+            chose: false,
+            depth: 0,
+            making: 0,
+            made: 0,
+            making_for: Vec::new(),
+            settling: Vec::new(),
+            endless: false,
+            text: String::new(),
+            value: None,
+            steps_left: BASE_STEPS,
+            granted: false,
+        }
+    }
+
+    /// Names the value whose size decides how much work is allowed.
+    pub(super) fn grant_steps(&mut self, value: H::Value) {
+        self.value = Some(value);
+    }
+
+    /// Counts work against the bound.
+    pub(super) fn spend(&mut self, steps: u64) -> Result<(), Interrupt> {
+        if let Some(left) = self.steps_left.checked_sub(steps) {
+            self.steps_left = left;
+            return Ok(());
+        }
+        self.grant_more(steps)
+    }
+
+    #[cold]
+    fn grant_more(&mut self, steps: u64) -> Result<(), Interrupt> {
+        let Some(value) = self.value.filter(|_| !self.granted) else {
+            return Err(Limit::Work.into());
+        };
+        self.granted = true;
+        let nodes = self.host.count_nodes(value, MAX_COUNTED_VALUE_NODES)?;
+        let more = (nodes * STEPS_PER_VALUE_NODE).saturating_sub(BASE_STEPS);
+        self.steps_left = more.checked_sub(steps).ok_or(Limit::Work)?;
+        Ok(())
+    }
+
+    /// Whether a value passes the check of a node.
+    pub(super) fn passes(&mut self, node: NodeId, value: H::Value) -> Result<bool, Interrupt> {
+        loop {
+            let mut walk =
+                Walk::new(self.program, self.host, value).resuming(self.steps_left, self.depth);
+            let result = verdict(walk.visit(node, value));
+            let left = walk.steps_left();
+            if result == Err(Interrupt::Limit(Limit::Work)) && !self.granted {
+                self.grant_more(0)?;
+                continue;
+            }
+            self.steps_left = left;
+            return result;
+        }
+    }
+
+    /// Walks the whole value.
+    pub(super) fn walk(&mut self, value: H::Value) -> Result<Outcome<H::Value>, Interrupt> {
+        let root = NodeList::one(self.program.root());
+        self.visit(root.as_slice(), value, Remedy::Replace)
+    }
+
+    /// Brings a value into the shape that all of `nodes` declare together.
+    ///
+    /// Containers that are open wait in a list, not on the stack: how deep a value may be does not
+    /// depend on how much stack the thread has.
+    pub(super) fn visit(
+        &mut self,
+        nodes: &[NodeId],
+        value: H::Value,
+        remedy: Remedy,
+    ) -> Result<Outcome<H::Value>, Interrupt> {
+        let mut open: Vec<Box<Frame<'p, H>>> = Vec::new();
+        let mut next = match self.enter(nodes, value, remedy)? {
+            Next::Done(outcome) => return Ok(outcome),
+            Next::Into(frame) => Step::Into(frame),
+        };
+        loop {
+            match next {
+                Step::Into(frame) => open.push(frame),
+                Step::Finished(outcome) => {
+                    let Some(frame) = open.pop() else {
+                        return Ok(outcome);
+                    };
+                    let outcome = self.close(*frame, outcome);
+                    match open.last_mut() {
+                        Some(parent) => self.accept(parent, outcome),
+                        None => return Ok(outcome),
+                    }
+                }
+            }
+            let Some(frame) = open.last_mut() else {
+                return Ok(Outcome::same(value));
+            };
+            next = match self.advance(frame) {
+                Ok(step) => step,
+                Err(interrupt) => {
+                    while let Some(frame) = open.pop() {
+                        self.host.close_region(frame.region, None);
+                    }
+                    return Err(interrupt);
+                }
+            };
+        }
+    }
+
+    /// Looks at one value: it is done, or its parts come next.
+    pub(super) fn enter(
+        &mut self,
+        nodes: &[NodeId],
+        value: H::Value,
+        remedy: Remedy,
+    ) -> Result<Next<'p, H>, Interrupt> {
+        self.spend(1)?;
+        let class = self.host.classify(value)?;
+        if self.is_settled(nodes, value, class)? {
+            return Ok(Next::Done(Outcome::same(value)));
+        }
+        let view = self.view(nodes, value, class)?;
+        if !self.is_of_type(&view, value, class)? {
+            return self
+                .mend(nodes, &view, value, class, remedy)
+                .map(Next::Done);
+        }
+        match class {
+            Class::Object if !view.objects.is_empty() => self.open(view, value, class),
+            Class::Array if !view.arrays.is_empty() => self.open(view, value, class),
+            _ => Ok(Next::Done(Outcome::same(value))),
+        }
+    }
+
+    /// Goes into a container. Handles that the host opens in there are closed again, so that a long
+    /// array does not keep the handles of all its elements.
+    fn open(
+        &mut self,
+        view: Box<View<'p>>,
+        value: H::Value,
+        class: Class,
+    ) -> Result<Next<'p, H>, Interrupt> {
+        if self.depth >= MAX_VALUE_DEPTH {
+            return Err(Limit::Depth.into());
+        }
+        let region = self.host.open_region()?;
+        let parts = if class == Class::Array {
+            self.open_array(&view, value).map(Parts::Array)
+        } else {
+            self.open_object(&view, value).map(Parts::Object)
+        };
+        match parts {
+            Ok(parts) => {
+                self.depth += 1;
+                Ok(Next::Into(Box::new(Frame {
+                    view,
+                    value,
+                    region,
+                    parts,
+                })))
+            }
+            Err(interrupt) => {
+                self.host.close_region(region, None);
+                Err(interrupt)
+            }
+        }
+    }
+
+    /// Leaves a container; of everything in there only a changed copy survives.
+    fn close(&mut self, frame: Frame<'p, H>, outcome: Outcome<H::Value>) -> Outcome<H::Value> {
+        self.depth -= 1;
+        let survivor = outcome.changed.then_some(outcome.value);
+        match self.host.close_region(frame.region, survivor) {
+            Some(value) => Outcome::new(value),
+            None => Outcome::same(frame.value),
+        }
+    }
+
+    fn advance(&mut self, frame: &mut Frame<'p, H>) -> Result<Step<'p, H>, Interrupt> {
+        match &mut frame.parts {
+            Parts::Object(parts) => self.next_property(&frame.view, frame.value, parts),
+            Parts::Array(parts) => self.next_element(&frame.view, frame.value, parts),
+        }
+    }
+
+    /// Takes the result of the part that a container waits for.
+    fn accept(&mut self, frame: &mut Frame<'p, H>, outcome: Outcome<H::Value>) {
+        let before = match &mut frame.parts {
+            Parts::Object(parts) => parts.accept(outcome),
+            Parts::Array(parts) => parts.accept(outcome),
+        };
+        if let Some(before) = before {
+            self.notes.step_out(before);
+        }
+    }
+
+    /// The frequent cases that need no view: a value without parts under one plain schema.
+    fn is_settled(
+        &mut self,
+        nodes: &[NodeId],
+        value: H::Value,
+        class: Class,
+    ) -> Result<bool, Interrupt> {
+        let [node] = nodes else {
+            return Ok(nodes.is_empty());
+        };
+        let shape = self.program.shape(*node);
+        if matches!(
+            shape,
+            Shape::Any | Shape::Unknown | Shape::Argument | Shape::JsonBoolean(true)
+        ) {
+            return Ok(true);
+        }
+        if matches!(class, Class::Object | Class::Array) {
+            return Ok(false);
+        }
+        match types::of_shape(self.program, shape) {
+            Some(types) => has_type(self.host, value, class, types),
+            None => Ok(false),
+        }
+    }
+
+    fn is_of_type(
+        &mut self,
+        view: &View<'p>,
+        value: H::Value,
+        class: Class,
+    ) -> Result<bool, Interrupt> {
+        Ok(has_type(self.host, value, class, view.types)? && self.is_granted(view, value)?)
+    }
+
+    /// Whether the nodes that must be asked say yes.
+    fn is_granted(&mut self, view: &View<'p>, value: H::Value) -> Result<bool, Interrupt> {
+        for node in &view.asked {
+            if !self.passes(*node, value)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// A value of the wrong type: converted, or replaced, or kept with a note.
+    #[inline(never)]
+    fn mend(
+        &mut self,
+        nodes: &[NodeId],
+        view: &View<'p>,
+        value: H::Value,
+        class: Class,
+        remedy: Remedy,
+    ) -> Result<Outcome<H::Value>, Interrupt> {
+        if !has_type(self.host, value, class, view.types)?
+            && let Some(converted) = self.convert(view, value, class)?
+            && self.is_granted(view, converted)?
+        {
+            return Ok(Outcome::new(converted));
+        }
+        if remedy == Remedy::Keep {
+            self.notes.add(What::UnfitDefault);
+            return Ok(Outcome::same(value));
+        }
+        let found = name_of(class);
+        let Some(created) = self.make(nodes)? else {
+            self.notes.add(What::NotReplaced { found });
+            return Ok(Outcome::same(value));
+        };
+        if self.is_same_scalar(value, class, created)? {
+            // The schema's own default is of the wrong type, and the value is that default.
+            return Ok(Outcome::same(value));
+        }
+        self.notes.add(What::Replaced { found });
+        Ok(Outcome::new(created))
+    }
+
+    /// Whether what was made is the value that it would replace, as far as values without parts go.
+    fn is_same_scalar(
+        &mut self,
+        value: H::Value,
+        class: Class,
+        created: H::Value,
+    ) -> Result<bool, Interrupt> {
+        if self.host.classify(created)? != class {
+            return Ok(false);
+        }
+        Ok(match class {
+            Class::Undefined | Class::Null | Class::Bool(_) | Class::Number(_) => true,
+            Class::String => {
+                let text = self.host.with_str(created, str::to_owned)?;
+                self.host.with_str(value, |own| own == text)?
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether undeclared parts are removed.
+    pub(super) fn removes(&self) -> bool {
+        self.mode == Mode::Normalise
+    }
+}
+
+fn name_of(class: Class) -> &'static str {
+    match class {
+        Class::Undefined => "undefined",
+        Class::Null => "null",
+        Class::Bool(_) => "boolean",
+        Class::Number(_) => "number",
+        Class::BigInt => "bigint",
+        Class::String => "string",
+        Class::Symbol => "symbol",
+        Class::Function => "function",
+        Class::Array => "array",
+        Class::Object => "object",
+    }
+}

@@ -1,0 +1,416 @@
+//! Reads the facade's text encoding (see `docs/design/schema-engine.md`).
+//!
+//! A reader of its own instead of a general JSON tree in between: half the work, and the depth is
+//! bounded while reading, so that not even dropping the result can overflow the stack.
+
+use super::{Flags, Source, SourceObject};
+use crate::bounds::{MAX_SCHEMA_DEPTH, MAX_SCHEMA_TEXT};
+use crate::problem::SchemaError;
+
+impl Source {
+    /// Reads a schema from the facade's encoding.
+    ///
+    /// # Errors
+    /// When the text is not such an encoding, or is nested too deeply.
+    pub fn from_encoded(text: &str) -> Result<Self, SchemaError> {
+        if text.len() > MAX_SCHEMA_TEXT {
+            return Err(SchemaError::TooLarge);
+        }
+        let mut reader = Reader {
+            text,
+            bytes: text.as_bytes(),
+            at: 0,
+        };
+        let value = reader.value()?;
+        reader.skip_space();
+        if reader.at < reader.bytes.len() {
+            return Err(reader.wrong("text after the end of the schema"));
+        }
+        Ok(value)
+    }
+}
+
+/// A container that is being read, and the key of its next member.
+struct Open {
+    container: Source,
+    key: Box<str>,
+}
+
+impl Open {
+    fn add(&mut self, value: Source) {
+        match &mut self.container {
+            Source::Array(items) => items.push(value),
+            Source::Object(object) => object.entries.push((std::mem::take(&mut self.key), value)),
+            _ => {}
+        }
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn wrong(&self, reason: &'static str) -> SchemaError {
+        SchemaError::Encoding {
+            offset: self.at,
+            reason,
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn skip_space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn eat(&mut self, byte: u8) -> bool {
+        self.skip_space();
+        let found = self.peek() == Some(byte);
+        if found {
+            self.at += 1;
+        }
+        found
+    }
+
+    fn expect(&mut self, byte: u8, reason: &'static str) -> Result<(), SchemaError> {
+        if self.eat(byte) {
+            Ok(())
+        } else {
+            Err(self.wrong(reason))
+        }
+    }
+
+    fn word(&mut self, word: &str) -> bool {
+        let found = self
+            .bytes
+            .get(self.at..)
+            .is_some_and(|rest| rest.starts_with(word.as_bytes()));
+        if found {
+            self.at += word.len();
+        }
+        found
+    }
+
+    /// Reads a value with the open containers on the heap, not on the stack.
+    fn value(&mut self) -> Result<Source, SchemaError> {
+        let mut open: Vec<Open> = Vec::new();
+        loop {
+            let mut value = self.begin()?;
+            if matches!(value, Source::Array(_) | Source::Object(_)) {
+                if open.len() >= MAX_SCHEMA_DEPTH as usize {
+                    return Err(SchemaError::TooDeep);
+                }
+                open.push(Open {
+                    container: value,
+                    key: "".into(),
+                });
+            } else if let Some(parent) = open.last_mut() {
+                parent.add(value);
+            } else {
+                return Ok(value);
+            }
+            while !self.next_member(&mut open)? {
+                self.expect(b']', "] was expected")?;
+                let Some(done) = open.pop() else {
+                    return Err(self.wrong("a [ was expected"));
+                };
+                value = done.container;
+                match open.last_mut() {
+                    Some(parent) => parent.add(value),
+                    None => return Ok(value),
+                }
+            }
+        }
+    }
+
+    /// Whether another member of the innermost container follows; its key is read.
+    fn next_member(&mut self, open: &mut [Open]) -> Result<bool, SchemaError> {
+        if !self.eat(b',') {
+            return Ok(false);
+        }
+        if let Some(Open {
+            container: Source::Object(_),
+            key,
+        }) = open.last_mut()
+        {
+            self.skip_space();
+            *key = self.string()?.into();
+            self.expect(b',', ", was expected")?;
+        }
+        Ok(true)
+    }
+
+    /// A value without parts, or the beginning of a container.
+    fn begin(&mut self) -> Result<Source, SchemaError> {
+        self.skip_space();
+        match self.peek() {
+            Some(b'"') => Ok(Source::String(self.string()?.into())),
+            Some(b'[') => self.tagged(),
+            Some(b'-' | b'0'..=b'9') => Ok(Source::Number(self.number()?)),
+            _ if self.word("null") => Ok(Source::Null),
+            _ if self.word("true") => Ok(Source::Bool(true)),
+            _ if self.word("false") => Ok(Source::Bool(false)),
+            _ => Err(self.wrong("a value was expected")),
+        }
+    }
+
+    /// `["tag", ...]`; of containers only the beginning.
+    fn tagged(&mut self) -> Result<Source, SchemaError> {
+        self.expect(b'[', "[ was expected")?;
+        self.skip_space();
+        let tag = self.string()?;
+        let value = match tag.as_str() {
+            "a" => return Ok(Source::Array(Vec::new())),
+            "o" => return Ok(Source::Object(Box::new(self.object()?))),
+            "u" => Source::Undefined,
+            "n" => Source::BigInt(self.argument_string()?.into()),
+            "x" => Source::Number(match self.argument_string()?.as_str() {
+                "NaN" => f64::NAN,
+                "Infinity" => f64::INFINITY,
+                "-Infinity" => f64::NEG_INFINITY,
+                "-0" => -0.0,
+                _ => return Err(self.wrong("an unknown number word")),
+            }),
+            "d" => {
+                self.expect(b',', ", was expected")?;
+                self.skip_space();
+                // The time of an invalid Date is written as null.
+                Source::Date(if self.word("null") {
+                    f64::NAN
+                } else {
+                    self.number()?
+                })
+            }
+            "s" => {
+                self.expect(b',', ", was expected")?;
+                Source::Slot(self.small()?)
+            }
+            _ => return Err(self.wrong("an unknown tag")),
+        };
+        self.expect(b']', "] was expected")?;
+        Ok(value)
+    }
+
+    /// `kind or null, flags, [slot]` after the tag.
+    fn object(&mut self) -> Result<SourceObject, SchemaError> {
+        self.expect(b',', ", was expected")?;
+        self.skip_space();
+        let kind = if self.word("null") {
+            None
+        } else {
+            Some(self.string()?.into())
+        };
+        self.expect(b',', ", was expected")?;
+        let flags = Flags(self.small()?);
+        let slot = if flags.has(Flags::SLOT) {
+            self.expect(b',', ", was expected")?;
+            Some(self.small()?)
+        } else {
+            None
+        };
+        Ok(SourceObject {
+            kind,
+            flags,
+            slot,
+            entries: Vec::new(),
+        })
+    }
+
+    fn argument_string(&mut self) -> Result<String, SchemaError> {
+        self.expect(b',', ", was expected")?;
+        self.skip_space();
+        self.string()
+    }
+
+    /// A small whole number: flags or a slot.
+    fn small(&mut self) -> Result<u32, SchemaError> {
+        self.skip_space();
+        let start = self.at;
+        while matches!(self.peek(), Some(b'0'..=b'9')) {
+            self.at += 1;
+        }
+        let digits = self.text.get(start..self.at).unwrap_or_default();
+        digits
+            .parse()
+            .map_err(|_| self.wrong("a small whole number was expected"))
+    }
+
+    fn number(&mut self) -> Result<f64, SchemaError> {
+        let start = self.at;
+        while matches!(
+            self.peek(),
+            Some(b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E')
+        ) {
+            self.at += 1;
+        }
+        let digits = self.text.get(start..self.at).unwrap_or_default();
+        digits
+            .parse()
+            .map_err(|_| self.wrong("a number was expected"))
+    }
+
+    fn string(&mut self) -> Result<String, SchemaError> {
+        if self.peek() != Some(b'"') {
+            return Err(self.wrong("a string was expected"));
+        }
+        self.at += 1;
+        let mut text = String::new();
+        loop {
+            let start = self.at;
+            while !matches!(self.peek(), None | Some(b'"' | b'\\')) {
+                self.at += 1;
+            }
+            text.push_str(self.text.get(start..self.at).unwrap_or_default());
+            match self.peek() {
+                None => return Err(self.wrong("a string does not end")),
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(text);
+                }
+                Some(_) => {
+                    self.at += 1;
+                    text.push(self.escape()?);
+                }
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<char, SchemaError> {
+        let byte = self.peek();
+        self.at += 1;
+        Ok(match byte {
+            Some(b'"') => '"',
+            Some(b'\\') => '\\',
+            Some(b'/') => '/',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => {
+                let unit = self.unit()?;
+                if (0xD800..0xDC00).contains(&unit) {
+                    self.low_half(unit)?
+                } else {
+                    // A low half without its partner has no place in UTF-8.
+                    char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER)
+                }
+            }
+            _ => return Err(self.wrong("an unknown escape")),
+        })
+    }
+
+    /// The second half of a surrogate pair, if it is there.
+    fn low_half(&mut self, high: u32) -> Result<char, SchemaError> {
+        let before = self.at;
+        if self.word("\\u") {
+            let low = self.unit()?;
+            if (0xDC00..0xE000).contains(&low) {
+                let code = 0x1_0000 + ((high - 0xD800) << 10) + (low - 0xDC00);
+                return Ok(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
+            }
+            self.at = before;
+        }
+        Ok(char::REPLACEMENT_CHARACTER)
+    }
+
+    fn unit(&mut self) -> Result<u32, SchemaError> {
+        let digits = self.text.get(self.at..self.at + 4);
+        let digits = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let unit = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        let unit = unit.ok_or_else(|| self.wrong("four hexadecimal digits were expected"))?;
+        self.at += 4;
+        Ok(unit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Source {
+        Source::from_encoded(text).unwrap()
+    }
+
+    #[test]
+    fn every_tag_is_read() {
+        assert_eq!(read("null"), Source::Null);
+        assert_eq!(read(r#"["u"]"#), Source::Undefined);
+        assert_eq!(read(r#"["n","-12"]"#), Source::BigInt("-12".into()));
+        assert_eq!(
+            read(r#"["x","-Infinity"]"#),
+            Source::Number(f64::NEG_INFINITY)
+        );
+        assert_eq!(read(r#"["d",-5]"#), Source::Date(-5.0));
+        assert_eq!(read(r#"["s",7]"#), Source::Slot(7));
+        assert_eq!(read(r#"["a"]"#), Source::Array(vec![]));
+        assert_eq!(read(r#"["a",1,"a"]"#).as_array().map(<[_]>::len), Some(2));
+    }
+
+    #[test]
+    fn an_object_has_kind_flags_and_slot() {
+        let source = read(r#" [ "o" , "Even" , 17 , 3 , "minimum" , 1.5e0 ] "#);
+        let object = source.as_object().unwrap();
+        assert_eq!(object.kind.as_deref(), Some("Even"));
+        assert!(object.flags.has(Flags::OPTIONAL) && !object.flags.has(Flags::JSON_SCHEMA));
+        assert_eq!(object.slot, Some(3));
+        assert_eq!(object.get("minimum"), Some(&Source::Number(1.5)));
+    }
+
+    #[test]
+    fn strings_keep_every_character() {
+        assert_eq!(
+            read(r#""a\"\\\/\b\f\n\r\té\u00e9\ud83d\ude00""#).as_str(),
+            Some("a\"\\/\u{8}\u{c}\n\r\té\u{e9}😀")
+        );
+        assert_eq!(
+            read(r#""\ud800x\udc00\ud800\u0041""#).as_str(),
+            Some("\u{fffd}x\u{fffd}\u{fffd}A")
+        );
+    }
+
+    #[test]
+    fn what_is_not_an_encoding_is_an_error() {
+        let broken = [
+            "",
+            "[",
+            "[]",
+            r#"["o"]"#,
+            r#"["o",null]"#,
+            r#"["o",null,0,"k"]"#,
+            "{}",
+            "1 2",
+            r#"["z"]"#,
+            r#""\u12"#,
+            r#""\u+123""#,
+            "\"",
+            r#"["s",-1]"#,
+            "--",
+            r#"["a" 1]"#,
+            r#""\"#,
+        ];
+        for text in broken {
+            assert!(
+                matches!(
+                    Source::from_encoded(text),
+                    Err(SchemaError::Encoding { .. })
+                ),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let levels = 200_000;
+        let text = format!("{}1{}", r#"["a","#.repeat(levels), "]".repeat(levels));
+        assert_eq!(Source::from_encoded(&text), Err(SchemaError::TooDeep));
+    }
+}

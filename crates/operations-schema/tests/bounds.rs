@@ -1,0 +1,255 @@
+//! Nothing that a schema or a value contains may hang the process or overflow its stack.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+use std::time::{Duration, Instant};
+
+use operations_schema::bounds::{MAX_OPEN_RULES, MAX_SCHEMA_DEPTH, MAX_VALUE_DEPTH};
+use operations_schema::{
+    CompileOptions, Interrupt, JsonHost, Limit, Program, SchemaError, Source, check,
+    collect_errors, compile,
+};
+use serde_json::{Value, json};
+
+fn program(schema: &Value) -> Program {
+    compile(
+        &Source::try_from(schema).unwrap(),
+        &CompileOptions::default(),
+    )
+    .unwrap()
+}
+
+fn verdict(program: &Program, value: &Value) -> Result<bool, Interrupt> {
+    check(program, &mut JsonHost::new(), value.into())
+}
+
+/// Runs in a thread with as little stack as any platform gives: the main thread of Windows.
+fn in_a_small_stack(run: impl FnOnce() + Send + 'static) {
+    std::thread::Builder::new()
+        .stack_size(1 << 20)
+        .spawn(run)
+        .unwrap()
+        .join()
+        .unwrap();
+}
+
+/// Deep values are taken apart step by step: dropping one must not overflow the stack either.
+fn drop_deep(mut value: Value) {
+    loop {
+        value = match value {
+            Value::Array(mut items) if !items.is_empty() => items.remove(0),
+            Value::Object(mut map) if map.contains_key("a") => map.remove("a").unwrap(),
+            _ => return,
+        };
+    }
+}
+
+/// Moves the value; the macro `json!` would copy it, level by level.
+fn in_object(value: Value) -> Value {
+    Value::Object([("a".to_owned(), value)].into_iter().collect())
+}
+
+fn nested(levels: usize, wrap: impl Fn(Value) -> Value) -> Value {
+    (0..levels).fold(Value::Null, |value, _| wrap(value))
+}
+
+const RECURSIVE: [&str; 6] = [
+    r##"{"items":{"$ref":"#"},"additionalProperties":{"$ref":"#"}}"##,
+    r##"{"anyOf":[{"type":"null"},{"allOf":[{"oneOf":[{"items":{"$ref":"#"},"properties":{"a":{"$ref":"#"}}}]}]}]}"##,
+    r##"{"$schema":"https://json-schema.org/draft/2020-12/schema","$dynamicAnchor":"x","items":{"$dynamicRef":"#x"},"properties":{"a":{"$dynamicRef":"#x"}}}"##,
+    r##"{"unevaluatedItems":{"$ref":"#"},"unevaluatedProperties":{"$ref":"#"}}"##,
+    r##"{"uniqueItems":true,"contains":{"$ref":"#"},"patternProperties":{"":{"$ref":"#"}}}"##,
+    r##"{"not":{"not":{"items":{"$ref":"#"},"additionalProperties":{"$ref":"#"}}}}"##,
+];
+
+#[test]
+fn a_deep_value_is_an_answer_or_a_limit() {
+    in_a_small_stack(|| {
+        for text in RECURSIVE {
+            let program = program(&serde_json::from_str(text).unwrap());
+            for levels in [
+                60,
+                MAX_VALUE_DEPTH as usize - 1,
+                MAX_VALUE_DEPTH as usize + 2,
+                100_000,
+            ] {
+                let arrays = nested(levels, |value| Value::Array(vec![value]));
+                let objects = nested(levels, in_object);
+                for value in [arrays, objects] {
+                    let answer = verdict(&program, &value);
+                    match answer {
+                        Ok(_) => assert!(levels < MAX_VALUE_DEPTH as usize, "{text} {levels}"),
+                        Err(interrupt) => {
+                            assert!(matches!(interrupt, Interrupt::Limit(_)), "{text} {levels}");
+                            assert!(levels > 60, "{text} {levels} {interrupt}");
+                        }
+                    }
+                    let _ = collect_errors(&program, &mut JsonHost::new(), (&value).into(), 10);
+                    drop_deep(value);
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_deep_value_that_fails_at_the_bottom_is_reported() {
+    in_a_small_stack(|| {
+        let program = program(&json!({"type": ["array", "boolean"], "items": {"$ref": "#"}}));
+        let value = nested(MAX_OPEN_RULES.min(MAX_VALUE_DEPTH) as usize - 2, |value| {
+            Value::Array(vec![value])
+        });
+        let errors = collect_errors(&program, &mut JsonHost::new(), (&value).into(), 10).unwrap();
+        assert_eq!(errors.len(), 1);
+        drop_deep(value);
+    });
+}
+
+#[test]
+fn typebox_recursion_is_bounded_too() {
+    in_a_small_stack(|| {
+        let text = r#"["o","Object",0,"$id","T","properties",["o",null,0,"a",["o","Union",0,"anyOf",["a",["o","Null",0],["o","This",0,"$ref","T"]]]],"required",["a","a"]]"#;
+        let program = compile(
+            &Source::from_encoded(text).unwrap(),
+            &CompileOptions::default(),
+        )
+        .unwrap();
+        let half = (MAX_OPEN_RULES / 2 - 2).min(MAX_VALUE_DEPTH - 1) as usize;
+        for (levels, wanted) in [(half, Some(true)), (100_000, None)] {
+            let value = nested(levels, in_object);
+            let answer = verdict(&program, &value);
+            match wanted {
+                Some(wanted) => assert_eq!(answer, Ok(wanted)),
+                None => assert!(matches!(answer, Err(Interrupt::Limit(_)))),
+            }
+            drop_deep(value);
+        }
+    });
+}
+
+#[test]
+fn a_schema_that_only_refers_to_itself_is_refused_or_limited() {
+    for schema in [
+        json!({"$ref": "#"}),
+        json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}),
+    ] {
+        let answer = compile(
+            &Source::try_from(&schema).unwrap(),
+            &CompileOptions::default(),
+        );
+        assert!(
+            matches!(answer, Err(SchemaError::Circular { .. })),
+            "{schema}"
+        );
+    }
+    in_a_small_stack(|| {
+        for schema in [
+            json!({"allOf": [{"$ref": "#"}]}),
+            json!({"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}),
+            json!({"not": {"$ref": "#"}}),
+            json!({"if": {"$ref": "#"}, "then": true}),
+            json!({"unevaluatedProperties": false, "oneOf": [{"$ref": "#"}]}),
+        ] {
+            let program = program(&schema);
+            assert_eq!(
+                verdict(&program, &json!({"a": 1})),
+                Err(Limit::Rules.into()),
+                "{schema}"
+            );
+        }
+    });
+}
+
+#[test]
+fn fan_out_ends_soon() {
+    // Each level refers twice to the next: 2^40 visits without a bound.
+    for keyword in ["allOf", "anyOf", "oneOf"] {
+        let mut definitions = serde_json::Map::new();
+        for level in 0..40 {
+            let next = json!({"$ref": format!("#/$defs/l{}", level + 1)});
+            definitions.insert(format!("l{level}"), json!({keyword: [next, next]}));
+        }
+        definitions.insert(
+            "l40".into(),
+            json!({"type": if keyword == "anyOf" { "string" } else { "object" }}),
+        );
+        let program = program(&json!({"$ref": "#/$defs/l0", "$defs": definitions}));
+        let start = Instant::now();
+        let answer = verdict(&program, &json!({"a": 1}));
+        let errors = collect_errors(
+            &program,
+            &mut JsonHost::new(),
+            (&json!({"a": 1})).into(),
+            10,
+        );
+        assert!(start.elapsed() < Duration::from_secs(20));
+        if keyword == "oneOf" {
+            // Two of two match at the bottom, so every level above fails without looking further.
+            assert!(answer.is_ok() || answer == Err(Limit::Work.into()));
+        } else {
+            assert_eq!(answer, Err(Limit::Work.into()), "{keyword}");
+            assert_eq!(errors, Err(Limit::Work.into()), "{keyword}");
+        }
+    }
+}
+
+#[test]
+fn a_large_value_may_cost_more_than_the_base() {
+    let program = program(
+        &json!({"items": {"allOf": [{"type": "integer"}, {"minimum": 0}, {"maximum": 9}, {"not": {"const": 11}}]}}),
+    );
+    let value = Value::Array((0..600_000).map(|number| json!(number % 10)).collect());
+    assert_eq!(verdict(&program, &value), Ok(true));
+}
+
+#[test]
+fn schemas_are_bounded() {
+    in_a_small_stack(|| {
+        let deep = nested(MAX_SCHEMA_DEPTH as usize + 10, in_object);
+        assert_eq!(Source::try_from(&deep), Err(SchemaError::TooDeep));
+        drop_deep(deep);
+        let mut schema = json!({"type": "string"});
+        for _ in 0..(MAX_SCHEMA_DEPTH / 2 - 2) {
+            schema = json!({"properties": {"a": schema}});
+        }
+        let source = Source::try_from(&schema).unwrap();
+        let program = compile(&source, &CompileOptions::default()).unwrap();
+        assert_eq!(verdict(&program, &json!({"a": {"a": 1}})), Ok(true));
+    });
+}
+
+#[test]
+fn a_wide_schema_compiles_in_linear_time() {
+    let properties: serde_json::Map<String, Value> = (0..50_000)
+        .map(|number| {
+            (
+                format!("p{number}"),
+                json!({"$ref": format!("#/$defs/d{}", number % 100)}),
+            )
+        })
+        .collect();
+    let definitions: serde_json::Map<String, Value> = (0..100)
+        .map(|number| (format!("d{number}"), json!({"minimum": number})))
+        .collect();
+    let start = Instant::now();
+    let program = program(&json!({"properties": properties, "$defs": definitions}));
+    assert!(start.elapsed() < Duration::from_secs(10));
+    assert_eq!(program.nodes().len(), 50_101);
+    assert_eq!(verdict(&program, &json!({"p99": 98})), Ok(false));
+}
+
+#[test]
+fn errors_are_bounded_in_number_and_length() {
+    let long = "x".repeat(100_000);
+    let program = program(&json!({"items": {"const": long}}));
+    let value = Value::Array(vec![json!(1); 5000]);
+    let errors = collect_errors(&program, &mut JsonHost::new(), (&value).into(), 7).unwrap();
+    assert_eq!(errors.len(), 7);
+    assert!(errors.iter().all(|error| error.message.len() < 1100));
+}
+
+#[test]
+fn backtracking_is_a_limit() {
+    let program = program(&json!({"pattern": "^(a|a)*(?=!)b"}));
+    let value = Value::String(format!("{}!", "a".repeat(4000)));
+    assert_eq!(verdict(&program, &value), Err(Limit::Backtracking.into()));
+}

@@ -1,0 +1,54 @@
+// Access control with a registry behind it: the declared rules, then the application's own.
+
+import { accessDenied, findDenial } from "../access.js";
+import type { AccessControl, Identity, OperationContext } from "../types.js";
+
+/** What a custom rule is asked about. */
+export interface AuthorisedCall {
+  operationId: string;
+  input: unknown;
+  context: OperationContext;
+}
+
+/** A rule of the application. Only `true` grants; a throw is a denial. */
+export type CustomAuth = (identity: Identity | undefined, call: AuthorisedCall) => boolean | Promise<boolean>;
+
+/** Throws when the caller may not; a promise only where the application has to be asked. */
+export function authorise(
+  rules: AccessControl,
+  call: AuthorisedCall,
+  customAuth: Readonly<Record<string, CustomAuth>>,
+): Promise<void> | undefined {
+  const { identity } = call.context;
+  const name = rules.customAuth;
+  if (name === undefined) {
+    const denial = findDenial(rules, identity);
+    if (denial !== undefined) throw accessDenied(call.operationId, denial);
+    return undefined;
+  }
+  const declared = findDenial({ ...rules, customAuth: undefined }, identity);
+  if (declared !== undefined) throw accessDenied(call.operationId, declared);
+  const rule = Object.hasOwn(customAuth, name) ? customAuth[name] : undefined;
+  if (typeof rule !== "function") {
+    throw accessDenied(call.operationId, {
+      reason: `customAuth "${name}" is not registered in RegistryOptions.customAuth`,
+      details: { customAuth: name },
+    });
+  }
+  return ask(rule, name, call);
+}
+
+async function ask(rule: CustomAuth, name: string, call: AuthorisedCall): Promise<void> {
+  let granted: unknown = false;
+  try {
+    granted = await rule(call.context.identity, call);
+  } catch {
+    // A rule that fails grants nothing. What it threw may hold secrets, so it is not passed on.
+  }
+  if (granted !== true) {
+    throw accessDenied(call.operationId, {
+      reason: `customAuth "${name}" did not grant access`,
+      details: { customAuth: name },
+    });
+  }
+}

@@ -1,0 +1,56 @@
+import type { ResponseEnvelope } from "../envelope.js";
+import { type OperationContext, type OperationEnv, OperationType } from "../types.js";
+import type { OperationRegistry } from "./registry.js";
+
+/** The part of a `PendingRequestMap` that composition needs. */
+export interface CallMap {
+  call(
+    operationId: string,
+    input: unknown,
+    options: {
+      parentRequestId?: string | undefined;
+      identity?: OperationContext["identity"];
+      deadline?: number | undefined;
+    },
+  ): Promise<ResponseEnvelope>;
+}
+
+export interface EnvOptions {
+  registry: OperationRegistry;
+  /** The context of the operation that will make the calls. */
+  context: OperationContext;
+  /** Only these namespaces. */
+  allowedNamespaces?: string[];
+  /** Calls go through the call protocol, where access is checked again; without it they go straight to the registry, trusted. */
+  callMap?: CallMap;
+}
+
+/**
+ * The other operations, ready to be called by a handler: `env.namespace.name(input)`. Subscriptions are
+ * left out.
+ */
+export function buildEnv({ registry, context, allowedNamespaces, callMap }: EnvOptions): OperationEnv {
+  const call = callMap === undefined ? directly(registry, context) : through(callMap, context);
+  // Without a prototype, so that `constructor` or `__proto__` are found only if there are such operations.
+  const env: OperationEnv = Object.create(null);
+  for (const { namespace, name, type } of registry.getAllSpecs()) {
+    if (type === OperationType.SUBSCRIPTION) continue;
+    if (allowedNamespaces !== undefined && !allowedNamespaces.includes(namespace)) continue;
+    const id = `${namespace}.${name}`;
+    env[namespace] ??= Object.create(null);
+    (env[namespace] as OperationEnv[string])[name] = (input) => call(id, input);
+  }
+  return env;
+}
+
+type Call = (id: string, input: unknown) => Promise<ResponseEnvelope>;
+
+function directly(registry: OperationRegistry, context: OperationContext): Call {
+  const trusted = { ...context, trusted: true };
+  return (id, input) => registry.execute(id, input, trusted);
+}
+
+/** Trust does not travel: on the other side the identity decides. */
+function through(callMap: CallMap, { requestId, identity, deadline }: OperationContext): Call {
+  return (id, input) => callMap.call(id, input, { parentRequestId: requestId, identity, deadline });
+}

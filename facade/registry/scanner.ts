@@ -1,0 +1,118 @@
+import { readdir } from "node:fs/promises";
+import { isAbsolute, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { logger } from "../logging.js";
+import { compiled } from "../schema/compiled.js";
+import { OperationSpecSchema } from "../spec-schemas.js";
+import type { OperationSpec } from "../types.js";
+
+/** A file system to scan, so that the scanner depends on no runtime. */
+export interface ScannerFS {
+  readdir(path: string): AsyncIterable<{ name: string; isFile: boolean; isDirectory: boolean }>;
+  cwd(): string;
+}
+
+/** What a scanned module exports by default: a spec, with or without its handler. */
+export type OperationManifest = OperationSpec & { handler?: unknown };
+
+/** The file system of the machine. */
+export const nodeScannerFS: ScannerFS = {
+  async *readdir(path) {
+    for (const entry of await readdir(path, { withFileTypes: true })) {
+      yield { name: entry.name, isFile: entry.isFile(), isDirectory: entry.isDirectory() };
+    }
+  },
+  cwd: () => process.cwd(),
+};
+
+const log = logger("scanner");
+const MODULE = /\.(?:ts|mts|js|mjs|cjs)$/;
+const DECLARATIONS = /\.d\.(?:ts|mts|cts)$/;
+/** Deeper than any real tree, so that a link to a parent folder ends. */
+const MAX_DEPTH = 64;
+
+/**
+ * Finds operations in the files of a folder and its subfolders: default exports that satisfy
+ * `OperationSpecSchema`. What does not is skipped with a warning; no broken file stops the scan.
+ */
+export async function scanOperations(
+  dirPath: string,
+  fs: ScannerFS = nodeScannerFS,
+): Promise<OperationManifest[]> {
+  const found: OperationManifest[] = [];
+  await scanFolder(isAbsolute(dirPath) ? dirPath : join(fs.cwd(), dirPath), fs, found, 0);
+  return found;
+}
+
+async function scanFolder(
+  path: string,
+  fs: ScannerFS,
+  found: OperationManifest[],
+  depth: number,
+): Promise<void> {
+  if (depth > MAX_DEPTH) {
+    log.warn(`Not scanned: ${path} is nested more than ${MAX_DEPTH} folders deep`, { path });
+    return;
+  }
+  try {
+    for await (const { name, isFile, isDirectory } of fs.readdir(path)) {
+      const child = join(path, name);
+      if (isDirectory) await scanFolder(child, fs, found, depth + 1);
+      else if (isFile && MODULE.test(name) && !DECLARATIONS.test(name)) await scanFile(child, found);
+    }
+  } catch (error) {
+    if (depth === 0) throw error;
+    log.warn(`Not scanned: ${path}: ${messageOf(error)}`, { path });
+  }
+}
+
+async function scanFile(path: string, found: OperationManifest[]): Promise<void> {
+  let module: { default?: unknown };
+  try {
+    module = (await import(pathToFileURL(path).href)) as { default?: unknown };
+  } catch (error) {
+    log.warn(`Skipped ${path}: it could not be imported: ${messageOf(error)}${advice(path, error)}`, {
+      path,
+    });
+    return;
+  }
+  const exported = defaultExport(module);
+  if (exported === undefined) {
+    log.warn(`Skipped ${path}: it has no default export`, { path });
+    return;
+  }
+  const schema = compiled(OperationSpecSchema);
+  if (schema.check(exported)) {
+    found.push(exported as OperationManifest);
+    return;
+  }
+  const errors = schema.errors(exported);
+  const lines = errors.map((each) => `  - ${each.path}: ${each.message}`).join("\n");
+  log.warn(`Skipped ${path}: its default export is no operation:\n${lines}`, { path, errors });
+}
+
+/** A CommonJS module that was compiled from an ES module has its default export one level further down. */
+function defaultExport(module: { default?: unknown }): unknown {
+  const exported = module.default;
+  if (
+    typeof exported === "object" &&
+    exported !== null &&
+    "__esModule" in exported &&
+    "default" in exported
+  ) {
+    return exported.default;
+  }
+  return exported;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function advice(path: string, error: unknown): string {
+  const code = (error as { code?: unknown } | null)?.code;
+  if (/\.m?ts$/.test(path) && (code === "ERR_UNKNOWN_FILE_EXTENSION" || error instanceof SyntaxError)) {
+    return `. Node ${process.versions.node} does not run TypeScript as it is: use Node 22.18 or newer, start with a loader (node --import tsx), or compile the file`;
+  }
+  return "";
+}

@@ -1,0 +1,71 @@
+// A spec that cannot work is refused when it is registered, by name and field.
+
+import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { compiled } from "../schema/compiled.js";
+import { OperationSpecSchema } from "../spec-schemas.js";
+import { type OperationSpec, OperationType } from "../types.js";
+import type { AnyHandler } from "./entry.js";
+
+/** `namespace.name`, or the best that can be said of a broken spec. */
+export function operationId(spec: { namespace?: unknown; name?: unknown }): string {
+  return `${textOr(spec.namespace, "<no namespace>")}.${textOr(spec.name, "<no name>")}`;
+}
+
+function textOr(value: unknown, otherwise: string): string {
+  return typeof value === "string" && value !== "" ? value : otherwise;
+}
+
+/** An id in a message. What is no string has not been checked: it may refuse to become one. */
+export function idText(id: unknown): string {
+  try {
+    return String(id);
+  } catch {
+    return `[${typeof id} that cannot be converted to a string]`;
+  }
+}
+
+/** Refuses a malformed spec. */
+export function assertSpec(spec: unknown): asserts spec is OperationSpec {
+  if (typeof spec !== "object" || spec === null) {
+    throw refusal("an operation", [{ path: "", message: "Expected object" }]);
+  }
+  const checked = compiled(OperationSpecSchema);
+  if (!checked.check(spec)) throw refusal(`operation ${operationId(spec)}`, checked.errors(spec));
+}
+
+function refusal(what: string, errors: { path: string; message: string }[]): CallError {
+  const fields = errors.map(
+    ({ path, message }) => `${path.slice(1).replaceAll("/", ".") || "spec"}: ${message}`,
+  );
+  return new CallError(
+    InfrastructureErrorCode.VALIDATION_ERROR,
+    `Cannot register ${what}: ${[...new Set(fields)].join("; ")}`,
+    { errors },
+  );
+}
+
+/** Refuses a handler that is no function, or no async generator function where one is needed. */
+export function assertHandler(
+  id: string,
+  spec: OperationSpec,
+  handler: unknown,
+): asserts handler is AnyHandler {
+  if (typeof handler !== "function") {
+    throw new CallError(
+      InfrastructureErrorCode.VALIDATION_ERROR,
+      `The handler of operation ${id} must be a function, not ${handler === null ? "null" : typeof handler}`,
+      { operationId: id },
+    );
+  }
+  if (spec.type === OperationType.SUBSCRIPTION && !isAsyncGeneratorFunction(handler)) {
+    throw new CallError(
+      InfrastructureErrorCode.VALIDATION_ERROR,
+      `The handler of subscription ${id} must be an async generator function (async function* () { ... })`,
+      { operationId: id },
+    );
+  }
+}
+
+function isAsyncGeneratorFunction(handler: object): boolean {
+  return (handler as { [Symbol.toStringTag]?: unknown })[Symbol.toStringTag] === "AsyncGeneratorFunction";
+}

@@ -1,0 +1,38 @@
+// Warnings about outputs. A server that sends the same odd thing a thousand times a second is reported
+// once a minute, by operation and path.
+
+import { logger } from "../logging.js";
+import type { NormaliseNote } from "../schema/compiled.js";
+
+const INTERVAL = 60_000;
+/** How many (operation, path) pairs are remembered; beyond it the oldest are forgotten. */
+const REMEMBERED = 10_000;
+
+const log = logger("registry");
+const lastWarned = new Map<string, number>();
+
+/** Logs what was done to an output, unless the same was said within the last minute. */
+export function warnAboutOutput(operationId: string, notes: readonly NormaliseNote[], what?: string): void {
+  const fresh = notes.filter(({ path }) => isDue(`${operationId}\n${path}`));
+  if (fresh.length === 0) return;
+  const lines = fresh.map(({ path, message }) => `  - ${path}: ${message}`).join("\n");
+  log.warn(
+    `The output of operation ${operationId} does not match its outputSchema${what === undefined ? "" : ` and ${what}`}:\n${lines}`,
+    { operationId, notes: fresh },
+  );
+}
+
+function isDue(key: string): boolean {
+  const now = Date.now();
+  const last = lastWarned.get(key);
+  if (last !== undefined && now - last < INTERVAL) return false;
+  lastWarned.delete(key);
+  lastWarned.set(key, now);
+  if (lastWarned.size > REMEMBERED) {
+    for (const oldest of lastWarned.keys()) {
+      lastWarned.delete(oldest);
+      break;
+    }
+  }
+  return true;
+}

@@ -1,0 +1,192 @@
+// A schema at work. Compiled when it is first used, in two steps: the native walk needs no warm-up and
+// serves a schema that is used a few times; a schema that earns it gets JavaScript of its own, written by
+// the native compiler, at the speed of hand-written checks.
+
+import { CallError, InfrastructureErrorCode } from "../errors.js";
+import type { Schema } from "../native-binding.js";
+import { native, runtime } from "../runtime.js";
+import { compileEmitted, type EmittedCheck } from "./emitted.js";
+import { encodeSchema } from "./encode.js";
+import { LiveCallbacks } from "./live-callbacks.js";
+
+/** What is wrong with a value, and where (a JSON Pointer). */
+export interface ValueError {
+  path: string;
+  message: string;
+}
+
+/** Something that normalisation had to do, or could not do, and that someone should know. */
+export interface NormaliseNote {
+  path: string;
+  message: string;
+}
+
+export interface Normalised {
+  value: unknown;
+  notes: NormaliseNote[];
+}
+
+/** How to read a schema. */
+export interface CompileOptions {
+  /** The draft of documents without `$schema`, by the URI of its meta-schema. */
+  draft?: string;
+  /** Whether known formats are asserted in JSON Schemas. */
+  assertFormats?: boolean;
+  /** OpenAPI 3.0's dialect. */
+  openapi?: boolean;
+  /** The schema comes from outside. */
+  untrusted?: boolean;
+  /** Documents that `$ref` may name, by URI. */
+  documents?: Record<string, unknown>;
+}
+
+/** Milliseconds of native walking after which a schema has earned JavaScript of its own. Writing and
+ * compiling that takes about as long. */
+const EARNED_AFTER = 0.15;
+
+/** How many errors are reported at most. */
+const MAX_ERRORS = 1000;
+
+type Tier = "walk" | "emitted" | "never";
+
+/** One of the two emitted functions, or the walk until it has earned it. */
+class Emittable {
+  tier: Tier = "walk";
+  walked = 0;
+  run: EmittedCheck | undefined;
+}
+
+export class CompiledSchema {
+  readonly #native: Schema;
+  readonly #callbacks: LiveCallbacks;
+  readonly #check = new Emittable();
+  readonly #exact = new Emittable();
+
+  constructor(schema: unknown, options?: CompileOptions) {
+    const { text, slots } = encodeSchema(schema);
+    this.#native = new native.Schema(runtime, text, options === undefined ? "{}" : JSON.stringify(options));
+    this.#callbacks = new LiveCallbacks(this.#native, slots);
+  }
+
+  /** Whether the value passes. */
+  check(value: unknown): boolean {
+    const { run } = this.#check;
+    return run === undefined ? this.#checkSlowly(value) : this.#runEmitted(run, value);
+  }
+
+  /** Whether the value passes and normalisation would return it untouched. May say no wrongly. */
+  isExact(value: unknown): boolean {
+    const exact = this.#exact;
+    if (exact.run === undefined) {
+      if (exact.tier !== "walk" || !this.#earns(exact, 0)) return false;
+      if (exact.run === undefined) return false;
+    }
+    try {
+      return exact.run(value);
+    } catch (error) {
+      if (isGivenUp(error)) return false;
+      throw error;
+    }
+  }
+
+  /** What is wrong with the value; nothing when it passes. */
+  errors(value: unknown, max = MAX_ERRORS): ValueError[] {
+    return readPairs(this.#native.errors(value, this.#callbacks, max));
+  }
+
+  /** The value in the declared shape; the same value when it has it. With `keep` nothing is removed. */
+  normalise(value: unknown, keep = false): Normalised {
+    const start = performance.now();
+    const [result, notes] = this.#native.normalise(value, this.#callbacks, keep);
+    this.#exact.walked += performance.now() - start;
+    return { value: result, notes: readPairs(notes) };
+  }
+
+  /** The check on the other representation: JSON text, in Rust. */
+  checkJson(text: string): boolean {
+    return this.#native.checkJson(text);
+  }
+
+  /** What is wrong with JSON text, found in Rust. */
+  errorsJson(text: string, max = MAX_ERRORS): ValueError[] {
+    return readPairs(this.#native.errorsJson(text, max));
+  }
+
+  /** The native walk, whatever the schema has earned. */
+  walk(value: unknown): boolean {
+    return this.#native.check(value, this.#callbacks);
+  }
+
+  /** Compiles the emitted functions at once; says whether there are any. */
+  warmUp(): { check: boolean; exact: boolean } {
+    return { check: this.#earns(this.#check, Infinity), exact: this.#earns(this.#exact, Infinity) };
+  }
+
+  #checkSlowly(value: unknown): boolean {
+    const start = performance.now();
+    const verdict = this.walk(value);
+    this.#earns(this.#check, performance.now() - start);
+    return verdict;
+  }
+
+  /** Adds to what was walked, and emits when that is enough. */
+  #earns(emittable: Emittable, walked: number): boolean {
+    emittable.walked += walked;
+    if (emittable.tier === "walk" && emittable.walked >= EARNED_AFTER) {
+      const what = emittable === this.#check ? "check" : "exact";
+      emittable.run = compileEmitted(this.#native, this.#callbacks, what);
+      emittable.tier = emittable.run === undefined ? "never" : "emitted";
+    }
+    return emittable.tier === "emitted";
+  }
+
+  #runEmitted(run: EmittedCheck, value: unknown): boolean {
+    try {
+      return run(value);
+    } catch (error) {
+      // The emitted code's bounds are tighter than the walk's, which has the last word.
+      if (isGivenUp(error)) return this.walk(value);
+      throw error;
+    }
+  }
+}
+
+/** Thrown by emitted code when it reaches a bound. */
+export class GivenUp extends Error {}
+
+function isGivenUp(error: unknown): boolean {
+  return error instanceof GivenUp;
+}
+
+/** Native lists of paths and sentences come as one JSON list of strings. */
+function readPairs(text: string): { path: string; message: string }[] {
+  if (text === "[]") return [];
+  const flat = JSON.parse(text) as string[];
+  const pairs: { path: string; message: string }[] = [];
+  for (let i = 0; i + 1 < flat.length; i += 2) {
+    pairs.push({ path: flat[i] as string, message: flat[i + 1] as string });
+  }
+  return pairs;
+}
+
+const cache = new WeakMap<object, CompiledSchema>();
+
+/** The compiled form of a schema, made when it is first asked for. Schemas are taken as they are then:
+ * later changes to the object are not seen. */
+export function compiled(schema: object): CompiledSchema {
+  let found = cache.get(schema);
+  if (found === undefined) {
+    found = new CompiledSchema(schema);
+    cache.set(schema, found);
+  }
+  return found;
+}
+
+/** For callers whose schema may be anything. */
+export function requireObject(schema: unknown): object {
+  if (typeof schema === "object" && schema !== null) return schema;
+  throw new CallError(
+    InfrastructureErrorCode.VALIDATION_ERROR,
+    `A schema must be an object, not ${schema === null ? "null" : typeof schema}. Use FromSchema() for JSON Schema.`,
+  );
+}

@@ -1,0 +1,17 @@
+import { native } from "../runtime.js";
+import { commonJsCopy, knownCopies, useTypeBox } from "./registries.js";
+
+/**
+ * Registers the formats that this package knows (date, date-time, email, uuid, uri, ...) with TypeBox's
+ * `FormatRegistry`, for those who run TypeBox's own `Value.Check` on imported schemas: it refuses formats
+ * that nobody registered. Never called by the package itself; formats that are registered already stay.
+ */
+export function registerFormats(): void {
+  if (knownCopies().length === 0) useTypeBox(commonJsCopy());
+  for (const { FormatRegistry } of knownCopies()) {
+    for (const name of native.knownFormats()) {
+      if (FormatRegistry.Has(name)) continue;
+      FormatRegistry.Set(name, (text) => native.checkFormat(name, text) ?? true);
+    }
+  }
+}

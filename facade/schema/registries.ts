@@ -1,0 +1,84 @@
+// The users' own formats and kinds. TypeBox keeps them in registries, one set for each copy of TypeBox in
+// the process: its ES module and CommonJS builds are two copies, and a fork is another.
+
+import { createRequire } from "node:module";
+
+/** `FormatRegistry` and `TypeRegistry` of TypeBox, as far as they are used here. */
+export interface Registry<T> {
+  Has(name: string): boolean;
+  Get(name: string): T | undefined;
+  Set(name: string, entry: T): void;
+}
+
+export type FormatFunction = (value: string) => boolean;
+export type KindFunction = (schema: unknown, value: unknown) => boolean;
+
+/** What a copy of TypeBox exports, as far as it is used here. */
+export interface TypeBoxModule {
+  readonly FormatRegistry: Registry<FormatFunction>;
+  readonly TypeRegistry: Registry<KindFunction>;
+}
+
+const copies: TypeBoxModule[] = [];
+let lookedForOwn = false;
+
+/**
+ * Names a copy of TypeBox (a fork, say) whose `FormatRegistry` and `TypeRegistry` entries are to be
+ * honoured. The copies that `import` and `require` of `@sinclair/typebox` give are known without it.
+ */
+export function useTypeBox(module: TypeBoxModule): void {
+  const { FormatRegistry, TypeRegistry } = module;
+  if (!copies.some((copy) => copy.FormatRegistry === FormatRegistry)) {
+    copies.push({ FormatRegistry, TypeRegistry });
+  }
+}
+
+/** The user's check of a format, if there is one. */
+export function formatFunction(name: string): FormatFunction | undefined {
+  return find((copy) => copy.FormatRegistry, name);
+}
+
+/** The user's check of a kind, if there is one. */
+export function kindFunction(name: string): KindFunction | undefined {
+  return find((copy) => copy.TypeRegistry, name);
+}
+
+function find<T>(registryOf: (copy: TypeBoxModule) => Registry<T>, name: string): T | undefined {
+  for (const copy of knownCopies()) {
+    const registry = registryOf(copy);
+    if (registry.Has(name)) return registry.Get(name);
+  }
+  return undefined;
+}
+
+/** Every copy of TypeBox that was named, and the one that `require` gives, provided that somebody has
+ * loaded it: nobody has registered anything with a copy that is not loaded, and loading it is slow. */
+export function knownCopies(): readonly TypeBoxModule[] {
+  if (!lookedForOwn) {
+    const loaded = loadedCommonJsCopy();
+    if (loaded !== undefined) {
+      lookedForOwn = true;
+      useTypeBox(loaded);
+    }
+  }
+  return copies;
+}
+
+const ownRequire = createRequire(__filename);
+
+function loadedCommonJsCopy(): TypeBoxModule | undefined {
+  const module = ownRequire.cache[commonJsPath()];
+  return module?.loaded ? (module.exports as TypeBoxModule) : undefined;
+}
+
+let resolvedPath: string | undefined;
+
+function commonJsPath(): string {
+  resolvedPath ??= ownRequire.resolve("@sinclair/typebox");
+  return resolvedPath;
+}
+
+/** The copy that `require` gives, loaded if need be. */
+export function commonJsCopy(): TypeBoxModule {
+  return ownRequire("@sinclair/typebox") as TypeBoxModule;
+}

@@ -1,0 +1,39 @@
+// Validation for users: does this value fit this schema, and if not, why?
+
+import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { type CompiledSchema, compiled, type ValueError } from "./compiled.js";
+import { assertIsSchema } from "./guards.js";
+
+/** The compiled form of what should be a TypeBox schema. */
+function compiledSchema(schema: unknown, context?: string): CompiledSchema {
+  assertIsSchema(schema, context);
+  return compiled(schema);
+}
+
+/** Everything that is wrong with a value; nothing when it fits. Paths are JSON Pointers. */
+export function collectErrors(schema: unknown, value: unknown): ValueError[] {
+  const checked = compiledSchema(schema);
+  return checked.check(value) ? [] : checked.errors(value);
+}
+
+/** One line for each error: where, and what. */
+export function formatValueErrors(errors: Iterable<ValueError>, indent = "  - "): string {
+  return Array.from(errors, ({ path, message }) => `${indent}${path}: ${message}`).join("\n");
+}
+
+/** Throws `VALIDATION_ERROR`, with all errors in its message and details, unless the value fits. */
+export function validateOrThrow(schema: unknown, value: unknown, context?: string): void {
+  const checked = compiledSchema(schema, context);
+  if (checked.check(value)) return;
+  throw validationError(checked.errors(value), context);
+}
+
+/** The error that names everything that is wrong with a value. */
+export function validationError(errors: ValueError[], context?: string): CallError {
+  const where = context === undefined || context === "" ? "" : ` for ${context}`;
+  return new CallError(
+    InfrastructureErrorCode.VALIDATION_ERROR,
+    `Validation failed${where}:\n${formatValueErrors(errors)}`,
+    { errors },
+  );
+}

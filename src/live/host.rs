@@ -1,0 +1,311 @@
+//! Reading live values.
+
+use num_bigint::BigInt;
+use operations_schema::host::{Class, Host, Interrupt, Name, OwnKeys};
+use operations_schema::ir::{Format, FormatId, KindNode, PatternId};
+use operations_schema::patterns::{Dialect, Pattern};
+
+use crate::raw::{Handle, Pending, Raw, Scope, TypeOf};
+
+/// The host of live JavaScript values, for the time of one call.
+pub(crate) struct LiveHost<'call> {
+    pub(super) raw: Raw,
+    pub(super) callbacks: Handle,
+    /// What went wrong in Node-API, if that is why the walk was interrupted.
+    pending: Option<Pending>,
+    /// The text of the string that is being read.
+    buffer: Vec<u8>,
+    undefined: Handle,
+    call: std::marker::PhantomData<&'call ()>,
+}
+
+/// The own keys of an object while they are walked over.
+pub(crate) struct LiveKeys {
+    list: Handle,
+    length: usize,
+    next: usize,
+}
+
+impl LiveHost<'_> {
+    pub(crate) fn new(raw: Raw, callbacks: Handle) -> Result<Self, Pending> {
+        Ok(Self {
+            raw,
+            callbacks,
+            pending: None,
+            buffer: Vec::new(),
+            undefined: raw.undefined()?,
+            call: std::marker::PhantomData,
+        })
+    }
+
+    /// Remembers why Node-API refused; the walk ends there.
+    pub(super) fn keep<T>(&mut self, outcome: Result<T, Pending>) -> Result<T, Interrupt> {
+        outcome.map_err(|pending| {
+            self.pending = Some(pending);
+            Interrupt::Thrown
+        })
+    }
+
+    /// Why the walk was interrupted by the user's code or by Node-API.
+    pub(crate) fn take_pending(&mut self) -> Option<Pending> {
+        self.pending.take()
+    }
+
+    pub(super) fn undefined_handle(&self) -> Handle {
+        self.undefined
+    }
+
+    fn read(&mut self, string: Handle) -> Result<(), Interrupt> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let outcome = self.raw.read_string(string, &mut buffer);
+        self.buffer = buffer;
+        self.keep(outcome)
+    }
+
+    fn lend<R>(&mut self, string: Handle, read: impl FnOnce(&str) -> R) -> Result<R, Interrupt> {
+        self.read(string)?;
+        Ok(read(&String::from_utf8_lossy(&self.buffer)))
+    }
+
+    fn name(&mut self, name: Name<'_>) -> Result<Handle, Interrupt> {
+        let handle = self.raw.string(&name.key.text);
+        self.keep(handle)
+    }
+}
+
+impl Host for LiveHost<'_> {
+    type Value = Handle;
+    type Key = Handle;
+    type Keys = LiveKeys;
+    type Scope = Scope;
+
+    fn classify(&mut self, value: Handle) -> Result<Class, Interrupt> {
+        let raw = self.raw;
+        let class = raw.type_of(value).and_then(|kind| {
+            Ok(match kind {
+                TypeOf::Undefined => Class::Undefined,
+                TypeOf::Null => Class::Null,
+                TypeOf::Boolean => Class::Bool(raw.bool_value(value)?),
+                TypeOf::Number => Class::Number(raw.number_value(value)?),
+                TypeOf::BigInt => Class::BigInt,
+                TypeOf::String => Class::String,
+                TypeOf::Symbol => Class::Symbol,
+                TypeOf::Function => Class::Function,
+                TypeOf::Object if raw.is_array(value)? => Class::Array,
+                TypeOf::Object => Class::Object,
+            })
+        });
+        self.keep(class)
+    }
+
+    fn undefined(&mut self) -> Handle {
+        self.undefined
+    }
+
+    fn is_undefined(&mut self, value: Handle) -> Result<bool, Interrupt> {
+        let kind = self.raw.type_of(value);
+        Ok(self.keep(kind)? == TypeOf::Undefined)
+    }
+
+    fn utf16_length(&mut self, string: Handle) -> Result<usize, Interrupt> {
+        let length = self.raw.utf16_length(string);
+        self.keep(length)
+    }
+
+    fn with_str<R>(
+        &mut self,
+        string: Handle,
+        read: impl FnOnce(&str) -> R,
+    ) -> Result<R, Interrupt> {
+        self.lend(string, read)
+    }
+
+    fn array_length(&mut self, array: Handle) -> Result<usize, Interrupt> {
+        let length = self.raw.array_length(array);
+        self.keep(length)
+    }
+
+    fn element(&mut self, array: Handle, index: usize) -> Result<Handle, Interrupt> {
+        let element = self.raw.element(array, index);
+        self.keep(element)
+    }
+
+    fn get(&mut self, value: Handle, name: Name<'_>) -> Result<Handle, Interrupt> {
+        if name.key.own_only {
+            let key = self.name(name)?;
+            let own = self.raw.has_own(value, key);
+            if !self.keep(own)? {
+                return Ok(self.undefined);
+            }
+        }
+        let found = self.raw.get_named(value, &name.key.text);
+        self.keep(found)
+    }
+
+    fn has(&mut self, object: Handle, name: Name<'_>) -> Result<bool, Interrupt> {
+        let key = self.name(name)?;
+        let found = if name.key.own_only {
+            self.raw.has_own(object, key)
+        } else {
+            self.raw.has(object, key)
+        };
+        self.keep(found)
+    }
+
+    fn has_own(&mut self, object: Handle, name: Name<'_>) -> Result<bool, Interrupt> {
+        let key = self.name(name)?;
+        let found = self.raw.has_own(object, key);
+        self.keep(found)
+    }
+
+    fn own_keys(&mut self, object: Handle, which: OwnKeys) -> Result<LiveKeys, Interrupt> {
+        let raw = self.raw;
+        let keys = raw
+            .own_keys(object, which == OwnKeys::Enumerable)
+            .and_then(|list| Ok((list, raw.array_length(list)?)));
+        let (list, length) = self.keep(keys)?;
+        Ok(LiveKeys {
+            list,
+            length,
+            next: 0,
+        })
+    }
+
+    fn count_keys(&mut self, object: Handle, which: OwnKeys) -> Result<usize, Interrupt> {
+        Ok(self.own_keys(object, which)?.length)
+    }
+
+    fn next_key(&mut self, keys: &mut LiveKeys) -> Result<Option<Handle>, Interrupt> {
+        if keys.next >= keys.length {
+            return Ok(None);
+        }
+        let key = self.raw.element(keys.list, keys.next);
+        keys.next += 1;
+        self.keep(key).map(Some)
+    }
+
+    fn with_key<R>(&mut self, key: Handle, read: impl FnOnce(&str) -> R) -> Result<R, Interrupt> {
+        self.lend(key, read)
+    }
+
+    fn key_value(&mut self, key: Handle) -> Handle {
+        key
+    }
+
+    fn get_by_key(&mut self, object: Handle, key: Handle) -> Result<Handle, Interrupt> {
+        let value = self.raw.get(object, key);
+        self.keep(value)
+    }
+
+    fn own_by_key(&mut self, other: Handle, key: Handle) -> Result<Option<Handle>, Interrupt> {
+        let raw = self.raw;
+        let found = raw.has_own(other, key).and_then(|own| {
+            if own {
+                raw.get(other, key).map(Some)
+            } else {
+                Ok(None)
+            }
+        });
+        self.keep(found)
+    }
+
+    fn date(&mut self, object: Handle) -> Result<Option<f64>, Interrupt> {
+        self.ask_number("dateTime", &[object])
+    }
+
+    fn uint8_array(&mut self, object: Handle) -> Result<Option<usize>, Interrupt> {
+        let length = self.ask_number("byteLength", &[object])?;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the length of an array that exists"
+        )]
+        Ok(length.map(|length| length as usize))
+    }
+
+    fn is_promise(&mut self, object: Handle) -> Result<bool, Interrupt> {
+        Ok(self.ask_bool("isPromise", &[object])?.unwrap_or(false))
+    }
+
+    fn is_iterable(&mut self, object: Handle, asynchronous: bool) -> Result<bool, Interrupt> {
+        let question = if asynchronous {
+            "isAsyncIterable"
+        } else {
+            "isIterable"
+        };
+        Ok(self.ask_bool(question, &[object])?.unwrap_or(false))
+    }
+
+    fn bigint(&mut self, bigint: Handle) -> Result<BigInt, Interrupt> {
+        let digits = self.ask_string("digits", &[bigint])?;
+        Ok(digits
+            .and_then(|text| text.parse().ok())
+            .unwrap_or_default())
+    }
+
+    fn symbol_description(&mut self, symbol: Handle) -> Result<Option<String>, Interrupt> {
+        self.ask_string("symbolDescription", &[symbol])
+    }
+
+    fn same_slot(&mut self, value: Handle, slot: u32) -> Result<bool, Interrupt> {
+        let slot = self.id(slot)?;
+        let other = self.ask("slot", &[slot])?;
+        let same = self.raw.strict_equals(value, other);
+        self.keep(same)
+    }
+
+    fn matches(
+        &mut self,
+        value: Handle,
+        id: PatternId,
+        pattern: &Pattern,
+    ) -> Result<bool, Interrupt> {
+        if pattern.dialect() == Dialect::TypeBox {
+            // V8's own engine, as TypeBox uses it. No answer: TypeBox would have thrown.
+            let id = self.id(id.0)?;
+            return self
+                .ask_bool("testPattern", &[id, value])?
+                .ok_or(Interrupt::TypeBoxThrows);
+        }
+        Ok(self.lend(value, |text| pattern.matches(text))??)
+    }
+
+    fn custom_format(
+        &mut self,
+        string: Handle,
+        id: FormatId,
+        _: &Format,
+    ) -> Result<Option<bool>, Interrupt> {
+        let id = self.id(id.0)?;
+        self.ask_bool("testFormat", &[id, string])
+    }
+
+    fn custom_kind(&mut self, value: Handle, kind: &KindNode) -> Result<Option<bool>, Interrupt> {
+        let Some(slot) = kind.slot else {
+            return Ok(None);
+        };
+        let slot = self.id(slot)?;
+        self.ask_bool("testKind", &[slot, value])
+    }
+
+    fn count_nodes(&mut self, value: Handle, limit: u64) -> Result<u64, Interrupt> {
+        let limit = self.raw.number(limit as f64);
+        let limit = self.keep(limit)?;
+        let count = self.ask_number("countNodes", &[value, limit])?;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a count below the limit"
+        )]
+        Ok(count.map_or(1, |count| count as u64))
+    }
+
+    fn enter(&mut self) -> Result<Scope, Interrupt> {
+        let scope = self.raw.open_scope();
+        self.keep(scope)
+    }
+
+    fn leave(&mut self, scope: Scope) {
+        self.raw.close_scope(scope);
+    }
+}

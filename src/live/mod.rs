@@ -1,0 +1,7 @@
+//! Live JavaScript values, as the schema engine sees them.
+
+mod build;
+mod callbacks;
+mod host;
+
+pub(crate) use host::LiveHost;

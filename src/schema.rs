@@ -1,0 +1,361 @@
+//! Compiled schemas, as the facade sees them.
+
+use std::sync::Arc;
+
+use napi::bindgen_prelude::{Env, Object, Unknown};
+use napi_derive::napi;
+use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_schema::check::parts;
+use operations_schema::compile::Draft;
+use operations_schema::emit::{self, Emitted};
+use operations_schema::formats::KnownFormat;
+use operations_schema::ir::{Const, ConstId, FormatId, PatternId};
+use operations_schema::normalise::{Mode, normalise};
+use operations_schema::number;
+use operations_schema::patterns::{Dialect, Pattern};
+use operations_schema::{
+    CompileOptions, Interrupt, JsonHost, NodeId, Program, Source, ValueError, check,
+    collect_errors, compile,
+};
+use serde_json::{Value, json};
+
+use crate::bridge::Bridge;
+use crate::live::LiveHost;
+use crate::raw::{Pending, Raw};
+use crate::runtime::Runtime;
+
+/// A compiled schema. It holds no reference to anything in JavaScript: what it needs of the user's
+/// schema is passed into each call as `callbacks`.
+#[napi]
+pub struct Schema {
+    bridge: Arc<Bridge>,
+    program: Arc<Program>,
+}
+
+/// Reads the options of a compilation, as `CompileOptions` in `facade/schema/compiled.ts` has them.
+fn options(text: &str) -> Result<CompileOptions, CallError> {
+    let wanted = parse(text)?;
+    let flag = |name: &str, default| wanted.get(name).and_then(Value::as_bool).unwrap_or(default);
+    let mut options = CompileOptions {
+        assert_formats: flag("assertFormats", true),
+        openapi: flag("openapi", false),
+        untrusted: flag("untrusted", false),
+        ..CompileOptions::default()
+    };
+    let draft = wanted.get("draft").and_then(Value::as_str);
+    if let Some(draft) = draft.and_then(Draft::from_meta_schema) {
+        options.default_draft = draft;
+    }
+    for (uri, document) in wanted
+        .get("documents")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+    {
+        let source = Source::try_from(document).map_err(|error| invalid(error.to_string()))?;
+        options.documents.insert(uri.clone(), source);
+    }
+    Ok(options)
+}
+
+#[napi]
+impl Schema {
+    /// Compiles a schema in the facade's encoding; `options` is JSON.
+    #[napi(constructor)]
+    pub fn new(
+        env: Env,
+        runtime: &Runtime,
+        encoded: String,
+        options_json: String,
+    ) -> napi::Result<Self> {
+        let bridge = Arc::clone(&runtime.bridge);
+        let program = bridge.run(&env, || {
+            let options = options(&options_json)?;
+            Source::from_encoded(&encoded)
+                .and_then(|source| compile(&source, &options))
+                .map_err(|error| invalid(error.to_string()))
+        })?;
+        Ok(Self {
+            bridge,
+            program: Arc::new(program),
+        })
+    }
+
+    /// Whether a live value passes.
+    #[napi]
+    pub fn check(
+        &self,
+        env: &Env,
+        value: Unknown<'_>,
+        callbacks: Object<'_>,
+    ) -> napi::Result<bool> {
+        self.walk(env, &value, &callbacks, check)
+    }
+
+    /// Whether a live value passes one node of the schema. Nothing where TypeBox would throw.
+    #[napi]
+    pub fn check_part(
+        &self,
+        env: &Env,
+        value: Unknown<'_>,
+        callbacks: Object<'_>,
+        node: u32,
+    ) -> napi::Result<Option<bool>> {
+        self.walk(env, &value, &callbacks, |program, host, value| {
+            or_nothing(parts::node(program, host, NodeId(node), value))
+        })
+    }
+
+    /// TypeBox's `uniqueItems`. Nothing where TypeBox would throw.
+    #[napi]
+    pub fn is_unique(
+        &self,
+        env: &Env,
+        array: Unknown<'_>,
+        callbacks: Object<'_>,
+    ) -> napi::Result<Option<bool>> {
+        self.walk(env, &array, &callbacks, |program, host, array| {
+            or_nothing(parts::unique(program, host, array))
+        })
+    }
+
+    /// JSON Schema's `uniqueItems`.
+    #[napi]
+    pub fn is_distinct(
+        &self,
+        env: &Env,
+        array: Unknown<'_>,
+        callbacks: Object<'_>,
+    ) -> napi::Result<bool> {
+        self.walk(env, &array, &callbacks, parts::distinct)
+    }
+
+    /// JSON Schema's equality with a constant of the schema, by its id.
+    #[napi]
+    pub fn equals(
+        &self,
+        env: &Env,
+        value: Unknown<'_>,
+        callbacks: Object<'_>,
+        id: u32,
+    ) -> napi::Result<bool> {
+        self.walk(env, &value, &callbacks, |program, host, value| {
+            parts::equals(program, host, value, ConstId(id))
+        })
+    }
+
+    /// What is wrong with a live value: a JSON list of paths and messages in turn.
+    #[napi]
+    pub fn errors(
+        &self,
+        env: &Env,
+        value: Unknown<'_>,
+        callbacks: Object<'_>,
+        max: u32,
+    ) -> napi::Result<String> {
+        let found = self.walk(env, &value, &callbacks, |program, host, value| {
+            collect_errors(program, host, value, max as usize)
+        })?;
+        Ok(report(&found))
+    }
+
+    /// A live value in the declared shape: `[value, notes]`, `notes` being JSON: a list of paths and
+    /// sentences in turn. Without any change the value is the same one.
+    #[napi]
+    pub fn normalise<'env>(
+        &self,
+        env: &'env Env,
+        value: Unknown<'env>,
+        callbacks: Object<'env>,
+        keep: bool,
+    ) -> napi::Result<Unknown<'env>> {
+        let mode = if keep { Mode::Keep } else { Mode::Normalise };
+        let raw = Raw::new(env);
+        let result = self.walk(env, &value, &callbacks, |program, host, value| {
+            normalise(program, host, value, mode)
+        })?;
+        let notes = result
+            .notes
+            .iter()
+            .flat_map(|note| [note.path.clone(), note.what.to_string()]);
+        let text = notes.collect::<Value>().to_string();
+        let pair = raw.array(2).and_then(|pair| {
+            raw.set_element(pair, 0, result.value)?;
+            raw.set_element(pair, 1, raw.string(&text)?)?;
+            Ok(pair)
+        });
+        raw.into_unknown(pair.map_err(Pending::into_error)?)
+    }
+
+    /// JavaScript for the check (`"check"`) or for "has exactly the declared shape" (`"exact"`), with
+    /// what it must be given, as JSON. Nothing when the walk must serve.
+    #[napi]
+    pub fn emit(&self, env: Env, what: String) -> napi::Result<Option<String>> {
+        self.bridge.run(&env, || {
+            let emitted = match what.as_str() {
+                "exact" => emit::exact_source(&self.program),
+                _ => emit::check_source(&self.program),
+            };
+            Ok(emitted
+                .ok()
+                .map(|emitted| self.describe(&emitted).to_string()))
+        })
+    }
+
+    /// The name of a format by its id.
+    #[napi]
+    pub fn format(&self, id: u32) -> Option<String> {
+        self.program
+            .format(FormatId(id))
+            .map(|format| format.name.to_string())
+    }
+
+    /// The source and the flags of a pattern by its id, as JSON.
+    #[napi]
+    pub fn pattern(&self, id: u32) -> Option<String> {
+        self.program
+            .pattern(PatternId(id))
+            .map(|pattern| regular_expression(pattern).to_string())
+    }
+
+    /// Whether a pattern, by its id, matches a text, on the engine with a bound.
+    #[napi]
+    pub fn matches(&self, env: Env, id: u32, text: String) -> napi::Result<bool> {
+        self.bridge.run(&env, || {
+            self.program
+                .pattern(PatternId(id))
+                .map_or(Ok(false), |pattern| pattern.matches(&text))
+                .map_err(|limit| interrupted(limit.into()))
+        })
+    }
+
+    /// Whether JSON text passes: the same schema on the other representation.
+    #[napi]
+    pub fn check_json(&self, env: Env, text: String) -> napi::Result<bool> {
+        self.bridge.run(&env, || {
+            let document = parse(&text)?;
+            check(&self.program, &mut JsonHost::new(), (&document).into()).map_err(interrupted)
+        })
+    }
+
+    /// What is wrong with JSON text, as `errors` tells it.
+    #[napi]
+    pub fn errors_json(&self, env: Env, text: String, max: u32) -> napi::Result<String> {
+        self.bridge.run(&env, || {
+            let document = parse(&text)?;
+            collect_errors(
+                &self.program,
+                &mut JsonHost::new(),
+                (&document).into(),
+                max as usize,
+            )
+            .map(|found| report(&found))
+            .map_err(interrupted)
+        })
+    }
+}
+
+impl Schema {
+    /// Runs a walk over a live value; a value thrown by the user's code reaches JavaScript as it is.
+    fn walk<'env, T>(
+        &self,
+        env: &Env,
+        value: &Unknown<'env>,
+        callbacks: &Object<'env>,
+        work: impl FnOnce(&Program, &mut LiveHost<'env>, crate::raw::Handle) -> Result<T, Interrupt>,
+    ) -> napi::Result<T> {
+        let raw = Raw::new(env);
+        let mut host = LiveHost::new(raw, raw.handle(callbacks)).map_err(Pending::into_error)?;
+        let outcome = self.bridge.run(env, || {
+            match work(&self.program, &mut host, raw.handle(value)) {
+                Err(Interrupt::Thrown) => Ok(None),
+                outcome => outcome.map(Some).map_err(interrupted),
+            }
+        })?;
+        match (outcome, host.take_pending()) {
+            (Some(result), _) => Ok(result),
+            (None, Some(pending)) => Err(pending.into_error()),
+            (None, None) => Err(self.bridge.error(env, interrupted(Interrupt::Thrown))),
+        }
+    }
+
+    /// What emitted code must be given, as `facade/schema/emitted.ts` reads it.
+    fn describe(&self, emitted: &Emitted) -> Value {
+        let program = &self.program;
+        json!({
+            "body": emitted.body,
+            "patterns": emitted.patterns.iter().map(|id| program.pattern(*id).map(regular_expression)).collect::<Vec<_>>(),
+            "formats": emitted.formats.iter().map(|id| program.format(*id).map(|format| &*format.name)).collect::<Vec<_>>(),
+            "kinds": emitted.kinds.iter().map(|id| program.node(*id).meta.slot).collect::<Vec<_>>(),
+            "consts": emitted.consts.iter().map(|id| constant(*id, program.constant(*id))).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// What JavaScript makes a `RegExp` of.
+fn regular_expression(pattern: &Pattern) -> Value {
+    let unicode = pattern.dialect() == Dialect::JsonSchema && !pattern.flags().contains('u');
+    json!([
+        pattern.source(),
+        format!("{}{}", pattern.flags(), if unicode { "u" } else { "" })
+    ])
+}
+
+/// A constant for emitted code: what it compares by `===`, or the id of what it leaves to `equals`.
+fn constant(id: ConstId, constant: &Const) -> Value {
+    match constant {
+        Const::Slot(slot) => json!(["slot", slot]),
+        Const::BigInt(digits) => json!(["bigint", digits]),
+        Const::Number(number) => json!(["number", number::to_js_string(*number)]),
+        Const::Undefined => json!(["undefined"]),
+        Const::Null => json!(["value", null]),
+        Const::Bool(value) => json!(["value", value]),
+        Const::String(text) => json!(["value", text]),
+        Const::Array(_) | Const::Object(_) | Const::Date(_) => json!(["id", id.0]),
+    }
+}
+
+fn or_nothing(outcome: Result<bool, Interrupt>) -> Result<Option<bool>, Interrupt> {
+    match outcome {
+        Err(Interrupt::TypeBoxThrows) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+/// Whether a text has a format that the engine knows; nothing when it does not know it.
+#[napi]
+pub(crate) fn check_format(name: String, text: String) -> Option<bool> {
+    KnownFormat::from_name(&name).map(|format| format.accepts(&text))
+}
+
+/// JSON Schema's `multipleOf`, exact in decimals.
+#[napi]
+pub(crate) fn is_multiple(value: f64, divisor: f64) -> bool {
+    number::is_decimal_multiple(value, divisor)
+}
+
+/// The names of the formats that the engine knows.
+#[napi]
+pub(crate) fn known_formats() -> Vec<String> {
+    KnownFormat::names().map(str::to_owned).collect()
+}
+
+fn report(found: &[ValueError]) -> String {
+    let lines: Vec<&str> = found
+        .iter()
+        .flat_map(|error| [error.path.as_str(), error.message.as_str()])
+        .collect();
+    Value::from(lines).to_string()
+}
+
+fn parse(text: &str) -> Result<Value, CallError> {
+    serde_json::from_str(text).map_err(|error| invalid(format!("not JSON: {error}")))
+}
+
+fn invalid(message: String) -> CallError {
+    CallError::new(InfrastructureErrorCode::ValidationError, message)
+}
+
+fn interrupted(interrupt: Interrupt) -> CallError {
+    invalid(interrupt.to_string())
+}
