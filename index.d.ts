@@ -34,6 +34,32 @@ export type {
   RegistryOptions,
 } from "./dist/index.js";
 
+// Call protocol
+export {
+  buildCallHandler,
+  CallEventMap,
+  CallEventSchema,
+  createPortEventTarget,
+  PendingRequestMap,
+  PendingRequestMapClass,
+} from "./dist/index.js";
+export type {
+  CallAbortedEvent,
+  CallCompletedEvent,
+  CallErrorEvent,
+  CallEventMapValue,
+  CallHandler,
+  CallHandlerConfig,
+  CallOptions,
+  CallRequestedEvent,
+  CallRespondedEvent,
+  EventChannel,
+  MessagePortLike,
+  PendingRequestMapOptions,
+  PortEventTarget,
+  SubscribeOptions,
+} from "./dist/index.js";
+
 // Scanner
 export { nodeScannerFS, scanOperations } from "./dist/index.js";
 export type { OperationManifest, ScannerFS } from "./dist/index.js";

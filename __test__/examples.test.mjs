@@ -18,6 +18,18 @@ describe("the tour", () => {
       /UNKNOWN_ERROR +a string, of all things/,
       /ACCESS_DENIED .*missing required scopes: tasks:write/,
       /ACCESS_DENIED .*identity required/,
+      /tasks\.create +\{ id: 1, title: 'Water the plants', done: false \}/,
+      /undeclared property is gone +true/,
+      /VALIDATION_ERROR +Validation failed for input of operation tasks\.create/,
+      /ACCESS_DENIED +Access denied to operation tasks\.clear/,
+      /progress +100 %/,
+      /cleanup ran +1 time/,
+      /reports\.summary +\{ open: 2, first: 'Water the plants' \}/,
+      /- \/email: Expected string to match 'email' format/,
+      /JSON is unchanged +true/,
+      /weather\.now \(south\) +\{ station: 'south', temperature: 21 \}/,
+      /TIMEOUT +The call of weather\.never timed out/,
+      /pending calls +0/,
     ]) {
       assert.match(stdout, line);
     }

@@ -1,4 +1,28 @@
 export { checkAccess, enforceAccess } from "./access.js";
+export { buildCallHandler, type CallHandler, type CallHandlerConfig } from "./call/call-handler.js";
+export {
+  type CallAbortedEvent,
+  type CallCompletedEvent,
+  type CallErrorEvent,
+  CallEventMap,
+  type CallEventMapValue,
+  CallEventSchema,
+  type CallRequestedEvent,
+  type CallRespondedEvent,
+} from "./call/events.js";
+export {
+  type CallOptions,
+  type EventChannel,
+  PendingRequestMap,
+  PendingRequestMap as PendingRequestMapClass,
+  type PendingRequestMapOptions,
+  type SubscribeOptions,
+} from "./call/pending-request-map.js";
+export {
+  createPortEventTarget,
+  type MessagePortLike,
+  type PortEventTarget,
+} from "./call/port-event-target.js";
 export * from "./envelope.js";
 export * from "./envelope-schemas.js";
 export { CallError, type CallErrorCode, InfrastructureErrorCode, mapError } from "./errors.js";
@@ -18,7 +42,13 @@ export { assertIsSchema } from "./schema/guards.js";
 export { type TypeBoxModule, useTypeBox } from "./schema/registries.js";
 export { collectErrors, formatValueErrors, validateOrThrow } from "./schema/validation.js";
 export type { AnySchema, SchemaInput, SchemaOutput, StandardSchema, TypeBoxSchema } from "./schema-types.js";
-export * from "./spec-schemas.js";
+export {
+  AccessControlSchema,
+  ErrorDefinitionSchema,
+  OperationContextSchema,
+  OperationDefinitionSchema,
+  OperationSpecSchema,
+} from "./spec-schemas.js";
 export * from "./types.js";
 
 // Loads the addon. Last, so that what it needs of the above is there; and here, so that a missing

@@ -20,7 +20,7 @@ export const AccessControlSchema = Type.Object(
   { description: "What an operation demands of its caller" },
 );
 
-const IdentitySchema = Type.Object(
+export const IdentitySchema = Type.Object(
   {
     id: Type.String({ description: "Who it is" }),
     scopes: Type.Array(Type.String(), { description: "What they may do in general" }),

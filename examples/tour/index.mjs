@@ -2,7 +2,14 @@
 
 import { fileURLToPath } from "node:url";
 
-const chapters = ["01-envelopes.mjs", "02-errors.mjs", "03-access.mjs"];
+const chapters = [
+  "01-envelopes.mjs",
+  "02-errors.mjs",
+  "03-access.mjs",
+  "04-registry.mjs",
+  "05-schemas.mjs",
+  "06-call-protocol.mjs",
+];
 
 for (const chapter of chapters) {
   const url = new URL(chapter, import.meta.url);

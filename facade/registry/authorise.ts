@@ -13,6 +13,44 @@ export interface AuthorisedCall {
 /** A rule of the application. Only `true` grants; a throw is a denial. */
 export type CustomAuth = (identity: Identity | undefined, call: AuthorisedCall) => boolean | Promise<boolean>;
 
+/**
+ * Whether the caller holds all required scopes and nothing else is asked for: the usual case, decided
+ * without allocating. A no means only that the rules have to be looked at in full.
+ */
+export function holdsScopes(rules: AccessControl, identity: Identity | undefined): boolean {
+  const { requiredScopes } = rules;
+  if (
+    !Array.isArray(requiredScopes) ||
+    rules.requiredScopesAny !== undefined ||
+    rules.resourceType !== undefined ||
+    rules.resourceAction !== undefined ||
+    rules.customAuth !== undefined
+  ) {
+    return false;
+  }
+  if (requiredScopes.length === 0) return true;
+  if (typeof identity !== "object" || identity === null || inheritsScopes(identity)) return false;
+  const { scopes } = identity;
+  return Array.isArray(scopes) && holdsAll(scopes, requiredScopes);
+}
+
+/** What the prototype does not have is an object's own. Cheaper than to ask for the own property. */
+function inheritsScopes(identity: Identity): boolean {
+  const prototype: object | null = Object.getPrototypeOf(identity);
+  return prototype !== null && "scopes" in prototype;
+}
+
+/** `required.every((scope) => held.includes(scope))`, at half the price. */
+function holdsAll(held: readonly unknown[], required: readonly string[]): boolean {
+  for (let i = 0; i < required.length; i++) {
+    const scope = required[i];
+    let at = 0;
+    while (at < held.length && held[at] !== scope) at++;
+    if (at === held.length) return false;
+  }
+  return true;
+}
+
 /** Throws when the caller may not; a promise only where the application has to be asked. */
 export function authorise(
   rules: AccessControl,

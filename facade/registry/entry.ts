@@ -3,38 +3,40 @@
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { type CompiledSchema, compiled } from "../schema/compiled.js";
 import { kindOf } from "../schema/typebox-kinds.js";
-import type { OperationHandler, OperationSpec, SubscriptionHandler } from "../types.js";
+import {
+  type OperationHandler,
+  type OperationSpec,
+  OperationType,
+  type SubscriptionHandler,
+} from "../types.js";
 
 export type AnyHandler = OperationHandler | SubscriptionHandler;
 
 /** What happens to outputs. */
 export type OutputMode = "normalise" | "keep" | "off";
 
-/** The schemas of an operation, ready for use. None where everything passes untouched. */
-interface Prepared {
-  readonly input: CompiledSchema | undefined;
-  readonly output: CompiledSchema | undefined;
-}
-
 export class Entry {
   readonly id: string;
   readonly spec: OperationSpec;
+  readonly isSubscription: boolean;
   handler: AnyHandler | undefined;
-  #prepared: Prepared | undefined;
+  /** The schemas, ready for use; none where everything passes untouched. See `prepare`. */
+  input: CompiledSchema | undefined = undefined;
+  output: CompiledSchema | undefined = undefined;
+  prepared = false;
 
   constructor(id: string, spec: OperationSpec, handler: AnyHandler | undefined) {
     this.id = id;
     this.spec = spec;
+    this.isSubscription = spec.type === OperationType.SUBSCRIPTION;
     this.handler = handler;
   }
 
-  /** The compiled schemas: made when the operation is first used, not when it is registered. */
-  get prepared(): Prepared {
-    this.#prepared ??= {
-      input: this.#compile(this.spec.inputSchema, "inputSchema"),
-      output: this.#compile(this.spec.outputSchema, "outputSchema"),
-    };
-    return this.#prepared;
+  /** Compiles the schemas: when the operation is first used, not when it is registered. */
+  prepare(): void {
+    this.input = this.#compile(this.spec.inputSchema, "inputSchema");
+    this.output = this.#compile(this.spec.outputSchema, "outputSchema");
+    this.prepared = true;
   }
 
   #compile(schema: unknown, field: "inputSchema" | "outputSchema"): CompiledSchema | undefined {

@@ -9,7 +9,7 @@ import { warnAboutOutput } from "./warnings.js";
 /** Makes the envelope of a result. Never throws: what cannot be made right is kept and reported. */
 export function envelopeOf(entry: Entry, result: unknown, registryMode: OutputMode): ResponseEnvelope {
   const envelope = isEnvelope(result) ? result : localEnvelope(result, entry.id);
-  const { output } = entry.prepared;
+  const { output } = entry;
   if (output === undefined) return envelope;
   try {
     // The usual case, decided by code written for this very schema.

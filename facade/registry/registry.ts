@@ -4,18 +4,18 @@ import { native } from "../runtime.js";
 import { defaultAdapter, type SchemaAdapter } from "../schema/adapters.js";
 import { validationError } from "../schema/validation.js";
 import type { AnySchema } from "../schema-types.js";
-import {
-  type IOperationDefinition,
-  type OperationContext,
-  type OperationHandler,
-  type OperationSpec,
-  OperationType,
-  type SubscriptionHandler,
+import type {
+  IOperationDefinition,
+  OperationContext,
+  OperationHandler,
+  OperationSpec,
+  SubscriptionHandler,
 } from "../types.js";
-import { type AuthorisedCall, authorise, type CustomAuth } from "./authorise.js";
+import { type AuthorisedCall, authorise, type CustomAuth, holdsScopes } from "./authorise.js";
 import { type AnyHandler, Entry, type OutputMode } from "./entry.js";
 import { envelopeOf } from "./output.js";
-import { assertHandler, assertSpec, idText, operationId } from "./spec-check.js";
+import { isDirect } from "./protocol-context.js";
+import { assertHandler, assertSpec, operationId, textOf } from "./spec-check.js";
 import { specText } from "./spec-text.js";
 
 export interface RegistryOptions {
@@ -76,7 +76,7 @@ export class OperationRegistry {
     if (entry === undefined) {
       throw new CallError(
         InfrastructureErrorCode.OPERATION_NOT_FOUND,
-        `Cannot register handler for unknown operation: ${idText(id)}`,
+        `Cannot register handler for unknown operation: ${textOf(id)}`,
         { operationId: id },
       );
     }
@@ -108,7 +108,7 @@ export class OperationRegistry {
     try {
       return this.#adapter.toTypeBox(schema, field === "inputSchema" ? "input" : "output") as AnySchema;
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = error instanceof Error ? error.message : textOf(error);
       throw new CallError(
         InfrastructureErrorCode.VALIDATION_ERROR,
         `Cannot register operation ${id}: ${field}: ${reason}`,
@@ -146,30 +146,35 @@ export class OperationRegistry {
   }
 
   /** Calls a QUERY or a MUTATION. Resolves to an envelope, or rejects. */
-  async execute<TInput = unknown, TOutput = unknown>(
+  // No async function, which would make more of a call than it is: two closures and a suspended frame
+  // for the one callback that waits for the handler.
+  execute<TInput = unknown, TOutput = unknown>(
     id: string,
     input: TInput,
     context: OperationContext = {},
   ): Promise<ResponseEnvelope<TOutput>> {
-    const entry = this.#find(id);
-    if (entry.spec.type === OperationType.SUBSCRIPTION) {
-      throw new CallError(
-        InfrastructureErrorCode.EXECUTION_ERROR,
-        `Operation ${id} is a subscription: use subscribe() instead of execute()`,
-        { operationId: id },
-      );
+    try {
+      const entry = this.#entries.get(id);
+      if (entry === undefined || entry.handler === undefined || entry.isSubscription) {
+        throw notExecutable(entry, id);
+      }
+      // Looked at here first, because these scopes are all that most operations ask for.
+      if (!this.#isTrusted(context) && !holdsScopes(entry.spec.accessControl, context.identity)) {
+        const asked = this.#authorise(entry, input, context);
+        if (asked !== undefined) return callAfter(asked, entry, input, context, this.#output);
+      }
+      return call(entry, input, context, this.#output);
+    } catch (error) {
+      return Promise.reject(error);
     }
-    const asked = this.#admit(entry, input, context);
-    if (asked !== undefined) await asked;
-    const handler = entry.handler as OperationHandler;
-    return envelopeOf(entry, await handler(input, context), this.#output) as ResponseEnvelope<TOutput>;
   }
 
   /** What `subscribe()` needs: the checked way to the handler, and from its values to envelopes. @internal */
   async openSubscription(id: string, input: unknown, context: OperationContext): Promise<OpenSubscription> {
-    const entry = this.#find(id);
-    const asked = this.#admit(entry, input, context);
-    if (asked !== undefined) await asked;
+    const entry = this.#entries.get(id);
+    if (entry === undefined || entry.handler === undefined) throw notFound(entry, id);
+    if (!this.#isTrusted(context)) await this.#authorise(entry, input, context);
+    admit(entry, input, context);
     const handler = entry.handler as SubscriptionHandler;
     const mode = this.#output;
     return {
@@ -178,21 +183,13 @@ export class OperationRegistry {
     };
   }
 
-  #find(id: string): Entry {
-    const entry = this.#entries.get(id);
-    if (entry === undefined) throw notFound(`Operation not found: ${idText(id)}`, id);
-    if (entry.handler === undefined) throw notFound(`No handler registered for operation: ${id}`, id);
-    return entry;
+  #isTrusted(context: OperationContext): boolean {
+    return context.trusted === true || (this.#trustDirectCalls && isDirect(context));
   }
 
-  /** Access, input, signal: everything before the handler. A promise only if the application is asked. */
-  #admit(entry: Entry, input: unknown, context: OperationContext): Promise<void> | undefined {
-    const asked =
-      context.trusted === true || this.#trustDirectCalls
-        ? undefined
-        : authorise(entry.spec.accessControl, { operationId: entry.id, input, context }, this.#customAuth);
-    if (asked === undefined) return checkInput(entry, input, context);
-    return asked.then(() => checkInput(entry, input, context));
+  /** Throws when the caller may not. A promise only if the application has to be asked. */
+  #authorise(entry: Entry, input: unknown, context: OperationContext): Promise<void> | undefined {
+    return authorise(entry.spec.accessControl, { operationId: entry.id, input, context }, this.#customAuth);
   }
 }
 
@@ -201,8 +198,10 @@ export interface OpenSubscription {
   envelope(value: unknown): ResponseEnvelope;
 }
 
-function checkInput(entry: Entry, input: unknown, context: OperationContext): undefined {
-  const schema = entry.prepared.input;
+/** Lets the input in, or throws; also when nobody waits for the answer any more. */
+function admit(entry: Entry, input: unknown, context: OperationContext): void {
+  if (!entry.prepared) entry.prepare();
+  const schema = entry.input;
   if (schema !== undefined && !schema.check(input)) {
     throw validationError(schema.errors(input), `input of operation ${entry.id}`);
   }
@@ -210,15 +209,71 @@ function checkInput(entry: Entry, input: unknown, context: OperationContext): un
     throw new CallError(
       InfrastructureErrorCode.ABORTED,
       `Operation ${entry.id} was aborted before it started`,
-      {
-        operationId: entry.id,
-      },
+      { operationId: entry.id },
     );
   }
-  return undefined;
 }
 
-function notFound(message: string, id: unknown): CallError {
+/** The call itself: input, handler, output. */
+function call<TOutput>(
+  entry: Entry,
+  input: unknown,
+  context: OperationContext,
+  mode: OutputMode,
+): Promise<ResponseEnvelope<TOutput>> {
+  admit(entry, input, context);
+  const handler = entry.handler as OperationHandler;
+  const result: unknown = handler(input, context);
+  return (
+    isPlainPromise(result)
+      ? then.call(result, (value) => envelopeOf(entry, value, mode))
+      : settled(entry, result, mode)
+  ) as Promise<ResponseEnvelope<TOutput>>;
+}
+
+async function callAfter<TOutput>(
+  asked: Promise<void>,
+  entry: Entry,
+  input: unknown,
+  context: OperationContext,
+  mode: OutputMode,
+): Promise<ResponseEnvelope<TOutput>> {
+  await asked;
+  return call(entry, input, context, mode);
+}
+
+/** For results that are no promise, and for what only resembles one. */
+async function settled(entry: Entry, result: unknown, mode: OutputMode): Promise<ResponseEnvelope> {
+  return envelopeOf(entry, await result, mode);
+}
+
+/** As `await` does, whatever a promise has been given for a `then` of its own. */
+const { then } = Promise.prototype;
+
+/** A promise of the language, not of a subclass: those decide what their `then` returns. */
+function isPlainPromise(value: unknown): value is Promise<unknown> {
+  try {
+    return typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Promise.prototype;
+  } catch {
+    // A proxy that does not want to be asked.
+    return false;
+  }
+}
+
+function notExecutable(entry: Entry | undefined, id: string): CallError {
+  if (entry?.handler === undefined) return notFound(entry, id);
+  return new CallError(
+    InfrastructureErrorCode.EXECUTION_ERROR,
+    `Operation ${id} is a subscription: use subscribe() instead of execute()`,
+    { operationId: id },
+  );
+}
+
+function notFound(entry: Entry | undefined, id: unknown): CallError {
+  const message =
+    entry === undefined
+      ? `Operation not found: ${textOf(id)}`
+      : `No handler registered for operation: ${entry.id}`;
   return new CallError(InfrastructureErrorCode.OPERATION_NOT_FOUND, message, { operationId: id });
 }
 

@@ -5,6 +5,7 @@ import { logger } from "../logging.js";
 import { compiled } from "../schema/compiled.js";
 import { OperationSpecSchema } from "../spec-schemas.js";
 import type { OperationSpec } from "../types.js";
+import { textOf } from "./spec-check.js";
 
 /** A file system to scan, so that the scanner depends on no runtime. */
 export interface ScannerFS {
@@ -30,6 +31,15 @@ const MODULE = /\.(?:ts|mts|js|mjs|cjs)$/;
 const DECLARATIONS = /\.d\.(?:ts|mts|cts)$/;
 /** Deeper than any real tree, so that a link to a parent folder ends. */
 const MAX_DEPTH = 64;
+/** More than any real tree has, so that several such links, which multiply, end too. */
+const MAX_FOLDERS = 20_000;
+
+/** A scan under way. */
+interface Scan {
+  readonly fs: ScannerFS;
+  readonly found: OperationManifest[];
+  folders: number;
+}
 
 /**
  * Finds operations in the files of a folder and its subfolders: default exports that satisfy
@@ -39,26 +49,29 @@ export async function scanOperations(
   dirPath: string,
   fs: ScannerFS = nodeScannerFS,
 ): Promise<OperationManifest[]> {
-  const found: OperationManifest[] = [];
-  await scanFolder(isAbsolute(dirPath) ? dirPath : join(fs.cwd(), dirPath), fs, found, 0);
-  return found;
+  const scan: Scan = { fs, found: [], folders: 0 };
+  await scanFolder(isAbsolute(dirPath) ? dirPath : join(fs.cwd(), dirPath), scan, 0);
+  return scan.found;
 }
 
-async function scanFolder(
-  path: string,
-  fs: ScannerFS,
-  found: OperationManifest[],
-  depth: number,
-): Promise<void> {
+async function scanFolder(path: string, scan: Scan, depth: number): Promise<void> {
   if (depth > MAX_DEPTH) {
     log.warn(`Not scanned: ${path} is nested more than ${MAX_DEPTH} folders deep`, { path });
     return;
   }
+  scan.folders += 1;
+  if (scan.folders > MAX_FOLDERS) {
+    // Said once: a loop would say it a million times.
+    if (scan.folders === MAX_FOLDERS + 1) {
+      log.warn(`Not scanned: ${path} and what follows: there are more than ${MAX_FOLDERS} folders`, { path });
+    }
+    return;
+  }
   try {
-    for await (const { name, isFile, isDirectory } of fs.readdir(path)) {
+    for await (const { name, isFile, isDirectory } of scan.fs.readdir(path)) {
       const child = join(path, name);
-      if (isDirectory) await scanFolder(child, fs, found, depth + 1);
-      else if (isFile && MODULE.test(name) && !DECLARATIONS.test(name)) await scanFile(child, found);
+      if (isDirectory) await scanFolder(child, scan, depth + 1);
+      else if (isFile && MODULE.test(name) && !DECLARATIONS.test(name)) await scanFile(child, scan.found);
     }
   } catch (error) {
     if (depth === 0) throw error;
@@ -76,7 +89,16 @@ async function scanFile(path: string, found: OperationManifest[]): Promise<void>
     });
     return;
   }
-  const exported = defaultExport(module);
+  try {
+    judge(path, defaultExport(module), found);
+  } catch (error) {
+    // Looking at what the module exports runs its code: a getter, a proxy.
+    log.warn(`Skipped ${path}: its default export cannot be read: ${messageOf(error)}`, { path });
+  }
+}
+
+/** Takes what a module exports, if it is an operation. */
+function judge(path: string, exported: unknown, found: OperationManifest[]): void {
   if (exported === undefined) {
     log.warn(`Skipped ${path}: it has no default export`, { path });
     return;
@@ -106,7 +128,7 @@ function defaultExport(module: { default?: unknown }): unknown {
 }
 
 function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return textOf(error instanceof Error ? error.message : error);
 }
 
 function advice(path: string, error: unknown): string {

@@ -15,12 +15,12 @@ function textOr(value: unknown, otherwise: string): string {
   return typeof value === "string" && value !== "" ? value : otherwise;
 }
 
-/** An id in a message. What is no string has not been checked: it may refuse to become one. */
-export function idText(id: unknown): string {
+/** `String(value)` for messages, also of values that refuse to become one. */
+export function textOf(value: unknown): string {
   try {
-    return String(id);
+    return String(value);
   } catch {
-    return `[${typeof id} that cannot be converted to a string]`;
+    return `[${typeof value} that cannot be converted to a string]`;
   }
 }
 

@@ -25,7 +25,8 @@ export function warnAboutOutput(operationId: string, notes: readonly NormaliseNo
 function isDue(key: string): boolean {
   const now = Date.now();
   const last = lastWarned.get(key);
-  if (last !== undefined && now - last < INTERVAL) return false;
+  // A clock that was set back must not silence the path until it has caught up.
+  if (last !== undefined && now >= last && now - last < INTERVAL) return false;
   lastWarned.delete(key);
   lastWarned.set(key, now);
   if (lastWarned.size > REMEMBERED) {

@@ -1,0 +1,100 @@
+// The events of the call protocol.
+
+import type { ResponseEnvelope } from "../envelope.js";
+import { ResponseEnvelopeSchema } from "../envelope-schemas.js";
+import { IdentitySchema } from "../spec-schemas.js";
+import { Type } from "../type-builder.js";
+import type { Identity } from "../types.js";
+
+export interface CallRequestedEvent {
+  requestId: string;
+  operationId: string;
+  input: unknown;
+  parentRequestId?: string;
+  /** Absolute time in milliseconds. */
+  deadline?: number;
+  /** The longest silence in milliseconds between the events of a subscription. */
+  idleTimeout?: number;
+  identity?: Identity;
+  metadata?: Record<string, unknown>;
+}
+
+export interface CallRespondedEvent {
+  requestId: string;
+  output: ResponseEnvelope;
+}
+
+export interface CallCompletedEvent {
+  requestId: string;
+}
+
+export interface CallAbortedEvent {
+  requestId: string;
+}
+
+export interface CallErrorEvent {
+  requestId: string;
+  code: string;
+  message: string;
+  details?: unknown;
+}
+
+/** What each event carries. */
+export interface CallEventMapValue {
+  "call.requested": CallRequestedEvent;
+  "call.responded": CallRespondedEvent;
+  "call.completed": CallCompletedEvent;
+  "call.aborted": CallAbortedEvent;
+  "call.error": CallErrorEvent;
+}
+
+export type CallEventType = keyof CallEventMapValue;
+
+export const CALL_EVENT_TYPES = [
+  "call.requested",
+  "call.responded",
+  "call.completed",
+  "call.aborted",
+  "call.error",
+] as const satisfies readonly CallEventType[];
+
+const requestId = Type.String({ description: "Correlates the events of one call" });
+
+/** The TypeBox schema of each event's payload. */
+export const CallEventMap = {
+  "call.requested": Type.Object(
+    {
+      requestId,
+      operationId: Type.String({ description: "namespace.name of the operation" }),
+      input: Type.Unknown({ description: "What the operation takes" }),
+      parentRequestId: Type.Optional(Type.String({ description: "Id of the call that made this one" })),
+      deadline: Type.Optional(Type.Number({ description: "Absolute time in Unix milliseconds" })),
+      idleTimeout: Type.Optional(
+        Type.Number({ description: "Longest silence between events of a subscription, in milliseconds" }),
+      ),
+      identity: Type.Optional(IdentitySchema),
+      metadata: Type.Optional(
+        Type.Record(Type.String(), Type.Unknown(), { description: "Whatever the caller adds" }),
+      ),
+    },
+    { description: "Somebody calls an operation" },
+  ),
+  "call.responded": Type.Object(
+    { requestId, output: ResponseEnvelopeSchema },
+    { description: "A result: one for a call, many for a subscription" },
+  ),
+  "call.completed": Type.Object({ requestId }, { description: "A subscription has ended" }),
+  "call.aborted": Type.Object({ requestId }, { description: "One side has ended the call" }),
+  "call.error": Type.Object(
+    {
+      requestId,
+      code: Type.String({ description: "Code of the error" }),
+      message: Type.String({ description: "What failed" }),
+      details: Type.Optional(Type.Unknown({ description: "Anything that helps a program react" })),
+    },
+    { description: "A call has failed" },
+  ),
+};
+
+/** The same, under its older name. */
+export const CallEventSchema = CallEventMap;

@@ -1,0 +1,76 @@
+// Events of the call protocol over a MessagePort: between worker threads, or between pages.
+
+import { logger } from "../logging.js";
+
+/** The part of a `MessagePort` (of Node or of the web) that is used here. */
+export interface MessagePortLike {
+  postMessage(message: unknown): void;
+  addEventListener(type: "message", listener: (event: { data: unknown }) => void): void;
+  removeEventListener(type: "message", listener: (event: { data: unknown }) => void): void;
+  start?(): void;
+}
+
+/** An `EventTarget` whose events also arrive at the other end of a port. */
+export interface PortEventTarget extends EventTarget {
+  /** Stops listening to the port. The port itself stays open: it belongs to whoever made it. */
+  close(): void;
+}
+
+interface PortMessage {
+  type: string;
+  detail: unknown;
+}
+
+const log = logger("call");
+
+/**
+ * Bridges the call protocol across a `MessagePort`: `new PendingRequestMap(createPortEventTarget(port))` on both
+ * sides. As with any listener on a port, a thread that serves calls stays alive until the port is closed. What is sent is the JSON of an event's `detail`, so both sides see what they would see over any other wire.
+ */
+export function createPortEventTarget(port: MessagePortLike): PortEventTarget {
+  return new PortTarget(port);
+}
+
+class PortTarget extends EventTarget implements PortEventTarget {
+  readonly #port: MessagePortLike;
+  readonly #receive = ({ data }: { data: unknown }) => this.#deliver(data);
+
+  constructor(port: MessagePortLike) {
+    super();
+    this.#port = port;
+    port.addEventListener("message", this.#receive);
+    port.start?.();
+  }
+
+  /** Sends an event to the other side, and to listeners on this one. */
+  override dispatchEvent(event: Event): boolean {
+    const message: PortMessage = { type: event.type, detail: (event as CustomEvent).detail };
+    this.#port.postMessage(JSON.stringify(message));
+    return super.dispatchEvent(event);
+  }
+
+  close(): void {
+    this.#port.removeEventListener("message", this.#receive);
+  }
+
+  #deliver(text: unknown): void {
+    const message = read(text);
+    if (message === undefined) {
+      log.warn("Dropped a message of a port that is no event of the call protocol", {});
+      return;
+    }
+    super.dispatchEvent(new CustomEvent(message.type, { detail: message.detail }));
+  }
+}
+
+function read(text: unknown): PortMessage | undefined {
+  if (typeof text !== "string") return undefined;
+  try {
+    const message: unknown = JSON.parse(text);
+    if (typeof message !== "object" || message === null) return undefined;
+    const { type, detail } = message as Partial<PortMessage>;
+    return typeof type === "string" ? { type, detail } : undefined;
+  } catch {
+    return undefined;
+  }
+}
