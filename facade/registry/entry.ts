@@ -2,7 +2,7 @@
 
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { type CompiledSchema, compiled } from "../schema/compiled.js";
-import { kindOf } from "../schema/typebox-kinds.js";
+import { isConverted, kindOf } from "../schema/typebox-kinds.js";
 import {
   type OperationHandler,
   type OperationSpec,
@@ -40,8 +40,7 @@ export class Entry {
   }
 
   #compile(schema: unknown, field: "inputSchema" | "outputSchema"): CompiledSchema | undefined {
-    const kind = kindOf(schema);
-    if (kind === "Unknown" || kind === "Any") return undefined;
+    if (isAnything(schema)) return undefined;
     try {
       return compiled(schema as object);
     } catch (error) {
@@ -53,4 +52,11 @@ export class Entry {
       );
     }
   }
+}
+
+/** `Type.Unknown()` and `Type.Any()`. What `FromSchema` made is Unknown also where TypeBox has no form for a
+ * rule, which the engine knows all the same. */
+function isAnything(schema: unknown): boolean {
+  const kind = kindOf(schema);
+  return (kind === "Unknown" || kind === "Any") && !isConverted(schema);
 }

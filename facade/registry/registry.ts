@@ -146,8 +146,9 @@ export class OperationRegistry {
   }
 
   /** Calls a QUERY or a MUTATION. Resolves to an envelope, or rejects. */
-  // No async function, which would make more of a call than it is: two closures and a suspended frame
-  // for the one callback that waits for the handler.
+  // What `await` does, without an async function around it, whose suspended frame would cost more than all
+  // the checks of a small operation. After the handler only built-ins run, as with `await`: were the stack
+  // full there, its promise would be left with nobody to handle its rejection.
   execute<TInput = unknown, TOutput = unknown>(
     id: string,
     input: TInput,
@@ -163,7 +164,13 @@ export class OperationRegistry {
         const asked = this.#authorise(entry, input, context);
         if (asked !== undefined) return callAfter(asked, entry, input, context, this.#output);
       }
-      return call(entry, input, context, this.#output);
+      admit(entry, input, context);
+      const { handler } = entry;
+      const mode = this.#output;
+      const result: Promise<unknown> = Promise.resolve(handler(input, context));
+      return then.call(result, (value) => envelopeOf(entry, value, mode)) as Promise<
+        ResponseEnvelope<TOutput>
+      >;
     } catch (error) {
       return Promise.reject(error);
     }
@@ -193,6 +200,9 @@ export class OperationRegistry {
   }
 }
 
+/** The language's own, as `await` has it: a promise may have been given another. */
+const { then } = Promise.prototype;
+
 export interface OpenSubscription {
   readonly source: unknown;
   envelope(value: unknown): ResponseEnvelope;
@@ -214,23 +224,7 @@ function admit(entry: Entry, input: unknown, context: OperationContext): void {
   }
 }
 
-/** The call itself: input, handler, output. */
-function call<TOutput>(
-  entry: Entry,
-  input: unknown,
-  context: OperationContext,
-  mode: OutputMode,
-): Promise<ResponseEnvelope<TOutput>> {
-  admit(entry, input, context);
-  const handler = entry.handler as OperationHandler;
-  const result: unknown = handler(input, context);
-  return (
-    isPlainPromise(result)
-      ? then.call(result, (value) => envelopeOf(entry, value, mode))
-      : settled(entry, result, mode)
-  ) as Promise<ResponseEnvelope<TOutput>>;
-}
-
+/** A call that had to wait for the application's own rule. */
 async function callAfter<TOutput>(
   asked: Promise<void>,
   entry: Entry,
@@ -239,25 +233,9 @@ async function callAfter<TOutput>(
   mode: OutputMode,
 ): Promise<ResponseEnvelope<TOutput>> {
   await asked;
-  return call(entry, input, context, mode);
-}
-
-/** For results that are no promise, and for what only resembles one. */
-async function settled(entry: Entry, result: unknown, mode: OutputMode): Promise<ResponseEnvelope> {
-  return envelopeOf(entry, await result, mode);
-}
-
-/** As `await` does, whatever a promise has been given for a `then` of its own. */
-const { then } = Promise.prototype;
-
-/** A promise of the language, not of a subclass: those decide what their `then` returns. */
-function isPlainPromise(value: unknown): value is Promise<unknown> {
-  try {
-    return typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Promise.prototype;
-  } catch {
-    // A proxy that does not want to be asked.
-    return false;
-  }
+  admit(entry, input, context);
+  const handler = entry.handler as OperationHandler;
+  return envelopeOf(entry, await handler(input, context), mode) as ResponseEnvelope<TOutput>;
 }
 
 function notExecutable(entry: Entry | undefined, id: string): CallError {
