@@ -123,5 +123,9 @@ export type {
   TypeBoxSchema,
 } from "./dist/index.js";
 
+// OpenAPI
+export { parseSSEFrames } from "./dist/index.js";
+export type { SSEEvent } from "./dist/index.js";
+
 // MCP
 export { mapMCPContentBlocks } from "./dist/index.js";

@@ -1,1 +1,2 @@
 export { type HTTPResponseMeta, httpEnvelope } from "./envelope.js";
+export { parseSSEFrames, type SSEEvent } from "./sse/parse-frames.js";

@@ -11,7 +11,7 @@ export interface NativeBinding {
   readonly Schema: new (
     runtime: Runtime,
     encoded: string,
-    options: string,
+    options?: string,
   ) => Schema;
   /** The specs of a registry, for what runs on the native side. */
   readonly SpecStore: new () => SpecStore;
@@ -20,6 +20,9 @@ export interface NativeBinding {
   knownFormats(): string[];
   /** JSON Schema's `multipleOf`, exact in decimals. */
   isMultiple(value: number, divisor: number): boolean;
+  /** JSON: the UTF-16 units that are not read; and in turn data, type (null: `message`) and id (null: as
+   * before) of each event. */
+  parseSSEFrames(runtime: Runtime, text: string): string;
   /** In test builds only. */
   readonly TestHooks?: new (
     runtime: Runtime,
@@ -33,7 +36,8 @@ export interface Runtime {
 
 /** A compiled schema. Live values are walked with the help of `callbacks` (`schema/live-callbacks.ts`). */
 export interface Schema {
-  check(value: unknown, callbacks: object): boolean;
+  /** How many steps the walk took, negative when the value does not pass. Never zero. */
+  check(value: unknown, callbacks: object): number;
   /** One node of the schema. Nothing where TypeBox would throw; so in `isUnique`. */
   checkPart(value: unknown, callbacks: object, node: number): boolean | null;
   isUnique(array: unknown[], callbacks: object): boolean | null;
@@ -41,8 +45,8 @@ export interface Schema {
   equals(value: unknown, callbacks: object, constant: number): boolean;
   /** JSON: paths and messages in turn. */
   errors(value: unknown, callbacks: object, max: number): string;
-  /** The value, and JSON: paths and notes in turn. */
-  normalise(value: unknown, callbacks: object, keep: boolean): [unknown, string];
+  /** The value, JSON (paths and notes in turn), and how many steps a check of the result took. */
+  normalise(value: unknown, callbacks: object, keep: boolean): [unknown, string, number];
   /** JSON (`EmittedSource` in `schema/emitted.ts`); nothing when the walk must serve. */
   emit(what: "check" | "exact"): string | null;
   format(id: number): string | null;

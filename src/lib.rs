@@ -22,6 +22,7 @@ mod live;
 mod raw;
 mod runtime;
 mod schema;
+mod sse;
 mod store;
 #[cfg(feature = "test-hooks")]
 mod test_hooks;

@@ -10,11 +10,13 @@
 //! **Exceptions** stay pending in the environment; the caller stops and returns [`Pending::into_error`],
 //! and JavaScript sees the very value that was thrown.
 
-use std::ffi::CString;
 use std::ptr;
 
 use napi::bindgen_prelude::{Env, FromNapiValue, JsValue, Unknown};
 use napi::{Status, sys};
+
+/// Names with fewer bytes than this are read without an allocation.
+const SHORT_NAME: usize = 64;
 
 /// A JavaScript value in an open handle scope.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -206,13 +208,19 @@ impl Raw {
 
     /// `object[name]`, for a name that is known at compile time or in the program.
     pub(crate) fn get_named(self, object: Handle, name: &str) -> Result<Handle, Pending> {
-        match CString::new(name) {
-            Ok(name) => Ok(Handle(
-                out!(napi_get_named_property(self.0, object.0, name.as_ptr()) -> ptr::null_mut()),
-            )),
-            // A name with a NUL in it cannot be a C string.
-            Err(_) => self.get(object, self.string(name)?),
+        // A name ends with a NUL here. Short ones are copied to the stack: no allocation for each read.
+        let mut short = [0_u8; SHORT_NAME];
+        let name_has_nul = name.as_bytes().contains(&0);
+        if let Some(place) = short.get_mut(..name.len())
+            && name.len() < SHORT_NAME
+            && !name_has_nul
+        {
+            place.copy_from_slice(name.as_bytes());
+            return Ok(Handle(
+                out!(napi_get_named_property(self.0, object.0, short.as_ptr().cast()) -> ptr::null_mut()),
+            ));
         }
+        self.get(object, self.string(name)?)
     }
 
     pub(crate) fn has(self, object: Handle, key: Handle) -> Result<bool, Pending> {

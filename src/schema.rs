@@ -5,7 +5,7 @@ use std::sync::Arc;
 use napi::bindgen_prelude::{Env, Object, Unknown};
 use napi_derive::napi;
 use operations_core::error::{CallError, InfrastructureErrorCode};
-use operations_schema::check::parts;
+use operations_schema::check::{check_counting, parts};
 use operations_schema::compile::Draft;
 use operations_schema::emit::{self, Emitted};
 use operations_schema::formats::KnownFormat;
@@ -60,17 +60,18 @@ fn options(text: &str) -> Result<CompileOptions, CallError> {
 
 #[napi]
 impl Schema {
-    /// Compiles a schema in the facade's encoding; `options` is JSON.
+    /// Compiles a schema in the facade's encoding; the options, if any, are JSON.
     #[napi(constructor)]
     pub fn new(
         env: Env,
         runtime: &Runtime,
         encoded: String,
-        options_json: String,
+        options_json: Option<String>,
     ) -> napi::Result<Self> {
         let bridge = Arc::clone(&runtime.bridge);
         let program = bridge.run(&env, || {
-            let options = options(&options_json)?;
+            let options = options_json
+                .map_or_else(|| Ok(CompileOptions::default()), |text| options(&text))?;
             Source::from_encoded(&encoded)
                 .and_then(|source| compile(&source, &options))
                 .map_err(|error| invalid(error.to_string()))
@@ -81,15 +82,13 @@ impl Schema {
         })
     }
 
-    /// Whether a live value passes.
+    /// Whether a live value passes, and how much work that was: the number of steps, negative when it
+    /// does not pass. Never zero.
     #[napi]
-    pub fn check(
-        &self,
-        env: &Env,
-        value: Unknown<'_>,
-        callbacks: Object<'_>,
-    ) -> napi::Result<bool> {
-        self.walk(env, &value, &callbacks, check)
+    pub fn check(&self, env: &Env, value: Unknown<'_>, callbacks: Object<'_>) -> napi::Result<i32> {
+        let (passes, steps) = self.walk(env, &value, &callbacks, check_counting)?;
+        let steps = i32::try_from(steps.max(1)).unwrap_or(i32::MAX);
+        Ok(if passes { steps } else { -steps })
     }
 
     /// Whether a live value passes one node of the schema. Nothing where TypeBox would throw.
@@ -159,8 +158,9 @@ impl Schema {
         Ok(report(&found))
     }
 
-    /// A live value in the declared shape: `[value, notes]`, `notes` being JSON: a list of paths and
-    /// sentences in turn. Without any change the value is the same one.
+    /// A live value in the declared shape: `[value, notes, steps]`, `notes` being JSON: a list of paths and
+    /// sentences in turn, `steps` the work of checking the result. Without any change the value is the
+    /// same one.
     #[napi]
     pub fn normalise<'env>(
         &self,
@@ -179,12 +179,13 @@ impl Schema {
             .iter()
             .flat_map(|note| [note.path.clone(), note.what.to_string()]);
         let text = notes.collect::<Value>().to_string();
-        let pair = raw.array(2).and_then(|pair| {
-            raw.set_element(pair, 0, result.value)?;
-            raw.set_element(pair, 1, raw.string(&text)?)?;
-            Ok(pair)
+        let parts = raw.array(3).and_then(|parts| {
+            raw.set_element(parts, 0, result.value)?;
+            raw.set_element(parts, 1, raw.string(&text)?)?;
+            raw.set_element(parts, 2, raw.number(result.steps as f64)?)?;
+            Ok(parts)
         });
-        raw.into_unknown(pair.map_err(Pending::into_error)?)
+        raw.into_unknown(parts.map_err(Pending::into_error)?)
     }
 
     /// JavaScript for the check (`"check"`) or for "has exactly the declared shape" (`"exact"`), with
@@ -357,5 +358,11 @@ fn invalid(message: String) -> CallError {
 }
 
 fn interrupted(interrupt: Interrupt) -> CallError {
-    invalid(interrupt.to_string())
+    let error = invalid(interrupt.to_string());
+    match interrupt {
+        Interrupt::Limit(limit) => {
+            error.with_details(json!({ "limit": format!("{limit:?}").to_lowercase() }))
+        }
+        _ => error,
+    }
 }

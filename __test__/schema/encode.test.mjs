@@ -80,14 +80,30 @@ describe("values", () => {
 
 describe("TypeBox", () => {
   test("kind and flags", () => {
-    assert.deepEqual(encode(Type.String()).value, ["o", "String", 0, "type", "string"]);
-    assert.deepEqual(encode(Type.Optional(Type.Null())).value, ["o", "Null", 1, "type", "null"]);
+    assert.deepEqual(encode(Type.String({ title: "t" })).value, [
+      "o",
+      "String",
+      0,
+      "title",
+      "t",
+      "type",
+      "string",
+    ]);
+    assert.deepEqual(encode(Type.Optional(Type.Void())).value, ["o", "Void", 1, "type", "void"]);
     assert.deepEqual(encode(Type.Readonly(Type.Null())).value, ["o", "Null", 4, "type", "null"]);
     assert.deepEqual(encode(Type.ReadonlyOptional(Type.Null())).value, ["o", "Null", 5, "type", "null"]);
     const transform = Type.Transform(Type.Null())
       .Decode(() => 1)
       .Encode(() => null);
     assert.deepEqual(encode(transform).value, ["o", "Null", 8, "type", "null"]);
+  });
+
+  test("schemas without options have a short form", () => {
+    assert.deepEqual(encode(Type.String()).value, ["l", "String", 0]);
+    assert.deepEqual(encode(Type.Optional(Type.Any())).value, ["l", "Any", 1]);
+    assert.deepEqual(encode({ [Kind]: "String" }).value, ["o", "String", 0]);
+    assert.deepEqual(encode({ [Kind]: "String", type: "text" }).value, ["o", "String", 0, "type", "text"]);
+    assert.deepEqual(encode({ [Kind]: "Any", type: undefined }).value, ["o", "Any", 0, "type", ["u"]]);
   });
 
   test("kinds that are not TypeBox's own keep their live object", () => {

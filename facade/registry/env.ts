@@ -45,9 +45,9 @@ export function buildEnv({ registry, context, allowedNamespaces, callMap }: EnvO
 
 type Call = (id: string, input: unknown) => Promise<ResponseEnvelope>;
 
+/** The context is read at each call: by then it holds the environment itself, for calls further down. */
 function directly(registry: OperationRegistry, context: OperationContext): Call {
-  const trusted = { ...context, trusted: true };
-  return (id, input) => registry.execute(id, input, trusted);
+  return (id, input) => registry.execute(id, input, { ...context, trusted: true });
 }
 
 /** Trust does not travel: on the other side the identity decides. */

@@ -2,6 +2,7 @@ import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { native } from "../runtime.js";
 import { defaultAdapter, type SchemaAdapter } from "../schema/adapters.js";
+import { type CompiledSchema, isLimit } from "../schema/compiled.js";
 import { validationError } from "../schema/validation.js";
 import type { AnySchema } from "../schema-types.js";
 import type {
@@ -212,7 +213,7 @@ export interface OpenSubscription {
 function admit(entry: Entry, input: unknown, context: OperationContext): void {
   if (!entry.prepared) entry.prepare();
   const schema = entry.input;
-  if (schema !== undefined && !schema.check(input)) {
+  if (schema !== undefined && !passes(schema, input, entry)) {
     throw validationError(schema.errors(input), `input of operation ${entry.id}`);
   }
   if (context.signal?.aborted === true) {
@@ -221,6 +222,20 @@ function admit(entry: Entry, input: unknown, context: OperationContext): void {
       `Operation ${entry.id} was aborted before it started`,
       { operationId: entry.id },
     );
+  }
+}
+
+/** The check; an input that is too deep or too much work for it is told with the name of the operation. */
+function passes(schema: CompiledSchema, input: unknown, { id }: Entry): boolean {
+  try {
+    return schema.check(input);
+  } catch (error) {
+    throw isLimit(error)
+      ? new CallError(error.code, `The input of operation ${id} cannot be checked: ${error.message}`, {
+          ...error.details,
+          operationId: id,
+        })
+      : error;
   }
 }
 

@@ -2,6 +2,7 @@
 // serves a schema that is used a few times; a schema that earns it gets JavaScript of its own, written by
 // the native compiler, at the speed of hand-written checks.
 
+import { types } from "node:util";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { Schema } from "../native-binding.js";
 import { native, runtime } from "../runtime.js";
@@ -40,9 +41,15 @@ export interface CompileOptions {
   documents?: Record<string, unknown>;
 }
 
-/** Milliseconds of native walking after which a schema has earned JavaScript of its own. Writing and
- * compiling that takes about as long. */
-const EARNED_AFTER = 0.15;
+/** When a schema has earned JavaScript of its own, in steps of the native walk (one for each rule that is
+ * visited, a tenth of a microsecond or a little more). Writing and compiling that JavaScript takes about as
+ * long as so many steps: it depends on the length of the schema. Steps and not time, so that two runs of a
+ * program do the same. */
+const EARNED_AFTER = 300;
+const EARNED_AFTER_EACH_CHARACTER = 0.5;
+
+/** A list of so many elements takes the walk longer than the JavaScript takes to be made. */
+const LONG_LIST = 200;
 
 /** How many errors are reported at most. */
 const MAX_ERRORS = 1000;
@@ -61,10 +68,12 @@ export class CompiledSchema {
   readonly #callbacks: LiveCallbacks;
   readonly #check = new Emittable();
   readonly #exact = new Emittable();
+  readonly #earnedAfter: number;
 
   constructor(schema: unknown, options?: CompileOptions) {
     const { text, slots } = encodeSchema(schema);
-    this.#native = new native.Schema(runtime, text, options === undefined ? "{}" : JSON.stringify(options));
+    this.#earnedAfter = EARNED_AFTER + text.length * EARNED_AFTER_EACH_CHARACTER;
+    this.#native = new native.Schema(runtime, text, options && JSON.stringify(options));
     this.#callbacks = new LiveCallbacks(this.#native, slots);
   }
 
@@ -96,9 +105,8 @@ export class CompiledSchema {
 
   /** The value in the declared shape; the same value when it has it. With `keep` nothing is removed. */
   normalise(value: unknown, keep = false): Normalised {
-    const start = performance.now();
-    const [result, notes] = this.#native.normalise(value, this.#callbacks, keep);
-    this.#exact.walked += performance.now() - start;
+    const [result, notes, steps] = this.#native.normalise(value, this.#callbacks, keep);
+    this.#exact.walked += steps;
     return { value: result, notes: readPairs(notes) };
   }
 
@@ -114,7 +122,7 @@ export class CompiledSchema {
 
   /** The native walk, whatever the schema has earned. */
   walk(value: unknown): boolean {
-    return this.#native.check(value, this.#callbacks);
+    return this.#native.check(value, this.#callbacks) > 0;
   }
 
   /** Compiles the emitted functions at once; says whether there are any. */
@@ -123,16 +131,20 @@ export class CompiledSchema {
   }
 
   #checkSlowly(value: unknown): boolean {
-    const start = performance.now();
-    const verdict = this.walk(value);
-    this.#earns(this.#check, performance.now() - start);
-    return verdict;
+    const check = this.#check;
+    if (check.tier === "walk" && isLongList(value)) {
+      this.#earns(check, Infinity);
+      if (check.run !== undefined) return this.#runEmitted(check.run, value);
+    }
+    const steps = this.#native.check(value, this.#callbacks);
+    if (check.tier === "walk") this.#earns(check, Math.abs(steps));
+    return steps > 0;
   }
 
   /** Adds to what was walked, and emits when that is enough. */
   #earns(emittable: Emittable, walked: number): boolean {
     emittable.walked += walked;
-    if (emittable.tier === "walk" && emittable.walked >= EARNED_AFTER) {
+    if (emittable.tier === "walk" && emittable.walked >= this.#earnedAfter) {
       const what = emittable === this.#check ? "check" : "exact";
       emittable.run = compileEmitted(this.#native, this.#callbacks, what);
       emittable.tier = emittable.run === undefined ? "never" : "emitted";
@@ -156,6 +168,21 @@ export class GivenUp extends Error {}
 
 function isGivenUp(error: unknown): boolean {
   return error instanceof GivenUp;
+}
+
+/** Proxies are not asked: that would run the user's code once more than the check itself does. */
+function isLongList(value: unknown): boolean {
+  return (
+    typeof value === "object" && !types.isProxy(value) && Array.isArray(value) && value.length >= LONG_LIST
+  );
+}
+
+/** Whether the engine gave up on a value because it reached a bound. */
+export function isLimit(error: unknown): error is CallError & { details: { limit: string } } {
+  return (
+    error instanceof CallError &&
+    typeof (error.details as { limit?: unknown } | undefined)?.limit === "string"
+  );
 }
 
 /** Native lists of paths and sentences come as one JSON list of strings. */

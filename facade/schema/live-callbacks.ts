@@ -9,7 +9,8 @@ import { Kind } from "./typebox-kinds.js";
 export class LiveCallbacks {
   readonly #schema: Schema;
   readonly #slots: readonly unknown[];
-  readonly #patterns = new Map<number, RegExp | undefined>();
+  /** Compiled when they are first needed: most schemas have none. */
+  #patterns: Map<number, RegExp | undefined> | undefined;
 
   constructor(schema: Schema, slots: readonly unknown[]) {
     this.#schema = schema;
@@ -57,6 +58,7 @@ export class LiveCallbacks {
 
   /** A pattern of a TypeBox schema, on V8's own engine. Nothing where TypeBox would throw. */
   testPattern(id: number, value: unknown): boolean | undefined {
+    this.#patterns ??= new Map();
     if (!this.#patterns.has(id)) this.#patterns.set(id, this.#compile(id));
     const pattern = this.#patterns.get(id);
     if (pattern === undefined) return undefined;

@@ -9,9 +9,12 @@
 pub mod access;
 pub mod envelope;
 pub mod error;
+pub mod http;
 pub mod log;
+pub mod openapi;
 pub mod panic;
 pub mod spec;
+pub mod sse;
 pub mod store;
 
 pub use access::{AccessControl, Identity, check_access, enforce_access};

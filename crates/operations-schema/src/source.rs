@@ -1,11 +1,17 @@
 //! A schema as it was written, before any meaning is attached.
 
 mod from_json;
+mod owned;
 mod reader;
+mod usual;
 
-/// A value in a schema document.
+use std::borrow::Cow;
+use std::ops::Deref;
+
+/// A value in a schema document. Texts are borrowed from what was read wherever that is possible:
+/// compiling a schema is mostly a matter of how little is allocated.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Source {
+pub enum Source<'t> {
     /// `null`.
     Null,
     /// `undefined`.
@@ -15,30 +21,56 @@ pub enum Source {
     /// A number, `NaN` and infinities included.
     Number(f64),
     /// A string.
-    String(Box<str>),
+    String(Cow<'t, str>),
     /// A bigint in decimal digits.
-    BigInt(Box<str>),
+    BigInt(Cow<'t, str>),
     /// A Date in milliseconds.
     Date(f64),
     /// A live value that only the host can read.
     Slot(u32),
     /// An array.
-    Array(Vec<Source>),
+    Array(Vec<Source<'t>>),
     /// An object.
-    Object(Box<SourceObject>),
+    Object(ObjectBox<'t>),
+}
+
+/// Where an object of a schema document lives.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ObjectBox<'t> {
+    /// On its own.
+    Own(Box<SourceObject<'t>>),
+    /// One of those that schemas are full of (`Type.String()` without options), which exist once.
+    Usual(&'static SourceObject<'static>),
+}
+
+impl<'t> Deref for ObjectBox<'t> {
+    type Target = SourceObject<'t>;
+
+    fn deref(&self) -> &SourceObject<'t> {
+        match self {
+            Self::Own(object) => object,
+            Self::Usual(object) => object,
+        }
+    }
+}
+
+impl<'t> From<SourceObject<'t>> for ObjectBox<'t> {
+    fn from(object: SourceObject<'t>) -> Self {
+        Self::Own(Box::new(object))
+    }
 }
 
 /// An object in a schema document.
 #[derive(Clone, Debug, PartialEq, Default)]
-pub struct SourceObject {
+pub struct SourceObject<'t> {
     /// TypeBox's kind, where it has one.
-    pub kind: Option<Box<str>>,
+    pub kind: Option<Cow<'t, str>>,
     /// What TypeBox says about the object beside its kind.
     pub flags: Flags,
     /// The live object, where the host may need it.
     pub slot: Option<u32>,
     /// Own enumerable string keys in order.
-    pub entries: Vec<(Box<str>, Source)>,
+    pub entries: Vec<(Cow<'t, str>, Source<'t>)>,
 }
 
 /// The flag bits of an encoded object.
@@ -64,10 +96,10 @@ impl Flags {
     }
 }
 
-impl SourceObject {
+impl<'t> SourceObject<'t> {
     /// The value of a key.
     #[must_use]
-    pub fn get(&self, key: &str) -> Option<&Source> {
+    pub fn get(&self, key: &str) -> Option<&Source<'t>> {
         self.entries
             .iter()
             .find(|(name, _)| &**name == key)
@@ -76,7 +108,7 @@ impl SourceObject {
 
     /// The value of a key, where `undefined` counts as absent.
     #[must_use]
-    pub fn defined(&self, key: &str) -> Option<&Source> {
+    pub fn defined(&self, key: &str) -> Option<&Source<'t>> {
         self.get(key)
             .filter(|value| !matches!(value, Source::Undefined))
     }
@@ -88,7 +120,7 @@ impl SourceObject {
     }
 }
 
-impl Source {
+impl<'t> Source<'t> {
     /// The string, if it is one.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
@@ -100,7 +132,7 @@ impl Source {
 
     /// The object, if it is one.
     #[must_use]
-    pub fn as_object(&self) -> Option<&SourceObject> {
+    pub fn as_object(&self) -> Option<&SourceObject<'t>> {
         match self {
             Self::Object(object) => Some(object),
             _ => None,
@@ -109,7 +141,7 @@ impl Source {
 
     /// The elements, if it is an array.
     #[must_use]
-    pub fn as_array(&self) -> Option<&[Source]> {
+    pub fn as_array(&self) -> Option<&[Source<'t>]> {
         match self {
             Self::Array(items) => Some(items),
             _ => None,

@@ -34,10 +34,13 @@ fn in_range(value: f64, rules: &NumberRules) -> bool {
 impl<H: Host> Walk<'_, '_, H> {
     pub(super) fn json(&mut self, schema: &JsonSchema, value: H::Value) -> Result<bool, Interrupt> {
         let class = self.class(value)?;
+        if schema.nullable && class == Class::Null {
+            return Ok(true);
+        }
         if schema
             .types
             .is_some_and(|types| !types.has(types_of(class)))
-            || !self.is_listed(schema, class, value)?
+            || !self.is_listed(schema, value)?
         {
             return Ok(false);
         }
@@ -103,7 +106,6 @@ impl<H: Host> Walk<'_, '_, H> {
     pub(crate) fn is_listed(
         &mut self,
         schema: &JsonSchema,
-        class: Class,
         value: H::Value,
     ) -> Result<bool, Interrupt> {
         if let Some(constant) = schema.constant
@@ -114,9 +116,6 @@ impl<H: Host> Walk<'_, '_, H> {
         let Some(list) = &schema.enumeration else {
             return Ok(true);
         };
-        if schema.nullable && class == Class::Null {
-            return Ok(true);
-        }
         self.spend(list.len() as u64 / 16)?;
         for constant in list {
             if self.equals(value, *constant)? {

@@ -26,6 +26,21 @@ pub fn check<H: Host>(program: &Program, host: &mut H, value: H::Value) -> Resul
     check_node(program, host, program.root(), value)
 }
 
+/// Whether a value passes, and how much work it was to find out: one step for each rule that was visited.
+///
+/// # Errors
+/// When the user's code throws or a bound is reached.
+pub fn check_counting<H: Host>(
+    program: &Program,
+    host: &mut H,
+    value: H::Value,
+) -> Result<(bool, u64), Interrupt> {
+    let mut walk = Walk::new(program, host, value);
+    let passes = walk.visit(program.root(), value);
+    let steps = walk.steps_spent();
+    Ok((verdict(passes)?, steps))
+}
+
 /// Whether a value passes one node of the program. (With dynamic references the verdict of a node
 /// can depend on how it is reached; then only the root gives the right answer.)
 ///

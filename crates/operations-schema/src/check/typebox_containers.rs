@@ -9,6 +9,7 @@ use crate::ir::{
     Additional, ArrayNode, IntersectNode, NodeId, ObjectNode, PatternId, RecordNode, TupleNode,
     UnevaluatedKeys,
 };
+use crate::patterns::{Pattern, PatternFailure};
 
 impl<H: Host> Walk<'_, '_, H> {
     pub(super) fn array(&mut self, node: &ArrayNode, value: H::Value) -> Result<bool, Interrupt> {
@@ -256,6 +257,14 @@ impl<H: Host> Walk<'_, '_, H> {
         keys: UnevaluatedKeys,
         value: H::Value,
     ) -> Result<bool, Interrupt> {
+        // Names become a pattern in TypeBox, and not all of them make a valid one.
+        let known = self.program.pattern(keys.known);
+        if matches!(
+            known.and_then(Pattern::failure),
+            Some(PatternFailure::Syntax(_))
+        ) {
+            return Err(Interrupt::TypeBoxThrows);
+        }
         match self.class(value)? {
             Class::Undefined | Class::Null => Err(Interrupt::TypeBoxThrows),
             Class::Object | Class::Function => self.inside(|walk| {

@@ -47,6 +47,14 @@ impl<'p, 'h, H: Host> Walk<'p, 'h, H> {
         self.steps_left
     }
 
+    /// What was spent so far; of a walk that needed more than the base, no more than the base.
+    pub(crate) fn steps_spent(&self) -> u64 {
+        if self.extended {
+            return BASE_STEPS;
+        }
+        BASE_STEPS.saturating_sub(self.steps_left)
+    }
+
     /// Pays for work.
     pub(crate) fn spend(&mut self, steps: u64) -> Result<(), Interrupt> {
         if let Some(left) = self.steps_left.checked_sub(steps) {

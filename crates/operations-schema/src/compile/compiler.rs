@@ -1,6 +1,7 @@
 //! The queue of schema locations.
 
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 
 use super::CompileOptions;
 use super::documents::{Documents, is_json_schema};
@@ -31,9 +32,12 @@ pub(super) enum Step<'a> {
     Reference(&'a str),
 }
 
+/// Room for the nodes of a schema of ordinary size, so that the lists need not grow on the way.
+const USUAL_NODES: usize = 24;
+
 struct Task<'a> {
     id: NodeId,
-    source: &'a Source,
+    source: &'a Source<'a>,
     context: Context,
 }
 
@@ -42,7 +46,7 @@ pub(super) struct Compiler<'a> {
     pub(super) options: &'a CompileOptions,
     pub(super) documents: Documents<'a>,
     pub(super) scopes: Scopes<'a>,
-    pub(super) tables: ProgramBuilder,
+    pub(super) tables: ProgramBuilder<'a>,
     nodes: Vec<Node>,
     steps: Vec<(NodeId, Step<'a>)>,
     places: PlaceMap<NodeId>,
@@ -53,22 +57,22 @@ pub(super) struct Compiler<'a> {
 }
 
 impl<'a> Compiler<'a> {
-    pub(super) fn new(root: &'a Source, options: &'a CompileOptions) -> Self {
+    pub(super) fn new(root: &'a Source<'a>, options: &'a CompileOptions) -> Self {
         Self {
             options,
             documents: Documents::new(options),
             scopes: Scopes::new(root),
             tables: ProgramBuilder::default(),
-            nodes: Vec::new(),
-            steps: Vec::new(),
-            places: PlaceMap::default(),
-            queue: Vec::new(),
+            nodes: Vec::with_capacity(USUAL_NODES),
+            steps: Vec::with_capacity(USUAL_NODES),
+            places: PlaceMap::with_capacity_and_hasher(USUAL_NODES, BuildHasherDefault::default()),
+            queue: Vec::with_capacity(USUAL_NODES),
             anchor_names: Vec::new(),
             broken: None,
         }
     }
 
-    pub(super) fn run(mut self, source: &'a Source) -> Result<Program, SchemaError> {
+    pub(super) fn run(mut self, source: &'a Source<'a>) -> Result<Program, SchemaError> {
         let context = Context {
             resource: None,
             scope: ROOT_SCOPE,
@@ -133,7 +137,7 @@ impl<'a> Compiler<'a> {
     /// The node for a schema location; compiled later if it is new.
     pub(super) fn child(
         &mut self,
-        source: &'a Source,
+        source: &'a Source<'a>,
         context: Context,
         parent: NodeId,
         step: Step<'a>,
@@ -215,7 +219,7 @@ impl<'a> Compiler<'a> {
         Ok(Node { shape, meta })
     }
 
-    fn meta(&mut self, object: &SourceObject) -> Meta {
+    fn meta(&mut self, object: &SourceObject<'_>) -> Meta {
         Meta {
             optional: object.flags.has(Flags::OPTIONAL),
             readonly: object.flags.has(Flags::READONLY),
@@ -226,7 +230,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    pub(super) fn constant(&mut self, source: &Source) -> ConstId {
+    pub(super) fn constant(&mut self, source: &Source<'_>) -> ConstId {
         self.tables.constant(to_const(source))
     }
 
@@ -292,14 +296,14 @@ fn bare_reference(shape: &Shape) -> Option<NodeId> {
     }
 }
 
-fn to_const(source: &Source) -> Const {
+fn to_const(source: &Source<'_>) -> Const {
     match source {
         Source::Null => Const::Null,
         Source::Undefined => Const::Undefined,
         Source::Bool(value) => Const::Bool(*value),
         Source::Number(number) => Const::Number(*number),
-        Source::String(text) => Const::String(text.clone()),
-        Source::BigInt(digits) => Const::BigInt(digits.clone()),
+        Source::String(text) => Const::String(text.as_ref().into()),
+        Source::BigInt(digits) => Const::BigInt(digits.as_ref().into()),
         Source::Date(time) => Const::Date(*time),
         Source::Slot(slot) => Const::Slot(*slot),
         Source::Array(items) => {
@@ -312,7 +316,7 @@ fn to_const(source: &Source) -> Const {
         Source::Object(object) => {
             let mut entries = Vec::with_capacity(object.entries.len());
             for (key, value) in &object.entries {
-                entries.push((key.clone(), to_const(value)));
+                entries.push((key.as_ref().into(), to_const(value)));
             }
             Const::Object(entries)
         }

@@ -11,13 +11,13 @@ use crate::source::{Flags, Source, SourceObject};
 
 /// A schema resource: a document, or a part of one with an `$id` of its own.
 pub(super) struct Resource<'a> {
-    root: &'a Source,
+    root: &'a Source<'a>,
     base: String,
     pub(super) draft: Draft,
     /// The vocabulary of types, bounds and the like is in use.
     pub(super) validates: bool,
-    anchors: HashMap<&'a str, &'a Source>,
-    pub(super) dynamic_anchors: HashMap<&'a str, &'a Source>,
+    anchors: HashMap<&'a str, &'a Source<'a>>,
+    pub(super) dynamic_anchors: HashMap<&'a str, &'a Source<'a>>,
 }
 
 /// All resources that are known so far.
@@ -64,7 +64,7 @@ const SCHEMA_MAPS: [&str; 6] = [
 ];
 
 /// Whether JSON Schema rules apply to an object of a document.
-pub(super) fn is_json_schema(object: &SourceObject) -> bool {
+pub(super) fn is_json_schema(object: &SourceObject<'_>) -> bool {
     object.kind.is_none() || object.flags.has(Flags::JSON_SCHEMA)
 }
 
@@ -94,18 +94,18 @@ impl<'a> Documents<'a> {
     }
 
     /// The resource that begins at this place, if one does.
-    pub(super) fn starting_at(&self, source: &Source) -> Option<u32> {
+    pub(super) fn starting_at(&self, source: &Source<'_>) -> Option<u32> {
         self.by_place.get(&place_of(source)).copied()
     }
 
     /// Takes in a document that has no URI from outside.
-    pub(super) fn add_root(&mut self, root: &'a Source) -> u32 {
+    pub(super) fn add_root(&mut self, root: &'a Source<'a>) -> u32 {
         let base = format!("document://{}/", self.resources.len());
         self.add(root, &base)
     }
 
     /// Takes in a document and finds the resources and anchors inside.
-    fn add(&mut self, document: &'a Source, uri: &str) -> u32 {
+    fn add(&mut self, document: &'a Source<'a>, uri: &str) -> u32 {
         let root = self.open(document, uri, self.default_draft);
         let mut open = vec![(document, root)];
         while let Some((source, owner)) = open.pop() {
@@ -133,7 +133,7 @@ impl<'a> Documents<'a> {
     }
 
     /// Notes what an object says about itself; gives the resource of what is inside.
-    fn enter(&mut self, source: &'a Source, object: &'a SourceObject, owner: u32) -> u32 {
+    fn enter(&mut self, source: &'a Source<'a>, object: &'a SourceObject<'a>, owner: u32) -> u32 {
         let draft = self.own_draft(object).unwrap_or_else(|| self.draft(owner));
         let mut owner = owner;
         if draft.reference_stands_alone() && object.string("$ref").is_some() {
@@ -166,13 +166,13 @@ impl<'a> Documents<'a> {
         owner
     }
 
-    fn anchor(&mut self, owner: u32, name: &'a str, source: &'a Source) {
+    fn anchor(&mut self, owner: u32, name: &'a str, source: &'a Source<'a>) {
         if let Some(resource) = self.resources.get_mut(owner as usize) {
             resource.anchors.entry(name).or_insert(source);
         }
     }
 
-    fn dynamic_anchor(&mut self, owner: u32, name: &'a str, source: &'a Source) {
+    fn dynamic_anchor(&mut self, owner: u32, name: &'a str, source: &'a Source<'a>) {
         if let Some(resource) = self.resources.get_mut(owner as usize) {
             resource.dynamic_anchors.entry(name).or_insert(source);
         }
@@ -180,7 +180,7 @@ impl<'a> Documents<'a> {
 
     /// Begins a resource. `uri` is where the document came from, or the base around the resource;
     /// its own id is relative to that.
-    fn open(&mut self, root: &'a Source, uri: &str, inherited: Draft) -> u32 {
+    fn open(&mut self, root: &'a Source<'a>, uri: &str, inherited: Draft) -> u32 {
         let object = root.as_object();
         let draft = object
             .and_then(|object| self.own_draft(object))
@@ -212,7 +212,7 @@ impl<'a> Documents<'a> {
     }
 
     /// The draft that `$schema` names, perhaps through a meta-schema of the user's own.
-    fn own_draft(&self, object: &SourceObject) -> Option<Draft> {
+    fn own_draft(&self, object: &SourceObject<'_>) -> Option<Draft> {
         let mut uri = object.string("$schema")?;
         // A meta-schema has a meta-schema; a chain longer than this is not meant seriously.
         for _ in 0..8 {
@@ -224,12 +224,12 @@ impl<'a> Documents<'a> {
         None
     }
 
-    fn in_registry(&self, uri: &str) -> Option<&'a Source> {
+    fn in_registry(&self, uri: &str) -> Option<&'a Source<'a>> {
         self.registry.get(split_fragment(uri).0)
     }
 
     /// Whether the meta-schema's `$vocabulary`, if it has one, includes validation.
-    fn validates(&self, object: &SourceObject) -> bool {
+    fn validates(&self, object: &SourceObject<'_>) -> bool {
         let vocabulary = object
             .string("$schema")
             .and_then(|uri| self.in_registry(uri))
@@ -243,7 +243,7 @@ impl<'a> Documents<'a> {
     }
 
     /// Where a reference leads: the schema and the resource that it is in.
-    pub(super) fn resolve(&mut self, reference: &str, from: u32) -> Option<(&'a Source, u32)> {
+    pub(super) fn resolve(&mut self, reference: &str, from: u32) -> Option<(&'a Source<'a>, u32)> {
         let (uri, fragment) = split_fragment(reference);
         let target = if uri.is_empty() {
             from
@@ -273,7 +273,7 @@ impl<'a> Documents<'a> {
     }
 
     /// Walks a JSON Pointer, noticing where another resource begins.
-    fn follow(&self, pointer: &str, from: u32) -> Option<(&'a Source, u32)> {
+    fn follow(&self, pointer: &str, from: u32) -> Option<(&'a Source<'a>, u32)> {
         let mut source = self.resource(from)?.root;
         let mut owner = from;
         for segment in pointer.split('/').skip(1) {

@@ -17,7 +17,7 @@ use crate::source::{Source, SourceObject};
 #[derive(Clone, Copy)]
 pub(super) struct Site<'a> {
     pub(super) id: NodeId,
-    pub(super) object: &'a SourceObject,
+    pub(super) object: &'a SourceObject<'a>,
     pub(super) context: Context,
     pub(super) resource: u32,
     pub(super) draft: Draft,
@@ -34,7 +34,7 @@ impl<'a> Site<'a> {
             .filter(|_| self.validates)
     }
 
-    fn keyword(&self, keyword: &str) -> Option<&'a Source> {
+    fn keyword(&self, keyword: &str) -> Option<&'a Source<'a>> {
         self.object.defined(keyword)
     }
 }
@@ -43,7 +43,7 @@ impl<'a> Compiler<'a> {
     pub(super) fn json_schema(
         &mut self,
         id: NodeId,
-        object: &'a SourceObject,
+        object: &'a SourceObject<'a>,
         context: Context,
         resource: u32,
     ) -> Result<Shape, SchemaError> {
@@ -66,8 +66,9 @@ impl<'a> Compiler<'a> {
         };
         let alone = draft.reference_stands_alone() && object.string("$ref").is_some();
         schema.logic = self.logic(&site, alone)?.map(Box::new);
+        schema.nullable = object.get("nullable") == Some(&Source::Bool(true));
         if alone {
-            schema.only_reference = true;
+            schema.only_reference = !schema.nullable;
             return Ok(Shape::Json(Box::new(schema)));
         }
         if validates {
@@ -141,7 +142,7 @@ impl<'a> Compiler<'a> {
     pub(super) fn member(
         &mut self,
         site: &Site<'a>,
-        source: &'a Source,
+        source: &'a Source<'a>,
         keyword: &'static str,
         step: Step<'a>,
     ) -> Result<NodeId, SchemaError> {
@@ -197,7 +198,6 @@ impl<'a> Compiler<'a> {
                     None => return self.wrong(site, "type", "the name of a JSON type, or several"),
                 }
             }
-            schema.nullable = site.object.get("nullable") == Some(&Source::Bool(true));
             schema.types = Some(if schema.nullable {
                 types.with(TypeSet::NULL)
             } else {
@@ -337,7 +337,8 @@ fn is_only_reference(schema: &JsonSchema) -> bool {
             && logic.not.is_none()
             && logic.condition.is_none()
     };
-    schema.logic.as_deref().is_some_and(only)
+    !schema.nullable
+        && schema.logic.as_deref().is_some_and(only)
         && schema.types.is_none()
         && schema.constant.is_none()
         && schema.enumeration.is_none()

@@ -3,6 +3,7 @@
 use super::compiler::{Compiler, Step};
 use super::draft::Draft;
 use super::json::Site;
+use super::required::RequiredNames;
 use crate::ir::{
     Additional, AdditionalItems, ArrayRules, Dependency, NodeId, ObjectRules, PatternProperty,
     PropertyIndex, PropertyRule,
@@ -77,13 +78,13 @@ pub(super) fn object<'a>(
         Vec::new()
     };
     let mut properties = Vec::with_capacity(declared.map_or(0, <[_]>::len));
-    let names: std::collections::HashSet<&str> = required.iter().copied().collect();
+    let mut required = RequiredNames::new(required);
     for (name, source) in declared.unwrap_or_default() {
         let step = Step::Key("properties", name);
         properties.push(PropertyRule {
             key: compiler.tables.key(name),
             node: compiler.member(site, source, "properties", step)?,
-            required: names.contains(&**name),
+            required: required.contains(name),
         });
     }
     let mut patterns = Vec::new();
@@ -108,8 +109,9 @@ pub(super) fn object<'a>(
     };
     let rules = ObjectRules {
         properties,
-        index: PropertyIndex::new(declared.unwrap_or_default().iter().map(|(name, _)| &**name)),
+        index: PropertyIndex::default(),
         required: required
+            .names()
             .iter()
             .map(|name| compiler.tables.key(name))
             .collect(),
@@ -132,14 +134,14 @@ pub(super) fn object<'a>(
     Ok(says_something.then_some(rules))
 }
 
-type Entries = [(Box<str>, Source)];
+type Entries<'a> = [(std::borrow::Cow<'a, str>, Source<'a>)];
 
 /// A keyword that holds an object.
 fn map<'a>(
     compiler: &Compiler<'a>,
     site: &Site<'a>,
     keyword: &'static str,
-) -> Result<Option<&'a Entries>, SchemaError> {
+) -> Result<Option<&'a Entries<'a>>, SchemaError> {
     match site.object.defined(keyword) {
         None => Ok(None),
         Some(Source::Object(object)) => Ok(Some(&object.entries)),

@@ -2,7 +2,10 @@
 
 use crate::source::{Source, SourceObject};
 
-fn schemas<'a>(object: &'a SourceObject, keyword: &str) -> impl Iterator<Item = &'a SourceObject> {
+fn schemas<'a>(
+    object: &'a SourceObject<'a>,
+    keyword: &str,
+) -> impl Iterator<Item = &'a SourceObject<'a>> {
     let list = object
         .get(keyword)
         .and_then(Source::as_array)
@@ -11,12 +14,12 @@ fn schemas<'a>(object: &'a SourceObject, keyword: &str) -> impl Iterator<Item = 
 }
 
 /// Whether a required property of this schema must be present although `undefined` may pass.
-pub(super) fn needs_presence(object: &SourceObject) -> bool {
+pub(super) fn needs_presence(object: &SourceObject<'_>) -> bool {
     matches!(object.kind.as_deref(), Some("Any" | "Unknown")) || extends_undefined(object)
 }
 
 /// TypeBox's quick test for types that include `undefined`.
-fn extends_undefined(object: &SourceObject) -> bool {
+fn extends_undefined(object: &SourceObject<'_>) -> bool {
     match object.kind.as_deref() {
         Some("Undefined") => true,
         Some("Intersect") => schemas(object, "allOf").all(extends_undefined),
@@ -30,12 +33,12 @@ fn extends_undefined(object: &SourceObject) -> bool {
 }
 
 /// The pattern of the keys that an Intersect knows. Names are not escaped: TypeBox does not either.
-pub(super) fn key_pattern(object: &SourceObject) -> String {
+pub(super) fn key_pattern(object: &SourceObject<'_>) -> String {
     let keys: Vec<String> = keys(object).iter().map(|key| format!("({key})")).collect();
     format!("^({})$", keys.join("|"))
 }
 
-fn keys(object: &SourceObject) -> Vec<String> {
+fn keys(object: &SourceObject<'_>) -> Vec<String> {
     match object.kind.as_deref() {
         Some("Intersect") => schemas(object, "allOf").flat_map(keys).collect(),
         Some("Union") => {
@@ -67,7 +70,7 @@ fn keys(object: &SourceObject) -> Vec<String> {
     }
 }
 
-fn names<'a>(object: &'a SourceObject, keyword: &str) -> impl Iterator<Item = &'a str> {
+fn names<'a>(object: &'a SourceObject<'a>, keyword: &str) -> impl Iterator<Item = &'a str> {
     let map = object.get(keyword).and_then(Source::as_object);
     map.into_iter()
         .flat_map(|map| map.entries.iter().map(|(key, _)| &**key))

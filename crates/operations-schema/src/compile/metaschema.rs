@@ -85,11 +85,11 @@ const DOCUMENTS: [(&str, &str); 19] = [
     ),
 ];
 
-static PARSED: [OnceLock<Option<Source>>; DOCUMENTS.len()] =
+static PARSED: [OnceLock<Option<Source<'static>>>; DOCUMENTS.len()] =
     [const { OnceLock::new() }; DOCUMENTS.len()];
 
 /// The meta-schema document with this URI (without fragment).
-pub(super) fn find(uri: &str) -> Option<&'static Source> {
+pub(super) fn find(uri: &str) -> Option<&'static Source<'static>> {
     let position = DOCUMENTS.iter().position(|(known, _)| *known == uri)?;
     let (_, text) = DOCUMENTS.get(position)?;
     let parse = || {

@@ -11,6 +11,7 @@ mod json_containers;
 mod key_pattern;
 mod metaschema;
 mod place;
+mod required;
 mod typebox;
 mod typebox_scope;
 mod uri;
@@ -24,7 +25,7 @@ use crate::problem::SchemaError;
 use crate::source::Source;
 
 /// Documents that `$ref` may name, by URI without fragment.
-pub type Registry = HashMap<String, Source>;
+pub type Registry = HashMap<String, Source<'static>>;
 
 /// How to read a schema.
 #[derive(Clone, Debug)]
@@ -59,6 +60,6 @@ impl Default for CompileOptions {
 /// # Errors
 /// When a reference leads nowhere, a pattern cannot be used, a keyword has a value that makes no
 /// sense, or a bound is reached.
-pub fn compile(source: &Source, options: &CompileOptions) -> Result<Program, SchemaError> {
+pub fn compile(source: &Source<'_>, options: &CompileOptions) -> Result<Program, SchemaError> {
     compiler::Compiler::new(source, options).run(source)
 }

@@ -9,7 +9,7 @@ use crate::source::Source;
 pub(super) type PlaceMap<V> = HashMap<usize, V, BuildHasherDefault<PlaceHasher>>;
 
 /// The location of a source that outlives the compilation.
-pub(super) fn place_of(source: &Source) -> usize {
+pub(super) fn place_of(source: &Source<'_>) -> usize {
     std::ptr::from_ref(source).addr()
 }
 

@@ -2,6 +2,7 @@
 
 use super::compiler::{Compiler, Context, Step};
 use super::key_pattern::key_pattern;
+use super::required::RequiredNames;
 use crate::ir::{
     Additional, ArrayNode, BigIntNode, ConstructorNode, DateNode, IntersectNode, KindNode, NodeId,
     NumberNode, ObjectNode, Property, PropertyIndex, RecordNode, RegExpNode, Shape, StringNode,
@@ -12,7 +13,7 @@ use crate::problem::SchemaError;
 use crate::source::{Source, SourceObject};
 
 /// A number as JavaScript compares with it; what is no number compares as `NaN`, so nothing passes.
-fn bound(object: &SourceObject, keyword: &str) -> Option<f64> {
+fn bound(object: &SourceObject<'_>, keyword: &str) -> Option<f64> {
     Some(match object.defined(keyword)? {
         Source::Number(number) | Source::Date(number) => *number,
         Source::BigInt(digits) => digits.parse().unwrap_or(f64::NAN),
@@ -24,7 +25,7 @@ fn bound(object: &SourceObject, keyword: &str) -> Option<f64> {
 }
 
 /// A keyword that TypeBox only reads when it is a number.
-fn number(object: &SourceObject, keyword: &str) -> Option<f64> {
+fn number(object: &SourceObject<'_>, keyword: &str) -> Option<f64> {
     object.get(keyword).and_then(Source::as_number)
 }
 
@@ -36,16 +37,22 @@ impl<'a> Compiler<'a> {
     pub(super) fn typebox(
         &mut self,
         id: NodeId,
-        source: &'a Source,
-        object: &'a SourceObject,
+        source: &'a Source<'a>,
+        object: &'a SourceObject<'a>,
         context: Context,
     ) -> Result<Shape, SchemaError> {
         let kind = object.kind.as_deref().unwrap_or_default();
+        // The arms are tried in order: the kinds that schemas mostly consist of come first.
         Ok(match kind {
+            "String" => self.string(id, object)?,
+            "Object" => self.object(id, object, context)?,
+            "Number" => Shape::Number(Box::new(numeric(object))),
+            "Integer" => Shape::Integer(Box::new(numeric(object))),
+            "Boolean" => Shape::Boolean,
+            "Array" => self.array(id, object, context)?,
             "Any" => Shape::Any,
             "Argument" => Shape::Argument,
             "AsyncIterator" => Shape::AsyncIterator,
-            "Boolean" => Shape::Boolean,
             "Function" => Shape::Function,
             "Iterator" => Shape::Iterator,
             "Never" => Shape::Never,
@@ -55,7 +62,6 @@ impl<'a> Compiler<'a> {
             "Undefined" => Shape::Undefined,
             "Unknown" => Shape::Unknown,
             "Void" => Shape::Void,
-            "Array" => self.array(id, object, context)?,
             "BigInt" => self.bigint(object),
             "Constructor" => Shape::Constructor(ConstructorNode {
                 returns: self.schema(id, object, "returns", context)?,
@@ -69,19 +75,15 @@ impl<'a> Compiler<'a> {
                 multiple_of: bound(object, "multipleOfTimestamp"),
             })),
             "Import" => self.import(id, source, object, context)?,
-            "Integer" => Shape::Integer(Box::new(numeric(object))),
-            "Number" => Shape::Number(Box::new(numeric(object))),
             "Intersect" => self.intersect(id, object, context)?,
             "Literal" => {
                 let constant = object.get("const").unwrap_or(&Source::Undefined);
                 Shape::Literal(self.constant(constant))
             }
             "Not" => Shape::Not(self.schema(id, object, "not", context)?),
-            "Object" => self.object(id, object, context)?,
             "Record" => self.record(id, object, context)?,
             "Ref" | "This" => self.reference(id, object, context)?,
             "RegExp" => self.reg_exp(id, object)?,
-            "String" => self.string(id, object)?,
             "TemplateLiteral" => match object.string("pattern") {
                 Some(pattern) => Shape::TemplateLiteral(self.pattern(id, pattern, "")?),
                 None => broken("the pattern is missing"),
@@ -106,7 +108,7 @@ impl<'a> Compiler<'a> {
     fn schema(
         &mut self,
         id: NodeId,
-        object: &'a SourceObject,
+        object: &'a SourceObject<'a>,
         keyword: &'static str,
         context: Context,
     ) -> Result<NodeId, SchemaError> {
@@ -119,7 +121,7 @@ impl<'a> Compiler<'a> {
     fn schemas(
         &mut self,
         id: NodeId,
-        list: &'a [Source],
+        list: &'a [Source<'a>],
         keyword: &'static str,
         context: Context,
     ) -> Result<Vec<NodeId>, SchemaError> {
@@ -144,7 +146,7 @@ impl<'a> Compiler<'a> {
     fn array(
         &mut self,
         id: NodeId,
-        object: &'a SourceObject,
+        object: &'a SourceObject<'a>,
         context: Context,
     ) -> Result<Shape, SchemaError> {
         let contains = match object.defined("contains") {
@@ -162,7 +164,7 @@ impl<'a> Compiler<'a> {
         })))
     }
 
-    fn bigint(&mut self, object: &SourceObject) -> Shape {
+    fn bigint(&mut self, object: &SourceObject<'_>) -> Shape {
         let mut constant = |keyword| object.defined(keyword).map(|value| self.constant(value));
         Shape::BigInt(Box::new(BigIntNode {
             exclusive_maximum: constant("exclusiveMaximum"),
@@ -176,8 +178,8 @@ impl<'a> Compiler<'a> {
     fn import(
         &mut self,
         id: NodeId,
-        source: &'a Source,
-        object: &'a SourceObject,
+        source: &'a Source<'a>,
+        object: &'a SourceObject<'a>,
         context: Context,
     ) -> Result<Shape, SchemaError> {
         let name = object.string("$ref").unwrap_or_default();
@@ -204,7 +206,7 @@ impl<'a> Compiler<'a> {
     fn reference(
         &mut self,
         id: NodeId,
-        object: &'a SourceObject,
+        object: &'a SourceObject<'a>,
         context: Context,
     ) -> Result<Shape, SchemaError> {
         let name = object.string("$ref").unwrap_or_default();
@@ -226,7 +228,7 @@ impl<'a> Compiler<'a> {
     fn intersect(
         &mut self,
         id: NodeId,
-        object: &'a SourceObject,
+        object: &'a SourceObject<'a>,
         context: Context,
     ) -> Result<Shape, SchemaError> {
         let Some(list) = object.get("allOf").and_then(Source::as_array) else {
@@ -257,7 +259,7 @@ impl<'a> Compiler<'a> {
     fn additional(
         &mut self,
         id: NodeId,
-        object: &'a SourceObject,
+        object: &'a SourceObject<'a>,
         context: Context,
     ) -> Result<Additional, SchemaError> {
         Ok(match object.get("additionalProperties") {
@@ -274,34 +276,28 @@ impl<'a> Compiler<'a> {
     fn object(
         &mut self,
         id: NodeId,
-        object: &'a SourceObject,
+        object: &'a SourceObject<'a>,
         context: Context,
     ) -> Result<Shape, SchemaError> {
         let Some(declared) = object.get("properties").and_then(Source::as_object) else {
             return Ok(broken("properties is missing"));
         };
-        let required = object
-            .get("required")
-            .and_then(Source::as_array)
-            .unwrap_or_default();
-        let names: std::collections::HashSet<&str> =
-            required.iter().filter_map(Source::as_str).collect();
+        let required = object.get("required").and_then(Source::as_array);
+        let required = required.unwrap_or_default().iter();
+        let mut required = RequiredNames::new(required.filter_map(Source::as_str).collect());
         let mut properties = Vec::with_capacity(declared.entries.len());
         for (name, source) in &declared.entries {
             properties.push(Property {
                 key: self.tables.key(name),
                 node: self.child(source, context, id, Step::Key("properties", name))?,
-                required: names.contains(&**name),
+                required: required.contains(name),
             });
         }
-        let required = required
-            .iter()
-            .filter_map(Source::as_str)
-            .map(|name| self.tables.key(name));
+        let keys = required.names().iter().map(|name| self.tables.key(name));
         Ok(Shape::Object(Box::new(ObjectNode {
             properties,
-            index: PropertyIndex::new(declared.entries.iter().map(|(name, _)| &**name)),
-            required: required.collect(),
+            index: PropertyIndex::default(),
+            required: keys.collect(),
             additional: self.additional(id, object, context)?,
             min_properties: bound(object, "minProperties"),
             max_properties: bound(object, "maxProperties"),
@@ -311,7 +307,7 @@ impl<'a> Compiler<'a> {
     fn record(
         &mut self,
         id: NodeId,
-        object: &'a SourceObject,
+        object: &'a SourceObject<'a>,
         context: Context,
     ) -> Result<Shape, SchemaError> {
         let first = object
@@ -330,7 +326,7 @@ impl<'a> Compiler<'a> {
         })))
     }
 
-    fn reg_exp(&mut self, id: NodeId, object: &SourceObject) -> Result<Shape, SchemaError> {
+    fn reg_exp(&mut self, id: NodeId, object: &SourceObject<'_>) -> Result<Shape, SchemaError> {
         let (Some(source), flags) = (object.string("source"), object.string("flags")) else {
             return Ok(broken("the source of the regular expression is missing"));
         };
@@ -342,7 +338,7 @@ impl<'a> Compiler<'a> {
         })))
     }
 
-    fn string(&mut self, id: NodeId, object: &SourceObject) -> Result<Shape, SchemaError> {
+    fn string(&mut self, id: NodeId, object: &SourceObject<'_>) -> Result<Shape, SchemaError> {
         let pattern = match object.defined("pattern") {
             Some(Source::String(pattern)) => Some(self.pattern(id, pattern, "")?),
             Some(_) => return Ok(broken("the pattern is not a string")),
@@ -361,7 +357,7 @@ impl<'a> Compiler<'a> {
     fn tuple(
         &mut self,
         id: NodeId,
-        object: &'a SourceObject,
+        object: &'a SourceObject<'a>,
         context: Context,
     ) -> Result<Shape, SchemaError> {
         let items = match object.get("items").and_then(Source::as_array) {
@@ -375,7 +371,7 @@ impl<'a> Compiler<'a> {
     }
 }
 
-fn numeric(object: &SourceObject) -> NumberNode {
+fn numeric(object: &SourceObject<'_>) -> NumberNode {
     NumberNode {
         exclusive_maximum: bound(object, "exclusiveMaximum"),
         exclusive_minimum: bound(object, "exclusiveMinimum"),

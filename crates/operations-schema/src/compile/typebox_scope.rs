@@ -11,9 +11,9 @@ pub(super) const ROOT_SCOPE: u32 = 0;
 
 struct Scope<'a> {
     parent: Option<u32>,
-    root: &'a Source,
+    root: &'a Source<'a>,
     /// Filled when a reference first needs it.
-    ids: Option<Vec<(usize, &'a str, &'a Source)>>,
+    ids: Option<Vec<(usize, &'a str, &'a Source<'a>)>>,
     /// Where in the parent's order this scope begins.
     position: usize,
 }
@@ -26,7 +26,7 @@ pub(super) struct Scopes<'a> {
 }
 
 impl<'a> Scopes<'a> {
-    pub(super) fn new(root: &'a Source) -> Self {
+    pub(super) fn new(root: &'a Source<'a>) -> Self {
         let root = Scope {
             parent: None,
             root,
@@ -40,7 +40,7 @@ impl<'a> Scopes<'a> {
     }
 
     /// The scope inside an Import.
-    pub(super) fn enter_import(&mut self, import: &'a Source, parent: u32) -> u32 {
+    pub(super) fn enter_import(&mut self, import: &'a Source<'a>, parent: u32) -> u32 {
         self.index(parent);
         let position = self
             .imports
@@ -58,7 +58,7 @@ impl<'a> Scopes<'a> {
 
     /// The schema with this `$id`: the outermost scope first, and of outer scopes only what comes
     /// before the Import.
-    pub(super) fn find(&mut self, id: &str, scope: u32) -> Option<(&'a Source, u32)> {
+    pub(super) fn find(&mut self, id: &str, scope: u32) -> Option<(&'a Source<'a>, u32)> {
         let mut chain = vec![(scope, usize::MAX)];
         let mut at = scope;
         while let Some(Scope {
@@ -125,7 +125,7 @@ impl<'a> Scopes<'a> {
 }
 
 /// The definitions of an Import are known all at once, before anything inside is visited.
-fn definitions(root: &Source) -> Vec<(usize, &str, &Source)> {
+fn definitions<'a>(root: &'a Source<'a>) -> Vec<(usize, &'a str, &'a Source<'a>)> {
     let import = root
         .as_object()
         .filter(|object| object.kind.as_deref() == Some("Import"));

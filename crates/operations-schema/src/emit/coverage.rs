@@ -19,7 +19,9 @@ pub(super) fn is_covered(program: &Program, id: NodeId) -> bool {
         .all(|bound| matches!(program.constant(bound), Const::BigInt(_) | Const::Number(_))),
         // What counts as evaluated depends on the verdicts of everything beside it.
         Shape::Json(schema) => {
-            schema.unevaluated.is_none()
+            // With `type`, null is one more type; alone, it is an exception to every other rule.
+            (!schema.nullable || is_nullable_type(schema))
+                && schema.unevaluated.is_none()
                 && schema
                     .logic
                     .as_ref()
@@ -27,6 +29,11 @@ pub(super) fn is_covered(program: &Program, id: NodeId) -> bool {
         }
         _ => true,
     }
+}
+
+/// Whether null passes by the type alone: nothing beside it concerns null.
+fn is_nullable_type(schema: &JsonSchema) -> bool {
+    schema.types.is_some() && schema.constant.is_none() && schema.logic.is_none()
 }
 
 /// Whether TypeBox can throw on a node, which makes the whole value invalid.

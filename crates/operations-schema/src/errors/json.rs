@@ -21,11 +21,14 @@ impl<H: Host> Collector<'_, '_, H> {
 
     fn json_rules(&mut self, schema: &JsonSchema, value: H::Value) -> Result<(), Stop> {
         let class = self.walk.class(value)?;
+        if schema.nullable && class == Class::Null {
+            return Ok(());
+        }
         if let Some(types) = schema.types
             && !types.has(types_of(class))
         {
             self.report(messages::types(types))?;
-        } else if !self.walk.is_listed(schema, class, value)? {
+        } else if !self.walk.is_listed(schema, value)? {
             let program = self.walk.program;
             match schema.constant {
                 Some(constant) if !self.walk.equals(value, constant)? => {

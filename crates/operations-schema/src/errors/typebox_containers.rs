@@ -186,8 +186,13 @@ impl<H: Host> Collector<'_, '_, H> {
             }
             Ok(true)
         })?;
+        let others = match node.additional {
+            Additional::Schema(_) => OwnKeys::Enumerable,
+            Additional::Forbidden => OwnKeys::Names,
+            Additional::Unspecified | Additional::Allowed => return Ok(()),
+        };
         // TypeBox names only the first key that is not allowed.
-        self.keys(value, OwnKeys::Names, |collector, key, name| {
+        self.keys(value, others, |collector, key, name| {
             let key_value = collector.walk.host.key_value(key);
             if collector.walk.matches(key_value, node.pattern)? {
                 return Ok(true);

@@ -74,7 +74,8 @@ pub struct JsonSchema {
     pub constant: Option<ConstId>,
     /// `enum`, by deep equality.
     pub enumeration: Option<Vec<ConstId>>,
-    /// OpenAPI's `nullable: true`: null passes the `enum` as it passes the `type`.
+    /// OpenAPI's `nullable: true`: null passes, whatever else the schema says. (OpenAPI's text ties it
+    /// to `type`; documents write it beside `$ref` and `allOf` just as often, and mean it.)
     pub nullable: bool,
     /// Keywords about numbers.
     pub number: Option<Box<NumberRules>>,

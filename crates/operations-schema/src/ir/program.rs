@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
+
 use super::constant::Const;
 use super::node::{Meta, Node, Shape};
 use super::tables::{ConstId, Format, FormatId, Key, KeyId, NodeId, PatternId};
@@ -126,9 +128,9 @@ impl Program {
 
 /// Fills a [`Program`]: interning of everything that nodes refer to by id.
 #[derive(Debug, Default)]
-pub(crate) struct ProgramBuilder {
+pub(crate) struct ProgramBuilder<'a> {
     keys: Vec<Key>,
-    key_ids: HashMap<Box<str>, KeyId>,
+    key_ids: HashMap<&'a str, KeyId, RandomState>,
     consts: Vec<Const>,
     patterns: Vec<Pattern>,
     pattern_ids: HashMap<(Box<str>, Box<str>, Dialect), PatternId>,
@@ -141,14 +143,14 @@ fn next_id(len: usize) -> u32 {
     u32::try_from(len).unwrap_or(u32::MAX)
 }
 
-impl ProgramBuilder {
-    pub(crate) fn key(&mut self, text: &str) -> KeyId {
+impl<'a> ProgramBuilder<'a> {
+    pub(crate) fn key(&mut self, text: &'a str) -> KeyId {
         if let Some(id) = self.key_ids.get(text) {
             return *id;
         }
         let id = KeyId(next_id(self.keys.len()));
         self.keys.push(Key::new(text));
-        self.key_ids.insert(text.into(), id);
+        self.key_ids.insert(text, id);
         id
     }
 

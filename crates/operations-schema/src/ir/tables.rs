@@ -1,6 +1,9 @@
 //! Ids into the tables of a program, and the entries of those tables.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use foldhash::fast::RandomState;
 
 use crate::formats::KnownFormat;
 
@@ -61,7 +64,8 @@ pub const OBJECT_PROTOTYPE_NAMES: [&str; 12] = [
 /// Whether a name lives on `Object.prototype`.
 #[must_use]
 pub fn lives_on_object_prototype(name: &str) -> bool {
-    OBJECT_PROTOTYPE_NAMES.binary_search(&name).is_ok()
+    // Most names are short, and none of these is.
+    name.len() >= 7 && OBJECT_PROTOTYPE_NAMES.binary_search(&name).is_ok()
 }
 
 /// A property name that the program reads.
@@ -93,40 +97,37 @@ pub struct Format {
     pub known: Option<KnownFormat>,
 }
 
-/// Finds a declared property by name: a scan for few names, a map for many.
+/// Finds a declared property by name: a scan for few names, a map for many. The map is made when it is
+/// first needed, because most schemas never look a name up.
 #[derive(Clone, Debug, Default)]
 pub struct PropertyIndex {
-    map: Option<HashMap<Box<str>, u32>>,
+    map: OnceLock<HashMap<Box<str>, u32, RandomState>>,
 }
 
 /// Up to this many names a scan is faster than hashing.
 const SCAN_LIMIT: usize = 8;
 
 impl PropertyIndex {
-    /// Builds the index over names in their order; the first of equal names wins.
-    pub fn new<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> Self {
-        if names.len() <= SCAN_LIMIT {
-            return Self { map: None };
-        }
-        let mut map = HashMap::with_capacity(names.len());
-        for (position, name) in names.enumerate() {
-            map.entry(Box::from(name))
-                .or_insert(u32::try_from(position).unwrap_or(u32::MAX));
-        }
-        Self { map: Some(map) }
-    }
-
-    /// The position of `name`; `nth` gives the name at a position of the indexed list of `len`.
+    /// The position of `name`; `nth` gives the name at a position of the indexed list of `len`. The
+    /// first of equal names wins.
     pub fn find<'a>(
         &self,
         name: &str,
         len: usize,
         nth: impl Fn(usize) -> &'a str,
     ) -> Option<usize> {
-        match &self.map {
-            Some(map) => map.get(name).map(|position| *position as usize),
-            None => (0..len).find(|position| nth(*position) == name),
+        if len <= SCAN_LIMIT {
+            return (0..len).find(|position| nth(*position) == name);
         }
+        let map = self.map.get_or_init(|| {
+            let mut map = HashMap::with_capacity_and_hasher(len, RandomState::default());
+            for position in 0..len {
+                map.entry(Box::from(nth(position)))
+                    .or_insert(u32::try_from(position).unwrap_or(u32::MAX));
+            }
+            map
+        });
+        map.get(name).map(|position| *position as usize)
     }
 }
 
@@ -137,6 +138,7 @@ mod tests {
     #[test]
     fn the_prototype_names_are_sorted_for_the_search() {
         assert!(OBJECT_PROTOTYPE_NAMES.is_sorted());
+        assert!(OBJECT_PROTOTYPE_NAMES.iter().all(|name| name.len() >= 7));
         assert!(Key::new("constructor").own_only);
         assert!(!Key::new("prototype").own_only);
     }
@@ -145,7 +147,7 @@ mod tests {
     fn the_index_finds_among_few_and_among_many() {
         for count in [3_usize, 40] {
             let names: Vec<String> = (0..count).map(|number| format!("name{number}")).collect();
-            let index = PropertyIndex::new(names.iter().map(String::as_str));
+            let index = PropertyIndex::default();
             let find = |name: &str| index.find(name, names.len(), |position| &names[position]);
             assert_eq!(find("name2"), Some(2));
             assert_eq!(find("nowhere"), None);

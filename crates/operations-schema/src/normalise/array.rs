@@ -10,7 +10,7 @@ use crate::ir::AdditionalItems;
 /// The elements of an array while they are visited.
 pub(super) struct ArrayParts<H: BuildHost> {
     length: usize,
-    /// The length that tuples declare.
+    /// Up to which length tuples have schemas to fill in from.
     declared: Option<usize>,
     /// How many elements stay.
     kept: usize,
@@ -52,9 +52,10 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         value: H::Value,
     ) -> Result<ArrayParts<H>, Interrupt> {
         let length = self.host.array_length(value)?;
-        let declared = tuple_length(view);
-        let kept = match declared {
-            Some(declared) if self.removes() => length.min(declared),
+        let lengths = tuple_lengths(view);
+        let declared = lengths.map(|(filled, _)| filled);
+        let kept = match lengths {
+            Some((_, most)) if self.removes() => length.min(most),
             _ => length,
         };
         Ok(ArrayParts {
@@ -140,15 +141,29 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
     }
 }
 
-/// The length that tuples declare.
-fn tuple_length(view: &View<'_>) -> Option<usize> {
-    view.arrays
-        .iter()
-        .filter_map(|rule| match rule {
-            ArrayRule::Tuple(tuple) => Some(tuple.items.as_ref().map_or(0, Vec::len)),
-            _ => None,
-        })
-        .max()
+/// The lengths that tuples declare: how many elements are filled in, and how many stay. Both are the
+/// number of schemas, unless `maxItems`, which is what the check goes by, says otherwise.
+fn tuple_lengths(view: &View<'_>) -> Option<(usize, usize)> {
+    let tuples = view.arrays.iter().filter_map(|rule| match rule {
+        ArrayRule::Tuple(tuple) => {
+            let schemas = tuple.items.as_ref().map_or(0, Vec::len);
+            let length = tuple.length.and_then(as_length).unwrap_or(schemas);
+            Some((schemas.min(length), length))
+        }
+        _ => None,
+    });
+    tuples.reduce(|one, two| (one.0.max(two.0), one.1.max(two.1)))
+}
+
+/// A number that an array's length can be.
+fn as_length(number: f64) -> Option<usize> {
+    let is_length = number >= 0.0 && number <= f64::from(u32::MAX) && number.fract() == 0.0;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a whole number of 32 bits"
+    )]
+    is_length.then_some(number as usize)
 }
 
 /// The schemas of the element at a position.

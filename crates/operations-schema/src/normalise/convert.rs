@@ -67,6 +67,10 @@ impl<H: BuildHost> Walker<'_, '_, H> {
         };
         for allowed in order {
             for target in TARGETS {
+                // Where any object will do, nobody asked for a Date.
+                if target == Types::DATE && allowed.meets(Types::PLAIN) {
+                    continue;
+                }
                 let target = target.and(*allowed).and(view.types);
                 if target != Types::NONE
                     && let Some(converted) = convert_scalar(&scalar, target)

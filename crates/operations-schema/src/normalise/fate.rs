@@ -16,6 +16,9 @@ pub(super) struct Fate {
     pub(super) nodes: NodeList,
     /// Those of them that come with being required.
     pub(super) requiring: NodeList,
+    /// Those of them that apply as soon as the property is there, even if it holds `undefined`:
+    /// TypeBox's records and additional properties.
+    pub(super) listing: NodeList,
     /// Some rule names it.
     declared: bool,
     /// Some rule lists it as required.
@@ -52,6 +55,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         let mut fate = Fate {
             nodes: NodeList::new(),
             requiring: NodeList::new(),
+            listing: NodeList::new(),
             declared: false,
             required: false,
             needs_presence: false,
@@ -72,17 +76,25 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
                         fate.needs_presence |=
                             property.required && program.node(property.node).meta.needs_presence;
                     } else {
+                        fate.list_additional(rules.additional);
                         fate.add_additional(rules.additional, true);
                     }
                 }
-                ObjectRule::Record(rules) => {
-                    if self.key_matches(rules.pattern, text, key)? {
+                ObjectRule::Record(rules) => match self.key_matches(rules.pattern, text, key) {
+                    Ok(true) => {
                         fate.declare(rules.values);
-                    } else {
+                        fate.listing.push(rules.values);
+                    }
+                    Ok(false) => {
                         fate.allowed |= rules.additional == Additional::Unspecified;
+                        fate.list_additional(rules.additional);
                         fate.add_additional(rules.additional, false);
                     }
-                }
+                    // The pattern is no regular expression: it says nothing about a name, so the
+                    // property stays, and the check at the end says that the value does not pass.
+                    Err(Interrupt::TypeBoxThrows) => fate.declared = true,
+                    Err(interrupt) => return Err(interrupt),
+                },
                 ObjectRule::Json(rules) => {
                     let mut named = false;
                     if let Some(property) = rules.find(program, text) {
@@ -112,6 +124,12 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
                 ObjectRule::Rest(node) => rest = Some(*node),
                 ObjectRule::NoRest => no_rest = true,
             }
+        }
+        if let Some(dependent) = self.required_key(&view.dependents, text)? {
+            *known = Some(dependent);
+            fate.declared = true;
+            fate.required = true;
+            fate.needs_presence = true;
         }
         fate.declared |= view
             .names
@@ -164,6 +182,12 @@ impl Fate {
     fn declare(&mut self, node: NodeId) {
         self.declared = true;
         self.nodes.push(node);
+    }
+
+    fn list_additional(&mut self, additional: Additional) {
+        if let Additional::Schema(node) = additional {
+            self.listing.push(node);
+        }
     }
 
     fn add_additional(&mut self, additional: Additional, lists_properties: bool) {

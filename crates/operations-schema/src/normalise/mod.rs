@@ -24,12 +24,12 @@ mod walk;
 pub use notes::{Note, What};
 
 use crate::bounds::DEFAULT_MAX_ERRORS;
-use crate::check::check;
+use crate::check::check_counting;
 use crate::errors::collect_errors;
 use crate::host::{BuildHost, Interrupt};
 use crate::ir::Program;
 use notes::Notes;
-use walk::Walker;
+use walk::{Outcome, Walker};
 
 /// How far normalisation goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -54,6 +54,8 @@ pub struct Normalised<V> {
     pub notes: Vec<Note>,
     /// How many notes did not fit into `notes`.
     pub omitted_notes: usize,
+    /// How many steps the check of the result took: a measure of how much there is to normalise.
+    pub steps: u64,
 }
 
 /// How often a changed value is walked again. A change can make another variant of a union fit or
@@ -84,8 +86,15 @@ pub fn normalise<H: BuildHost>(
         result.value = again.value;
         pass += 1;
     }
-    let mut notes = walker.notes;
-    let valid = check(program, host, result.value)?;
+    // A schema that contradicts itself can send a value round in circles: then there is no value to
+    // be made, and the original stays.
+    let mut notes = if last && walker.chose {
+        result = Outcome::same(value);
+        Notes::new(DEFAULT_MAX_ERRORS)
+    } else {
+        walker.notes
+    };
+    let (valid, steps) = check_counting(program, host, result.value)?;
     if !valid {
         for error in collect_errors(program, host, result.value, DEFAULT_MAX_ERRORS)? {
             if !notes.tells_of(&error.path) {
@@ -115,5 +124,6 @@ pub fn normalise<H: BuildHost>(
         valid,
         notes,
         omitted_notes,
+        steps,
     })
 }

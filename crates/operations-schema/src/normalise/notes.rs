@@ -159,11 +159,11 @@ impl Notes {
     /// Whether a note already says that the value at a path is not as declared.
     pub(super) fn tells_of(&self, path: &str) -> bool {
         self.taken.iter().any(|note| {
-            note.path == path
-                && matches!(
-                    note.what,
-                    What::NotReplaced { .. } | What::NotFilled | What::UnfitDefault
-                )
+            // The kind of note first: a value that breaks a thousand rules has a thousand notes.
+            matches!(
+                note.what,
+                What::NotReplaced { .. } | What::NotFilled | What::UnfitDefault
+            ) && note.path == path
         })
     }
 

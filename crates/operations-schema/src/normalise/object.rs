@@ -77,7 +77,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
                 }
             }
             parts.seen.sort_unstable();
-            parts.others = Some(self.other_names(view, value)?.into_iter());
+            parts.others = Some(Self::other_names(view).into_iter());
         }
         while let Some((key, required)) = parts.others.as_mut().and_then(Iterator::next) {
             if let Some(frame) = self.other_property(view, value, key, required, parts)? {
@@ -160,7 +160,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         name: EntryName<'p, H::Key>,
         parts: &mut ObjectParts<'p, H>,
     ) -> Result<(), Interrupt> {
-        if !fate.required {
+        if !fate.required && fate.listing.as_slice().is_empty() {
             parts.entries.push(Entry {
                 name,
                 value: child,
@@ -168,7 +168,9 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
             });
             return Ok(());
         }
-        let outcome = if self.all_pass(&fate.requiring, child)? {
+        let accepted =
+            self.all_pass(&fate.requiring, child)? && self.all_pass(&fate.listing, child)?;
+        let outcome = if accepted {
             Outcome::same(child)
         } else if let Some(filled) = self.fill(fate.nodes.as_slice())? {
             Outcome::new(filled)
@@ -190,11 +192,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
     }
 
     /// The names that the schema declares or requires, in their order.
-    fn other_names(
-        &mut self,
-        view: &View<'p>,
-        object: H::Value,
-    ) -> Result<Vec<(KeyId, bool)>, Interrupt> {
+    fn other_names(view: &View<'p>) -> Vec<(KeyId, bool)> {
         let mut names = Vec::new();
         for rule in &view.objects {
             match rule {
@@ -204,18 +202,12 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
                 ObjectRule::Json(rules) => {
                     names.extend(rules.properties.iter().map(|one| (one.key, one.required)));
                     names.extend(rules.required.iter().map(|key| (*key, true)));
-                    for dependency in &rules.dependencies {
-                        if !dependency.required.is_empty()
-                            && self.is_present(object, dependency.key)?
-                        {
-                            names.extend(dependency.required.iter().map(|key| (*key, true)));
-                        }
-                    }
                 }
                 ObjectRule::Record(_) | ObjectRule::Rest(_) | ObjectRule::NoRest => {}
             }
         }
-        Ok(names)
+        names.extend(view.dependents.iter().map(|key| (*key, true)));
+        names
     }
 
     /// A declared property that is not an own one: inherited, or missing.
@@ -289,8 +281,9 @@ fn which_keys(view: &View<'_>) -> OwnKeys {
                 Additional::Forbidden | Additional::Schema(_)
             )
         }
-        ObjectRule::Record(rules) => rules.additional == Additional::Forbidden,
-        ObjectRule::Json(_) | ObjectRule::Rest(_) | ObjectRule::NoRest => false,
+        ObjectRule::Record(_) | ObjectRule::Json(_) | ObjectRule::Rest(_) | ObjectRule::NoRest => {
+            false
+        }
     });
     if looks_at_all {
         OwnKeys::Names

@@ -243,6 +243,9 @@ impl Looker<'_> {
                 types = types.and(self.any(variants, below));
             }
         }
+        if json.nullable {
+            types = types.or(Types::NULL);
+        }
         types
     }
 

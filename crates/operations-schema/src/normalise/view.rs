@@ -53,6 +53,8 @@ pub(super) struct View<'p> {
     /// Rules that do not apply to this value, but whose property names are declared all the same:
     /// the branch of a condition that was not taken.
     pub(super) names: Vec<&'p ObjectRules>,
+    /// Names that must be there because others are: `dependentRequired`.
+    pub(super) dependents: Vec<KeyId>,
     /// Rules about elements.
     pub(super) arrays: Vec<ArrayRule<'p>>,
     /// Nodes of which only their own check can tell whether the value is of their type.
@@ -69,6 +71,7 @@ impl View<'_> {
             literals: Vec::new(),
             objects: Vec::new(),
             names: Vec::new(),
+            dependents: Vec::new(),
             arrays: Vec::new(),
             asked: Vec::new(),
             hands_off: false,
@@ -163,6 +166,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
                 Shape::Union(variants) => {
                     self.view_variants(id, variants, value, class, &mut view, &mut pending)?;
                 }
+                Shape::Json(json) if json.nullable && class == Class::Null => continue,
                 Shape::Json(json) => {
                     view_keywords(program, json, &mut view);
                     self.view_applicators(id, json, value, class, &mut view, &mut pending)?;
@@ -247,7 +251,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         if class == Class::Object
             && let Some(object) = &json.object
         {
-            self.view_dependencies(object, value, pending)?;
+            self.view_dependencies(object, value, view, pending)?;
         }
         let Some(logic) = &json.logic else {
             return Ok(());
@@ -294,13 +298,17 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         &mut self,
         object: &'p ObjectRules,
         value: H::Value,
+        view: &mut View<'p>,
         pending: &mut Pending,
     ) -> Result<(), Interrupt> {
         for dependency in &object.dependencies {
             self.chose = true;
+            let present = self.is_present(value, dependency.key)?;
             if let Some(node) = dependency.node {
-                let present = self.is_present(value, dependency.key)?;
                 pending.push(node, present);
+            }
+            if present {
+                view.dependents.extend(&dependency.required);
             }
         }
         Ok(())

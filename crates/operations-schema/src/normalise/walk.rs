@@ -3,7 +3,7 @@
 use super::array::ArrayParts;
 use super::notes::{Notes, What};
 use super::object::ObjectParts;
-use super::types::{self, has_type};
+use super::types::{self, Types, has_type};
 use super::view::View;
 use super::{Mode, nodes::NodeList};
 use crate::bounds::{BASE_STEPS, MAX_COUNTED_VALUE_NODES, MAX_VALUE_DEPTH, STEPS_PER_VALUE_NODE};
@@ -227,8 +227,14 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
                 .mend(nodes, &view, value, class, remedy)
                 .map(Next::Done);
         }
+        // An instance may pass a kind that a copy of its properties does not.
+        self.chose |= !view.asked.is_empty();
         match class {
-            Class::Object if !view.objects.is_empty() => self.open(view, value, class),
+            // A Date or an array of bytes that is asked for as such has no parts: a copy would be
+            // an ordinary object.
+            Class::Object if !view.objects.is_empty() && view.types.meets(Types::PLAIN) => {
+                self.open(view, value, class)
+            }
             Class::Array if !view.arrays.is_empty() => self.open(view, value, class),
             _ => Ok(Next::Done(Outcome::same(value))),
         }
@@ -390,6 +396,7 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
                 let text = self.host.with_str(created, str::to_owned)?;
                 self.host.with_str(value, |own| own == text)?
             }
+            Class::BigInt => self.host.bigint(created)? == self.host.bigint(value)?,
             _ => false,
         })
     }

@@ -6,7 +6,7 @@ use super::{Source, SourceObject};
 use crate::bounds::MAX_SCHEMA_DEPTH;
 use crate::problem::SchemaError;
 
-impl TryFrom<&Value> for Source {
+impl TryFrom<&Value> for Source<'static> {
     type Error = SchemaError;
 
     fn try_from(value: &Value) -> Result<Self, SchemaError> {
@@ -14,7 +14,7 @@ impl TryFrom<&Value> for Source {
     }
 }
 
-fn convert(value: &Value, depth_left: u32) -> Result<Source, SchemaError> {
+fn convert(value: &Value, depth_left: u32) -> Result<Source<'static>, SchemaError> {
     let Some(below) = depth_left.checked_sub(1) else {
         return Err(SchemaError::TooDeep);
     };
@@ -22,7 +22,7 @@ fn convert(value: &Value, depth_left: u32) -> Result<Source, SchemaError> {
         Value::Null => Source::Null,
         Value::Bool(value) => Source::Bool(*value),
         Value::Number(number) => Source::Number(number.as_f64().unwrap_or(f64::NAN)),
-        Value::String(text) => Source::String(text.as_str().into()),
+        Value::String(text) => Source::String(text.clone().into()),
         Value::Array(items) => {
             let mut list = Vec::with_capacity(items.len());
             for item in items {
@@ -31,14 +31,14 @@ fn convert(value: &Value, depth_left: u32) -> Result<Source, SchemaError> {
             Source::Array(list)
         }
         Value::Object(map) => {
-            let mut object = Box::new(SourceObject::default());
+            let mut object = SourceObject::default();
             object.entries.reserve(map.len());
             for (key, item) in map {
                 object
                     .entries
-                    .push((key.as_str().into(), convert(item, below)?));
+                    .push((key.clone().into(), convert(item, below)?));
             }
-            Source::Object(object)
+            Source::Object(object.into())
         }
     })
 }

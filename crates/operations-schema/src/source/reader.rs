@@ -3,16 +3,19 @@
 //! A reader of its own instead of a general JSON tree in between: half the work, and the depth is
 //! bounded while reading, so that not even dropping the result can overflow the stack.
 
-use super::{Flags, Source, SourceObject};
+use std::borrow::Cow;
+
+use super::usual::usual;
+use super::{Flags, ObjectBox, Source, SourceObject};
 use crate::bounds::{MAX_SCHEMA_DEPTH, MAX_SCHEMA_TEXT};
 use crate::problem::SchemaError;
 
-impl Source {
+impl<'t> Source<'t> {
     /// Reads a schema from the facade's encoding.
     ///
     /// # Errors
     /// When the text is not such an encoding, or is nested too deeply.
-    pub fn from_encoded(text: &str) -> Result<Self, SchemaError> {
+    pub fn from_encoded(text: &'t str) -> Result<Self, SchemaError> {
         if text.len() > MAX_SCHEMA_TEXT {
             return Err(SchemaError::TooLarge);
         }
@@ -30,29 +33,81 @@ impl Source {
     }
 }
 
-/// A container that is being read, and the key of its next member.
-struct Open {
-    container: Source,
-    key: Box<str>,
+/// What is read next: a whole value, or the beginning of a container.
+enum Begun<'t> {
+    Value(Source<'t>),
+    Array,
+    Object(Box<SourceObject<'t>>),
 }
 
-impl Open {
-    fn add(&mut self, value: Source) {
-        match &mut self.container {
-            Source::Array(items) => items.push(value),
-            Source::Object(object) => object.entries.push((std::mem::take(&mut self.key), value)),
-            _ => {}
+/// A container that is being read.
+enum Open<'t> {
+    Array {
+        /// Where its items begin among those of all open arrays.
+        start: usize,
+    },
+    Object {
+        object: Box<SourceObject<'t>>,
+        /// The key of the member that is read next.
+        key: Cow<'t, str>,
+        /// Where its members begin among those of all open objects.
+        start: usize,
+    },
+}
+
+/// The open containers and what they have so far. Parts wait in two lists that all containers share,
+/// so that a container is allocated once, when its size is known.
+struct Containers<'t> {
+    open: Vec<Open<'t>>,
+    items: Vec<Source<'t>>,
+    members: Vec<(Cow<'t, str>, Source<'t>)>,
+}
+
+impl<'t> Containers<'t> {
+    /// Adds a value to the innermost container; gives it back when none is open.
+    fn add(&mut self, value: Source<'t>) -> Option<Source<'t>> {
+        match self.open.last_mut() {
+            Some(Open::Array { .. }) => self.items.push(value),
+            Some(Open::Object { key, .. }) => self.members.push((std::mem::take(key), value)),
+            None => return Some(value),
         }
+        None
+    }
+
+    fn begin_array(&mut self) {
+        let start = self.items.len();
+        self.open.push(Open::Array { start });
+    }
+
+    fn begin_object(&mut self, object: Box<SourceObject<'t>>) {
+        self.open.push(Open::Object {
+            object,
+            key: Cow::Borrowed(""),
+            start: self.members.len(),
+        });
+    }
+
+    /// Closes the innermost container.
+    fn close(&mut self) -> Option<Source<'t>> {
+        Some(match self.open.pop()? {
+            Open::Array { start } => Source::Array(self.items.drain(start..).collect()),
+            Open::Object {
+                mut object, start, ..
+            } => {
+                object.entries = self.members.drain(start..).collect();
+                Source::Object(ObjectBox::Own(object))
+            }
+        })
     }
 }
 
-struct Reader<'a> {
-    text: &'a str,
-    bytes: &'a [u8],
+struct Reader<'t> {
+    text: &'t str,
+    bytes: &'t [u8],
     at: usize,
 }
 
-impl Reader<'_> {
+impl<'t> Reader<'t> {
     fn wrong(&self, reason: &'static str) -> SchemaError {
         SchemaError::Encoding {
             offset: self.at,
@@ -99,79 +154,83 @@ impl Reader<'_> {
     }
 
     /// Reads a value with the open containers on the heap, not on the stack.
-    fn value(&mut self) -> Result<Source, SchemaError> {
-        let mut open: Vec<Open> = Vec::new();
+    fn value(&mut self) -> Result<Source<'t>, SchemaError> {
+        let mut containers = Containers {
+            open: Vec::new(),
+            items: Vec::new(),
+            members: Vec::new(),
+        };
         loop {
-            let mut value = self.begin()?;
-            if matches!(value, Source::Array(_) | Source::Object(_)) {
-                if open.len() >= MAX_SCHEMA_DEPTH as usize {
+            match self.begin()? {
+                Begun::Value(value) => {
+                    if let Some(whole) = containers.add(value) {
+                        return Ok(whole);
+                    }
+                }
+                _ if containers.open.len() >= MAX_SCHEMA_DEPTH as usize => {
                     return Err(SchemaError::TooDeep);
                 }
-                open.push(Open {
-                    container: value,
-                    key: "".into(),
-                });
-            } else if let Some(parent) = open.last_mut() {
-                parent.add(value);
-            } else {
-                return Ok(value);
+                Begun::Array => containers.begin_array(),
+                Begun::Object(object) => containers.begin_object(object),
             }
-            while !self.next_member(&mut open)? {
+            while !self.next_member(&mut containers.open)? {
                 self.expect(b']', "] was expected")?;
-                let Some(done) = open.pop() else {
+                let Some(done) = containers.close() else {
                     return Err(self.wrong("a [ was expected"));
                 };
-                value = done.container;
-                match open.last_mut() {
-                    Some(parent) => parent.add(value),
-                    None => return Ok(value),
+                if let Some(whole) = containers.add(done) {
+                    return Ok(whole);
                 }
             }
         }
     }
 
     /// Whether another member of the innermost container follows; its key is read.
-    fn next_member(&mut self, open: &mut [Open]) -> Result<bool, SchemaError> {
+    fn next_member(&mut self, open: &mut [Open<'t>]) -> Result<bool, SchemaError> {
         if !self.eat(b',') {
             return Ok(false);
         }
-        if let Some(Open {
-            container: Source::Object(_),
-            key,
-        }) = open.last_mut()
-        {
+        if let Some(Open::Object { key, .. }) = open.last_mut() {
             self.skip_space();
-            *key = self.string()?.into();
+            *key = self.string()?;
             self.expect(b',', ", was expected")?;
         }
         Ok(true)
     }
 
     /// A value without parts, or the beginning of a container.
-    fn begin(&mut self) -> Result<Source, SchemaError> {
+    fn begin(&mut self) -> Result<Begun<'t>, SchemaError> {
         self.skip_space();
-        match self.peek() {
-            Some(b'"') => Ok(Source::String(self.string()?.into())),
-            Some(b'[') => self.tagged(),
-            Some(b'-' | b'0'..=b'9') => Ok(Source::Number(self.number()?)),
-            _ if self.word("null") => Ok(Source::Null),
-            _ if self.word("true") => Ok(Source::Bool(true)),
-            _ if self.word("false") => Ok(Source::Bool(false)),
-            _ => Err(self.wrong("a value was expected")),
-        }
+        Ok(Begun::Value(match self.peek() {
+            Some(b'"') => Source::String(self.string()?),
+            Some(b'[') => return self.tagged(),
+            Some(b'-' | b'0'..=b'9') => Source::Number(self.number()?),
+            _ if self.word("null") => Source::Null,
+            _ if self.word("true") => Source::Bool(true),
+            _ if self.word("false") => Source::Bool(false),
+            _ => return Err(self.wrong("a value was expected")),
+        }))
     }
 
     /// `["tag", ...]`; of containers only the beginning.
-    fn tagged(&mut self) -> Result<Source, SchemaError> {
+    fn tagged(&mut self) -> Result<Begun<'t>, SchemaError> {
         self.expect(b'[', "[ was expected")?;
         self.skip_space();
         let tag = self.string()?;
-        let value = match tag.as_str() {
-            "a" => return Ok(Source::Array(Vec::new())),
-            "o" => return Ok(Source::Object(Box::new(self.object()?))),
+        let value = match &*tag {
+            "a" => return Ok(Begun::Array),
+            "o" => return Ok(Begun::Object(Box::new(self.object()?))),
+            "l" => {
+                let kind = self.argument_string()?;
+                self.expect(b',', ", was expected")?;
+                match usual(&kind, self.small()?) {
+                    Some(object) => Source::Object(ObjectBox::Usual(object)),
+                    None => return Err(self.wrong("an unknown short form")),
+                }
+            }
             "u" => Source::Undefined,
-            "n" => Source::BigInt(self.argument_string()?.into()),
-            "x" => Source::Number(match self.argument_string()?.as_str() {
+            "n" => Source::BigInt(self.argument_string()?),
+            "x" => Source::Number(match &*self.argument_string()? {
                 "NaN" => f64::NAN,
                 "Infinity" => f64::INFINITY,
                 "-Infinity" => f64::NEG_INFINITY,
@@ -195,17 +254,17 @@ impl Reader<'_> {
             _ => return Err(self.wrong("an unknown tag")),
         };
         self.expect(b']', "] was expected")?;
-        Ok(value)
+        Ok(Begun::Value(value))
     }
 
     /// `kind or null, flags, [slot]` after the tag.
-    fn object(&mut self) -> Result<SourceObject, SchemaError> {
+    fn object(&mut self) -> Result<SourceObject<'t>, SchemaError> {
         self.expect(b',', ", was expected")?;
         self.skip_space();
         let kind = if self.word("null") {
             None
         } else {
-            Some(self.string()?.into())
+            Some(self.string()?)
         };
         self.expect(b',', ", was expected")?;
         let flags = Flags(self.small()?);
@@ -223,7 +282,7 @@ impl Reader<'_> {
         })
     }
 
-    fn argument_string(&mut self) -> Result<String, SchemaError> {
+    fn argument_string(&mut self) -> Result<Cow<'t, str>, SchemaError> {
         self.expect(b',', ", was expected")?;
         self.skip_space();
         self.string()
@@ -256,30 +315,37 @@ impl Reader<'_> {
             .map_err(|_| self.wrong("a number was expected"))
     }
 
-    fn string(&mut self) -> Result<String, SchemaError> {
+    /// A string: a piece of the text itself, unless there is an escape in it.
+    fn string(&mut self) -> Result<Cow<'t, str>, SchemaError> {
         if self.peek() != Some(b'"') {
             return Err(self.wrong("a string was expected"));
         }
         self.at += 1;
-        let mut text = String::new();
-        loop {
-            let start = self.at;
-            while !matches!(self.peek(), None | Some(b'"' | b'\\')) {
-                self.at += 1;
-            }
-            text.push_str(self.text.get(start..self.at).unwrap_or_default());
-            match self.peek() {
-                None => return Err(self.wrong("a string does not end")),
-                Some(b'"') => {
-                    self.at += 1;
-                    return Ok(text);
-                }
-                Some(_) => {
-                    self.at += 1;
-                    text.push(self.escape()?);
-                }
-            }
+        let plain = self.plain()?;
+        if self.peek() == Some(b'"') {
+            self.at += 1;
+            return Ok(Cow::Borrowed(plain));
         }
+        let mut text = plain.to_owned();
+        while self.peek() == Some(b'\\') {
+            self.at += 1;
+            text.push(self.escape()?);
+            text.push_str(self.plain()?);
+        }
+        self.at += 1;
+        Ok(Cow::Owned(text))
+    }
+
+    /// The text up to the next quote or escape.
+    fn plain(&mut self) -> Result<&'t str, SchemaError> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let end = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'));
+        let start = self.at;
+        self.at += end.unwrap_or(rest.len());
+        if end.is_none() {
+            return Err(self.wrong("a string does not end"));
+        }
+        Ok(self.text.get(start..self.at).unwrap_or_default())
     }
 
     fn escape(&mut self) -> Result<char, SchemaError> {
@@ -335,7 +401,7 @@ impl Reader<'_> {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Source {
+    fn read(text: &str) -> Source<'_> {
         Source::from_encoded(text).unwrap()
     }
 
@@ -350,6 +416,16 @@ mod tests {
         );
         assert_eq!(read(r#"["d",-5]"#), Source::Date(-5.0));
         assert_eq!(read(r#"["s",7]"#), Source::Slot(7));
+        assert_eq!(
+            read(r#"["l","String",1]"#).as_object(),
+            read(r#"["o","String",1,"type","string"]"#).as_object()
+        );
+        assert_eq!(
+            read(r#"["l","Any",0]"#).as_object(),
+            read(r#"["o","Any",0]"#).as_object()
+        );
+        assert!(Source::from_encoded(r#"["l","String",2]"#).is_err());
+        assert!(Source::from_encoded(r#"["l","Object",0]"#).is_err());
         assert_eq!(read(r#"["a"]"#), Source::Array(vec![]));
         assert_eq!(read(r#"["a",1,"a"]"#).as_array().map(<[_]>::len), Some(2));
     }

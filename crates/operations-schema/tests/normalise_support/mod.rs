@@ -2,14 +2,14 @@
 #![allow(dead_code, reason = "every test file uses its own part of this")]
 
 use operations_schema::host::{JsonBuilder, JsonPart};
-use operations_schema::source::{Flags, SourceObject};
+use operations_schema::source::{Flags, ObjectBox, SourceObject};
 use operations_schema::{
     CompileOptions, Interrupt, Mode, Note, Program, Source, What, compile, normalise,
 };
 use serde_json::Value;
 
 /// A TypeBox schema written as JSON: `"~"` is the kind, `"~?": true` the optional flag.
-pub(crate) fn typebox(schema: &Value) -> Source {
+pub(crate) fn typebox(schema: &Value) -> Source<'_> {
     match schema {
         Value::Object(map) => {
             let flags = if map.get("~?") == Some(&Value::Bool(true)) {
@@ -17,7 +17,7 @@ pub(crate) fn typebox(schema: &Value) -> Source {
             } else {
                 Flags::default()
             };
-            Source::Object(Box::new(SourceObject {
+            Source::Object(ObjectBox::from(SourceObject {
                 kind: map.get("~").and_then(Value::as_str).map(Into::into),
                 flags,
                 slot: None,

@@ -1,0 +1,302 @@
+// Access control with a registry behind it. The rules themselves: ../access.test.mjs and the shared table.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { checkAccess, enforceAccess, OperationRegistry, subscribe } from "@alkdev/operations";
+import { callError, operation, registered, rejection } from "./support/operations.mjs";
+
+const identity = (scopes = [], resources = undefined) => ({ identity: { id: "u", scopes, resources } });
+const guarded = (accessControl, options, changes = {}) =>
+  registered({ accessControl: { requiredScopes: [], ...accessControl }, ...changes }, options);
+
+describe("declared rules", () => {
+  it("no requirements: open to everyone", async () => {
+    const { execute } = guarded({});
+    await execute(1);
+    await execute(1, {});
+    await execute(1, identity());
+    await guarded({ requiredScopesAny: [] }).execute(1);
+  });
+
+  it("requirements but no identity", async () => {
+    for (const rules of [
+      { requiredScopes: ["a"] },
+      { requiredScopesAny: ["a"] },
+      { resourceType: "doc", resourceAction: "read" },
+    ]) {
+      const { execute, id } = guarded(rules);
+      for (const context of [undefined, {}, { identity: undefined }, { identity: null }]) {
+        await assert.rejects(execute(1, context), callError("ACCESS_DENIED", "identity required", id));
+      }
+    }
+  });
+
+  it("requiredScopes: all of them", async () => {
+    const { execute } = guarded({ requiredScopes: ["read", "write"] });
+    await assert.rejects(execute(1, identity(["read"])), callError("ACCESS_DENIED", "write"));
+    await execute(1, identity(["write", "read", "more"]));
+  });
+
+  it("requiredScopesAny: one of them", async () => {
+    const { execute } = guarded({ requiredScopesAny: ["read", "write"] });
+    await assert.rejects(execute(1, identity(["other"])), callError("ACCESS_DENIED", "read", "write"));
+    await execute(1, identity(["write"]));
+  });
+
+  it("resources: some key of the type lists the action", async () => {
+    const { execute } = guarded({ resourceType: "doc", resourceAction: "read" });
+    for (const resources of [
+      undefined,
+      {},
+      { "doc:1": ["write"] },
+      { docs: ["read"] },
+      { "docx:1": ["read"] },
+    ]) {
+      await assert.rejects(execute(1, identity([], resources)), callError("ACCESS_DENIED", "doc", "read"));
+    }
+    await execute(1, identity([], { "doc:1": ["write"], "doc:2": ["read"] }));
+  });
+
+  it("half a resource rule grants nothing", async () => {
+    for (const rules of [{ resourceType: "doc" }, { resourceAction: "read" }]) {
+      const { execute } = guarded(rules);
+      await assert.rejects(
+        execute(1, identity([], { "doc:1": ["read"] })),
+        callError("ACCESS_DENIED", "together"),
+      );
+    }
+  });
+
+  it("a denial names what was missing, never what the caller holds", async () => {
+    const { execute, id } = guarded({ requiredScopes: ["wanted", "held"] });
+    const { thrown } = await rejection(execute(1, identity(["held"], { "secret:1": ["x"] })));
+    assert.equal(thrown.code, "ACCESS_DENIED");
+    assert.equal(thrown.details.operationId, id);
+    assert.deepEqual(thrown.details.missingScopes, ["wanted"]);
+    assert.ok(!/held|secret/.test(JSON.stringify([thrown.message, thrown.details])));
+  });
+
+  it("inherited scopes and resources grant nothing", async () => {
+    const scopes = guarded({ requiredScopes: ["admin"] });
+    const resources = guarded({ resourceType: "doc", resourceAction: "read" });
+    const parent = { id: "u", scopes: ["admin"], resources: { "doc:1": ["read"] } };
+    await scopes.execute(1, { identity: parent });
+    await resources.execute(1, { identity: parent });
+    const child = Object.create(parent);
+    await assert.rejects(scopes.execute(1, { identity: child }), callError("ACCESS_DENIED"));
+    await assert.rejects(resources.execute(1, { identity: child }), callError("ACCESS_DENIED"));
+    const pretending = new Proxy({}, { get: () => ["admin"] });
+    await assert.rejects(scopes.execute(1, { identity: pretending }), callError("ACCESS_DENIED"));
+    for (const scopesOf of [new Set(["admin"]), "admin", { 0: "admin", length: 1 }, null]) {
+      const odd = { identity: { id: "u", scopes: scopesOf } };
+      await assert.rejects(scopes.execute(1, odd), callError("ACCESS_DENIED"));
+    }
+    const inheritedKey = identity([], Object.create({ "doc:1": ["read"] }));
+    await assert.rejects(resources.execute(1, inheritedKey), callError("ACCESS_DENIED"));
+  });
+});
+
+describe("context.trusted", () => {
+  it("true skips every rule, a custom one too", async () => {
+    let asked = 0;
+    const options = { customAuth: { ask: () => ++asked > 100 } };
+    const { execute } = guarded({ requiredScopes: ["admin"], customAuth: "ask" }, options);
+    assert.equal((await execute(1, { trusted: true })).data, 1);
+    assert.equal(asked, 0);
+    await guarded({ customAuth: "nobody" }).execute(1, { trusted: true });
+  });
+
+  it("nothing but true itself", async () => {
+    const { execute } = guarded({ requiredScopes: ["admin"] });
+    for (const trusted of [false, 1, "true", {}, null, undefined, Object(true)]) {
+      await assert.rejects(execute(1, { trusted }), callError("ACCESS_DENIED"));
+    }
+  });
+});
+
+describe("trustDirectCalls", () => {
+  const rules = { requiredScopes: ["admin"], customAuth: "nobody" };
+
+  it("lets direct calls and direct subscriptions pass", async () => {
+    const { execute } = guarded(rules, { trustDirectCalls: true });
+    assert.equal((await execute(1)).data, 1);
+    const { registry, id } = guarded(rules, { trustDirectCalls: true }, { type: "subscription" });
+    const first = await subscribe(registry, id, ["a"], {}).next();
+    assert.equal(first.value.data, "a");
+  });
+
+  it("does not pretend that the context was trusted", async () => {
+    const { execute } = guarded(rules, { trustDirectCalls: true }, { handler: (_, context) => context });
+    const context = {};
+    assert.equal((await execute(1, context)).data, context);
+    assert.deepEqual(context, {});
+  });
+
+  it("is off by default, and only true turns it on", async () => {
+    for (const trustDirectCalls of [undefined, false, 1, "yes"]) {
+      const { execute } = guarded(rules, { trustDirectCalls });
+      await assert.rejects(execute(1), callError("ACCESS_DENIED"));
+    }
+  });
+
+  it("leaves checkAccess and enforceAccess as strict as they are", () => {
+    guarded(rules, { trustDirectCalls: true });
+    assert.equal(checkAccess(rules), false);
+    assert.throws(() => enforceAccess(rules, undefined, "a.b"), callError("ACCESS_DENIED"));
+  });
+});
+
+describe("customAuth", () => {
+  const withRule = (ask, rules = {}, changes = {}) =>
+    guarded({ customAuth: "ask", ...rules }, { customAuth: { ask } }, changes);
+
+  it("gets identity, operation, input and context", async () => {
+    const calls = [];
+    const { execute, id } = withRule((...all) => calls.push(all) > 0);
+    const context = identity(["a"]);
+    const input = {};
+    await execute(input, context);
+    assert.equal(calls.length, 1);
+    const [[who, call, ...rest]] = calls;
+    assert.equal(who, context.identity);
+    assert.deepEqual(Object.keys(call).sort(), ["context", "input", "operationId"]);
+    assert.equal(call.operationId, id);
+    assert.equal(call.input, input);
+    assert.equal(call.context, context);
+    assert.deepEqual(rest, []);
+  });
+
+  it("the identity may be undefined: the rule alone decides", async () => {
+    const { execute } = withRule((who) => who === undefined);
+    await execute(1, {});
+    await execute(1);
+    await assert.rejects(execute(1, identity()), callError("ACCESS_DENIED"));
+  });
+
+  it("is asked after the scopes, and only if they are held", async () => {
+    let asked = 0;
+    const { execute } = withRule(() => ++asked > 0, { requiredScopes: ["a"] });
+    await assert.rejects(execute(1, identity()), callError("ACCESS_DENIED", "a"));
+    await assert.rejects(execute(1), callError("ACCESS_DENIED", "identity required"));
+    assert.equal(asked, 0);
+    await execute(1, identity(["a"]));
+    assert.equal(asked, 1);
+  });
+
+  it("is asked for every call", async () => {
+    let asked = 0;
+    const { execute } = withRule(() => ++asked % 2 === 1);
+    await execute(1);
+    await assert.rejects(execute(1), callError("ACCESS_DENIED"));
+    await execute(1);
+  });
+
+  for (const [kind, wrap] of [
+    ["sync", (value) => () => value],
+    ["async", (value) => async () => value],
+  ]) {
+    it(`only true grants (${kind})`, async () => {
+      await withRule(wrap(true)).execute(1);
+      for (const answer of [false, undefined, null, 1, "true", {}, [], Object(true)]) {
+        let ran = 0;
+        const { execute, id } = withRule(wrap(answer), {}, { handler: () => ++ran });
+        await assert.rejects(execute(1, identity()), callError("ACCESS_DENIED", id, "ask"));
+        assert.equal(ran, 0);
+      }
+    });
+  }
+
+  it("a throw is a denial, and what was thrown stays inside", async () => {
+    const rules = [
+      () => {
+        throw new Error("database password hunter2");
+      },
+      async () => {
+        throw new Error("database password hunter2");
+      },
+      () => Promise.reject("hunter2"),
+      () => ({
+        // biome-ignore lint/suspicious/noThenProperty: a thenable is what is tested
+        get then() {
+          throw new Error("hunter2");
+        },
+      }),
+    ];
+    for (const rule of rules) {
+      const { thrown } = await rejection(withRule(rule).execute(1, identity()));
+      assert.ok(callError("ACCESS_DENIED")(thrown));
+      assert.ok(!JSON.stringify([thrown.message, thrown.details]).includes("hunter2"));
+    }
+  });
+
+  it("a name that is not registered is denied, and the message says so", async () => {
+    for (const options of [undefined, {}, { customAuth: {} }, { customAuth: { other: () => true } }]) {
+      const { execute, id } = guarded({ customAuth: "nobody" }, options);
+      await assert.rejects(
+        execute(1, identity(["a"])),
+        callError("ACCESS_DENIED", id, "nobody", "not registered"),
+      );
+    }
+  });
+
+  it("names that every object has are not registered", async () => {
+    const names = ["constructor", "toString", "valueOf", "hasOwnProperty", "__proto__", "__defineGetter__"];
+    for (const customAuth of names) {
+      const { execute } = guarded({ customAuth }, { customAuth: { ask: () => true } });
+      await assert.rejects(execute(1), callError("ACCESS_DENIED", customAuth, "not registered"));
+    }
+  });
+
+  it("rules that are inherited are not registered", async () => {
+    const { execute } = guarded({ customAuth: "ask" }, { customAuth: Object.create({ ask: () => true }) });
+    await assert.rejects(execute(1), callError("ACCESS_DENIED", "not registered"));
+  });
+
+  it("what is registered under a name and is no function grants nothing", async () => {
+    for (const rule of [true, {}, "ask", null]) {
+      const { execute } = guarded({ customAuth: "ask" }, { customAuth: { ask: rule } });
+      await assert.rejects(execute(1), callError("ACCESS_DENIED", "ask"));
+    }
+  });
+
+  it("an own rule may have any name", async () => {
+    const customAuth = JSON.parse('{"__proto__": 0, "constructor": 0}');
+    for (const name of ["__proto__", "constructor"]) {
+      Object.defineProperty(customAuth, name, { value: () => true, enumerable: true });
+      await guarded({ customAuth: name }, { customAuth }).execute(1);
+    }
+  });
+
+  it("an empty name is a name, which nobody registered", async () => {
+    await assert.rejects(
+      guarded({ customAuth: "" }).execute(1),
+      callError("ACCESS_DENIED", "not registered"),
+    );
+  });
+
+  it("checkAccess and enforceAccess, which have no registry, deny it", () => {
+    const rules = { requiredScopes: [], customAuth: "ask" };
+    assert.equal(checkAccess(rules, identity().identity), false);
+    assert.throws(
+      () => enforceAccess(rules, identity().identity, "a.b"),
+      callError("ACCESS_DENIED", "a.b", "ask", "not registered"),
+    );
+  });
+
+  it("later changes of the options do not open anything", async () => {
+    const options = { customAuth: {}, trustDirectCalls: false };
+    const registry = new OperationRegistry(options);
+    registry.register(operation({ name: "late", accessControl: { requiredScopes: [], customAuth: "ask" } }));
+    options.customAuth.ask = () => true;
+    options.trustDirectCalls = true;
+    await assert.rejects(registry.execute("test.late", 1), callError("ACCESS_DENIED", "not registered"));
+  });
+
+  it("a rule that never answers does not run the handler", async () => {
+    let ran = 0;
+    const { execute } = withRule(() => new Promise(() => {}), {}, { handler: () => ++ran });
+    const late = new Promise((resolve) => setTimeout(resolve, 20, "waiting"));
+    assert.equal(await Promise.race([execute(1), late]), "waiting");
+    assert.equal(ran, 0);
+  });
+});

@@ -1,0 +1,254 @@
+// Operations that call operations: buildEnv, straight to the registry or through the call protocol.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { buildEnv, localEnvelope, OperationRegistry } from "@alkdev/operations";
+import { Type } from "@sinclair/typebox";
+import { callError, operation, rejection, subscription } from "./support/operations.mjs";
+
+const HOSTILE = ["__proto__", "constructor", "toString", "valueOf", "hasOwnProperty", "then"];
+
+function registryOf(...operations) {
+  const registry = new OperationRegistry();
+  registry.registerAll(operations);
+  return registry;
+}
+
+/** A call map that remembers what it was asked. */
+function fakeCallMap(answer = localEnvelope("answered", "remote.one")) {
+  const calls = [];
+  return {
+    calls,
+    async call(...all) {
+      calls.push({ self: this, all });
+      return answer;
+    },
+  };
+}
+
+describe("what is in it", () => {
+  const registry = registryOf(
+    operation({ namespace: "books", name: "find" }),
+    operation({ namespace: "books", name: "add", type: "mutation" }),
+    subscription({ namespace: "books", name: "changes" }),
+    subscription({ namespace: "feed", name: "ticks" }),
+    operation({ namespace: "users", name: "get" }),
+  );
+
+  for (const [mode, callMap] of [
+    ["direct", undefined],
+    ["with a call map", fakeCallMap()],
+  ]) {
+    it(`every QUERY and MUTATION, no subscription (${mode})`, () => {
+      const env = buildEnv({ registry, context: {}, callMap });
+      assert.deepEqual(Object.keys(env).sort(), ["books", "users"]);
+      assert.deepEqual(Object.keys(env.books).sort(), ["add", "find"]);
+      assert.equal(typeof env.users.get, "function");
+    });
+
+    it(`allowedNamespaces and nothing else (${mode})`, () => {
+      const only = (allowedNamespaces) =>
+        Object.keys(buildEnv({ registry, context: {}, callMap, allowedNamespaces }));
+      assert.deepEqual(only(["users"]), ["users"]);
+      assert.deepEqual(only(["users", "nobody"]), ["users"]);
+      assert.deepEqual(only([]), []);
+      assert.deepEqual(only(undefined).sort(), ["books", "users"]);
+    });
+  }
+
+  it("namespaces and functions are own properties, whatever they are called", async () => {
+    const operations = HOSTILE.flatMap((namespace) => HOSTILE.map((name) => operation({ namespace, name })));
+    const env = buildEnv({ registry: registryOf(...operations), context: {} });
+    assert.deepEqual(Object.keys(env).sort(), [...HOSTILE].sort());
+    for (const namespace of HOSTILE) {
+      assert.ok(Object.hasOwn(env, namespace));
+      assert.deepEqual(Object.keys(env[namespace]).sort(), [...HOSTILE].sort());
+      for (const name of HOSTILE) {
+        assert.ok(Object.hasOwn(env[namespace], name));
+        const { data, meta } = await env[namespace][name](7);
+        assert.equal(data, 7);
+        assert.equal(meta.operationId, `${namespace}.${name}`);
+      }
+    }
+    assert.equal({}.find, undefined, "Object.prototype is untouched");
+  });
+
+  it("what is not there is undefined, also where every object has something of that name", () => {
+    const env = buildEnv({ registry, context: {} });
+    for (const name of ["__proto__", "constructor", "toString"]) {
+      assert.equal(env[name], undefined);
+      assert.equal(env.books[name], undefined);
+    }
+  });
+
+  it("a namespace that is only inherited is not allowed by its name", () => {
+    const env = buildEnv({ registry, context: {}, allowedNamespaces: ["constructor", "__proto__"] });
+    assert.deepEqual(Object.keys(env), []);
+  });
+
+  it("an operation that got a spec but no handler says so when it is called", async () => {
+    const bare = new OperationRegistry();
+    const { handler: _, ...spec } = operation({ namespace: "half", name: "done" });
+    bare.registerSpec(spec);
+    const env = buildEnv({ registry: bare, context: {} });
+    await assert.rejects(env.half.done(), callError("OPERATION_NOT_FOUND", "No handler"));
+  });
+});
+
+describe("straight to the registry", () => {
+  it("calls with the caller's context, trusted, and leaves that context alone", async () => {
+    const registry = registryOf(
+      operation({
+        namespace: "inner",
+        name: "look",
+        accessControl: { requiredScopes: ["admin"], customAuth: "nobody" },
+        handler: (_, context) => context,
+      }),
+    );
+    const context = {
+      requestId: "r1",
+      identity: { id: "u", scopes: [] },
+      metadata: { trace: "t" },
+      deadline: 5,
+      signal: new AbortController().signal,
+      own: Symbol("own"),
+    };
+    const copy = { ...context };
+    const { data } = await buildEnv({ registry, context }).inner.look({});
+    assert.deepEqual(data, { ...context, trusted: true });
+    for (const key of Object.keys(context)) assert.equal(data[key], context[key]);
+    assert.deepEqual(context, copy);
+  });
+
+  it("trust is granted even if the caller's context says otherwise", async () => {
+    const registry = registryOf(
+      operation({ namespace: "inner", name: "look", accessControl: { requiredScopes: ["admin"] } }),
+    );
+    const env = buildEnv({ registry, context: { trusted: false } });
+    assert.equal((await env.inner.look(1)).data, 1);
+  });
+
+  it("gives the envelope of execute: input checked, output normalised", async () => {
+    const registry = registryOf(
+      operation({
+        namespace: "inner",
+        name: "double",
+        inputSchema: Type.Object({ n: Type.Number() }),
+        outputSchema: Type.Object({ n: Type.Number() }),
+        handler: ({ n }) => ({ n: n * 2, extra: true }),
+      }),
+    );
+    const env = buildEnv({ registry, context: {} });
+    const { data, meta } = await env.inner.double({ n: 2 });
+    assert.deepEqual(data, { n: 4 });
+    assert.equal(meta.operationId, "inner.double");
+    const wrong = env.inner.double({ n: "2" });
+    assert.ok(wrong instanceof Promise);
+    await assert.rejects(wrong, callError("VALIDATION_ERROR", "inner.double"));
+  });
+
+  it("passes the very same input, and undefined where there was none", async () => {
+    const seen = [];
+    const handler = (input) => {
+      seen.push(input);
+    };
+    const env = buildEnv({
+      registry: registryOf(operation({ namespace: "a", name: "b", handler })),
+      context: {},
+    });
+    const input = {};
+    await env.a.b(input);
+    await env.a.b();
+    assert.equal(seen[0], input);
+    assert.equal(seen[1], undefined);
+  });
+
+  it("what the inner handler throws arrives as the same object", async () => {
+    const error = new Error("inner");
+    const handler = () => {
+      throw error;
+    };
+    const env = buildEnv({
+      registry: registryOf(operation({ namespace: "a", name: "b", handler })),
+      context: {},
+    });
+    assert.equal((await rejection(env.a.b())).thrown, error);
+  });
+
+  it("calls what is registered when it is called", async () => {
+    const first = operation({ namespace: "a", name: "b", handler: () => "old" });
+    const registry = registryOf(first);
+    const env = buildEnv({ registry, context: {} });
+    registry.register({ ...first, handler: () => "new" });
+    assert.equal((await env.a.b()).data, "new");
+  });
+
+  it("an operation composes others through context.env", async () => {
+    const registry = registryOf(
+      operation({ namespace: "math", name: "square", handler: (n) => n * n }),
+      operation({
+        namespace: "math",
+        name: "sumOfSquares",
+        handler: async (numbers, { env }) => {
+          const squares = await Promise.all(numbers.map((n) => env.math.square(n)));
+          return squares.reduce((sum, { data }) => sum + data, 0);
+        },
+      }),
+    );
+    const env = buildEnv({ registry, context: {} });
+    const { data } = await registry.execute("math.sumOfSquares", [1, 2, 3], { env });
+    assert.equal(data, 14);
+  });
+});
+
+describe("through a call map", () => {
+  const registry = registryOf(
+    operation({
+      namespace: "remote",
+      name: "one",
+      handler: () => {
+        throw new Error("must not be called here");
+      },
+    }),
+  );
+
+  it("passes id, input, parentRequestId, identity and deadline, as the map's own method", async () => {
+    const answer = localEnvelope("answered", "remote.one");
+    const callMap = fakeCallMap(answer);
+    const identity = { id: "u", scopes: ["a"] };
+    const context = { requestId: "r1", parentRequestId: "r0", identity, deadline: 99, metadata: { a: 1 } };
+    const input = {};
+    const result = await buildEnv({ registry, context, callMap }).remote.one(input);
+    assert.equal(result, answer);
+    assert.equal(callMap.calls.length, 1);
+    const [{ self, all }] = callMap.calls;
+    assert.equal(self, callMap);
+    assert.equal(all.length, 3);
+    assert.equal(all[0], "remote.one");
+    assert.equal(all[1], input);
+    assert.deepEqual(all[2], { parentRequestId: "r1", identity, deadline: 99 });
+    assert.equal(all[2].identity, identity);
+  });
+
+  it("never carries trust", async () => {
+    const callMap = fakeCallMap();
+    await buildEnv({ registry, context: { trusted: true, requestId: "r" }, callMap }).remote.one({});
+    const [{ all }] = callMap.calls;
+    assert.ok(!("trusted" in all[2]));
+    assert.ok(!JSON.stringify(all).includes("trusted"));
+  });
+
+  it("passes nothing that is not there", async () => {
+    const callMap = fakeCallMap();
+    await buildEnv({ registry, context: {}, callMap }).remote.one();
+    const { parentRequestId, identity, deadline } = callMap.calls[0].all[2];
+    assert.deepEqual([parentRequestId, identity, deadline], [undefined, undefined, undefined]);
+  });
+
+  it("the map's failures arrive as they are", async () => {
+    const error = new Error("lost");
+    const callMap = { call: () => Promise.reject(error) };
+    const env = buildEnv({ registry, context: {}, callMap });
+    assert.equal((await rejection(env.remote.one())).thrown, error);
+  });
+});

@@ -1,0 +1,323 @@
+//! A document that has been read: its version, its files, and the way from a reference to its target.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use serde_json::{Map, Value};
+
+use super::bounds::{MAX_FILES, MAX_REFERENCE_CHAIN};
+use super::files;
+use super::pointer;
+use super::read::{describe, read, refuse, shorten};
+use crate::error::CallError;
+
+/// The versions that are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Version {
+    /// Swagger 2.0.
+    Swagger2,
+    /// OpenAPI 3.0.
+    OpenApi30,
+    /// OpenAPI 3.1.
+    OpenApi31,
+    /// OpenAPI 3.2.
+    OpenApi32,
+}
+
+/// An OpenAPI document, with the files it refers to as far as they were handed in. Cloning it is
+/// cheap.
+#[derive(Debug, Clone)]
+pub struct Document(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    version: Version,
+    parts: Vec<Part>,
+    anchors: OnceLock<HashMap<String, (usize, String)>>,
+}
+
+#[derive(Debug, Clone)]
+struct Part {
+    uri: String,
+    root: Arc<Value>,
+}
+
+/// A value of the document and where it is.
+#[derive(Debug, Clone)]
+pub(super) struct At<'d> {
+    pub(super) value: &'d Value,
+    pub(super) part: usize,
+    pub(super) pointer: String,
+}
+
+impl<'d> At<'d> {
+    pub(super) fn get(&self, key: &str) -> Option<Self> {
+        let value = self.value.as_object()?.get(key)?;
+        Some(self.member(key, value))
+    }
+
+    pub(super) fn member(&self, key: &str, value: &'d Value) -> Self {
+        Self {
+            value,
+            part: self.part,
+            pointer: pointer::join(&self.pointer, key),
+        }
+    }
+
+    pub(super) fn object(&self) -> Option<&'d Map<String, Value>> {
+        self.value.as_object()
+    }
+
+    pub(super) fn string(&self, key: &str) -> Option<&'d str> {
+        self.value.as_object()?.get(key)?.as_str()
+    }
+
+    pub(super) fn flag(&self, key: &str) -> bool {
+        self.object().and_then(|object| object.get(key)) == Some(&Value::Bool(true))
+    }
+
+    pub(super) fn items(&self) -> impl Iterator<Item = Self> + '_ {
+        let list = self.value.as_array().map(Vec::as_slice).unwrap_or_default();
+        list.iter()
+            .enumerate()
+            .map(|(index, value)| self.member(&index.to_string(), value))
+    }
+
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&'d str, Self)> + '_ {
+        self.object()
+            .into_iter()
+            .flatten()
+            .map(|(key, value)| (key.as_str(), self.member(key, value)))
+    }
+}
+
+impl Document {
+    /// Reads a document from JSON or YAML, by content.
+    ///
+    /// # Errors
+    ///
+    /// `VALIDATION_ERROR` when the text is not an OpenAPI document, with what was found instead.
+    pub fn parse(text: &str) -> Result<Self, CallError> {
+        Self::parse_at(text, "")
+    }
+
+    /// Like [`Document::parse`], for a document whose own address (a path or a URL) is known, so
+    /// that references to other files can be understood.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Document::parse`].
+    pub fn parse_at(text: &str, uri: &str) -> Result<Self, CallError> {
+        let root = read(text)?;
+        let version = version_of(&root)?;
+        if version < Version::OpenApi31 || root.get("paths").is_some() {
+            match root.get("paths") {
+                Some(Value::Object(_)) => {}
+                None => {
+                    return Err(refuse(&format!(
+                        "there are no \"paths\"; found {}",
+                        describe(&root)
+                    )));
+                }
+                Some(other) => {
+                    return Err(refuse(&format!(
+                        "\"paths\" must be an object; found {}",
+                        describe(other)
+                    )));
+                }
+            }
+        }
+        Ok(Self::of_parts(
+            version,
+            vec![Part {
+                uri: files::normalise(uri),
+                root: Arc::new(root),
+            }],
+        ))
+    }
+
+    fn of_parts(version: Version, parts: Vec<Part>) -> Self {
+        Self(Arc::new(Inner {
+            version,
+            parts,
+            anchors: OnceLock::new(),
+        }))
+    }
+
+    /// The files that references name and that are not there yet, as addresses relative to where the
+    /// document's own address is. The list is empty when the document is complete.
+    #[must_use]
+    pub fn missing_files(&self) -> Vec<String> {
+        let mut missing = Vec::new();
+        for part in &self.0.parts {
+            for uri in files::named_in(&part.root, &part.uri) {
+                if self.part_named(&uri).is_none() && !missing.contains(&uri) {
+                    missing.push(uri);
+                }
+                if missing.len() >= MAX_FILES {
+                    return missing;
+                }
+            }
+        }
+        missing
+    }
+
+    /// The same document with one more file. `uri` is as [`Document::missing_files`] gave it.
+    ///
+    /// # Errors
+    ///
+    /// `VALIDATION_ERROR` when the text is neither JSON nor YAML, or there are too many files.
+    pub fn with_file(&self, uri: &str, text: &str) -> Result<Self, CallError> {
+        if self.0.parts.len() >= MAX_FILES {
+            return Err(refuse(&format!(
+                "it consists of more than {MAX_FILES} files"
+            )));
+        }
+        let root = Arc::new(read(text)?);
+        let inner = &self.0;
+        let mut parts = inner.parts.clone();
+        parts.push(Part {
+            uri: files::normalise(uri),
+            root,
+        });
+        Ok(Self::of_parts(inner.version, parts))
+    }
+
+    /// The version of the specification that the document follows.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.0.version
+    }
+
+    /// The document's own root value.
+    #[must_use]
+    pub fn root(&self) -> &Value {
+        self.0
+            .parts
+            .first()
+            .map_or(&Value::Null, |part| &*part.root)
+    }
+
+    pub(super) fn start(&self) -> At<'_> {
+        At {
+            value: self.root(),
+            part: 0,
+            pointer: String::new(),
+        }
+    }
+
+    pub(super) fn at(&self, part: usize, pointer: &str) -> Option<At<'_>> {
+        let root = &self.0.parts.get(part)?.root;
+        Some(At {
+            value: pointer::look_up(root, pointer)?,
+            part,
+            pointer: pointer.to_owned(),
+        })
+    }
+
+    /// Where something is, for people: a pointer, with the file before it when it is not the document's
+    /// own.
+    pub(super) fn locate(&self, at: &At<'_>) -> String {
+        match self.0.parts.get(at.part) {
+            Some(part) if at.part > 0 => format!("{}#{}", part.uri, at.pointer),
+            _ => at.pointer.clone(),
+        }
+    }
+
+    fn part_named(&self, uri: &str) -> Option<usize> {
+        self.0.parts.iter().position(|part| part.uri == uri)
+    }
+
+    /// What a reference leads to, without looking whether that is a reference again.
+    pub(super) fn resolve(&self, reference: &str, from: usize) -> Result<At<'_>, String> {
+        let (file, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        let part = if file.is_empty() {
+            from
+        } else {
+            let base = self.0.parts.get(from).map_or("", |part| part.uri.as_str());
+            let uri = files::resolve(base, file);
+            match self.part_named(&uri) {
+                Some(part) => part,
+                None => {
+                    return self.by_anchor(reference).ok_or_else(|| {
+                        format!(
+                            "{:?} is in another document, which is not available",
+                            shorten(reference, 200)
+                        )
+                    });
+                }
+            }
+        };
+        let pointer = pointer::from_fragment(fragment);
+        if !pointer.is_empty() && !pointer.starts_with('/') {
+            return self
+                .by_anchor(&format!("#{pointer}"))
+                .ok_or_else(|| format!("no anchor {:?}", shorten(&pointer, 200)));
+        }
+        self.at(part, &pointer)
+            .ok_or_else(|| format!("{:?} leads nowhere", shorten(reference, 200)))
+    }
+
+    /// Follows references until something else is found.
+    pub(super) fn follow<'d>(&'d self, start: At<'d>) -> Result<At<'d>, String> {
+        let mut at = start;
+        for _ in 0..MAX_REFERENCE_CHAIN {
+            let Some(reference) = at.string("$ref") else {
+                return Ok(at);
+            };
+            at = self.resolve(reference, at.part)?;
+        }
+        Err("the reference leads only to further references".to_owned())
+    }
+
+    /// `$anchor` and `$id`, which few documents use: they are looked for at the first such reference.
+    fn by_anchor(&self, name: &str) -> Option<At<'_>> {
+        let anchors = self.0.anchors.get_or_init(|| {
+            let mut found = HashMap::new();
+            for (index, part) in self.0.parts.iter().enumerate() {
+                files::anchors(&part.root, &mut String::new(), &mut |name, pointer| {
+                    found.entry(name).or_insert((index, pointer.to_owned()));
+                });
+            }
+            found
+        });
+        let (part, pointer) = anchors.get(name)?;
+        self.at(*part, pointer)
+    }
+}
+
+/// The version that the document claims.
+fn version_of(root: &Value) -> Result<Version, CallError> {
+    let Some(object) = root.as_object() else {
+        return Err(refuse(&format!("found {}", describe(root))));
+    };
+    let word = |value: &Value| match value {
+        Value::String(text) => text.trim().to_owned(),
+        Value::Number(number) => number.to_string(),
+        other => describe(other),
+    };
+    if let Some(value) = object.get("openapi") {
+        let version = word(value);
+        let mut numbers = version.split('.');
+        return match (numbers.next(), numbers.next()) {
+            (Some("3"), Some("0") | None) => Ok(Version::OpenApi30),
+            (Some("3"), Some("1")) => Ok(Version::OpenApi31),
+            (Some("3"), Some("2")) => Ok(Version::OpenApi32),
+            _ => Err(refuse(&format!(
+                "version {:?} is not known (2.0, 3.0, 3.1 and 3.2 are)",
+                shorten(&version, 40)
+            ))),
+        };
+    }
+    match object.get("swagger").map(word).as_deref() {
+        Some("2" | "2.0") => Ok(Version::Swagger2),
+        Some(version) => Err(refuse(&format!(
+            "Swagger version {:?} is not known (2.0 is)",
+            shorten(version, 40)
+        ))),
+        None => Err(refuse(&format!(
+            "there is no \"openapi\" or \"swagger\" version; found {}",
+            describe(root)
+        ))),
+    }
+}

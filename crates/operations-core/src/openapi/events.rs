@@ -1,0 +1,88 @@
+//! What a document says about the members of a stream, and what of it describes the value that a
+//! caller sees.
+
+use serde_json::Value;
+
+use super::document::{At, Document, Version};
+
+/// The schema of an event's data, when the document's words leave no doubt. Normalising an event
+/// against a schema that means something else would damage it, so doubt means no schema.
+pub(super) fn of_event<'d>(document: &'d Document, described: &At<'d>) -> Option<At<'d>> {
+    if let Some(item) = described.get("itemSchema") {
+        return data_of_event_object(document, item);
+    }
+    let schema = described.get("schema")?;
+    let settled = document.follow(schema.clone()).ok()?;
+    // The text of the stream as a whole; the data in it may be anything.
+    if settled.string("type") == Some("string") {
+        return None;
+    }
+    (!describes_event_object(document, &settled)).then_some(schema)
+}
+
+/// The schema of one line.
+pub(super) fn of_line<'d>(document: &'d Document, described: &At<'d>) -> Option<At<'d>> {
+    if let Some(item) = described.get("itemSchema") {
+        return Some(item);
+    }
+    let schema = described.get("schema")?;
+    let settled = document.follow(schema.clone()).ok()?;
+    match settled.string("type") {
+        Some("string") => None,
+        // OpenAPI 3.2 describes the whole stream as an array.
+        Some("array") if document.version() == Version::OpenApi32 => settled.get("items"),
+        _ => Some(schema),
+    }
+}
+
+/// OpenAPI 3.2's `itemSchema` describes `{ data, event, id, retry }`; the caller sees `data`, parsed
+/// when it is JSON.
+fn data_of_event_object<'d>(document: &'d Document, item: At<'d>) -> Option<At<'d>> {
+    let event = document.follow(item).ok()?;
+    let data = document
+        .follow(event.get("properties")?.get("data")?)
+        .ok()?;
+    if let Some(content) = data.get("contentSchema") {
+        return Some(content);
+    }
+    let kind = data.value.get("type");
+    (kind.is_some() && kind != Some(&Value::from("string"))).then_some(data)
+}
+
+/// Whether the schema, or one of its alternatives, has both `event` and `data`: it may then describe
+/// the event itself or a payload of that form, and nobody can tell which.
+fn describes_event_object<'d>(document: &'d Document, schema: &At<'d>) -> bool {
+    let looks_so = |at: &At<'d>| {
+        at.get("properties")
+            .is_some_and(|names| names.get("event").is_some() && names.get("data").is_some())
+    };
+    if looks_so(schema) {
+        return true;
+    }
+    ["oneOf", "anyOf"]
+        .iter()
+        .filter_map(|keyword| schema.get(keyword))
+        .any(|list| {
+            list.items().take(64).any(|variant| {
+                document.follow(variant).is_ok_and(|variant| {
+                    looks_so(&variant) || alternatives_look_so(document, &variant)
+                })
+            })
+        })
+}
+
+/// One level further, for unions of unions.
+fn alternatives_look_so<'d>(document: &'d Document, schema: &At<'d>) -> bool {
+    ["oneOf", "anyOf"]
+        .iter()
+        .filter_map(|keyword| schema.get(keyword))
+        .any(|list| {
+            list.items().take(64).any(|variant| {
+                document.follow(variant).is_ok_and(|variant| {
+                    variant.get("properties").is_some_and(|names| {
+                        names.get("event").is_some() && names.get("data").is_some()
+                    })
+                })
+            })
+        })
+}

@@ -1,0 +1,68 @@
+//! What a document says about credentials: a hint for the `auth` of a service.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::document::{At, Document, Version};
+
+/// One way to prove who calls.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SecurityHint {
+    /// The name of the scheme in the document.
+    pub scheme: String,
+    /// `apiKey`, `http`, `oauth2`, `openIdConnect`, `mutualTLS` or `basic` (Swagger 2.0).
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// For `apiKey`: where the key goes.
+    #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
+    /// For `apiKey`: the name of the header, query parameter or cookie.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// For `http`: the scheme of the `Authorization` header, such as `bearer`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http_scheme: Option<String>,
+    /// The scopes that are needed.
+    pub scopes: Vec<String>,
+}
+
+/// What an operation demands: one of several sets of schemes. An empty set means that it can be
+/// called without any.
+pub type Security = Arc<[Vec<SecurityHint>]>;
+
+/// The requirements in a `security` list; nothing when there is no such list.
+pub(super) fn of_list(document: &Document, holder: &At<'_>) -> Option<Security> {
+    let list = holder.get("security")?;
+    let sets: Vec<Vec<SecurityHint>> = list
+        .items()
+        .map(|set| {
+            set.entries()
+                .filter_map(|(name, scopes)| hint(document, name, &scopes))
+                .collect()
+        })
+        .collect();
+    Some(sets.into())
+}
+
+fn hint(document: &Document, name: &str, scopes: &At<'_>) -> Option<SecurityHint> {
+    let start = document.start();
+    let schemes = match document.version() {
+        Version::Swagger2 => start.get("securityDefinitions")?,
+        _ => start.get("components")?.get("securitySchemes")?,
+    };
+    let scheme = document.follow(schemes.get(name)?).ok()?;
+    let word = |key: &str| scheme.string(key).map(str::to_owned);
+    Some(SecurityHint {
+        scheme: name.to_owned(),
+        kind: word("type")?,
+        location: word("in"),
+        name: word("name"),
+        http_scheme: word("scheme"),
+        scopes: scopes
+            .items()
+            .filter_map(|scope| scope.value.as_str().map(str::to_owned))
+            .collect(),
+    })
+}

@@ -1,0 +1,39 @@
+// npm run fuzz -- [pairs] [seed]: the difference tests, on as many random pairs as one likes. Needs a
+// built addon (npm test or npm run build leaves one).
+
+import { describeFindings, runPairs } from "../__test__/schema/support/difference.mjs";
+import { jsonSchemaSubjects } from "../__test__/schema/support/json-schema-subjects.mjs";
+import { chosenSeed } from "../__test__/schema/support/random.mjs";
+import { typeBoxSubjects } from "../__test__/schema/support/typebox-subjects.mjs";
+
+const pairs = Number(process.argv[2] ?? 1_000_000);
+const seed = chosenSeed(process.argv[3] ?? process.env.OPERATIONS_SEED);
+if (!Number.isInteger(pairs) || pairs <= 0) {
+  console.error("usage: npm run fuzz -- [pairs] [seed]");
+  process.exit(1);
+}
+console.log(`${pairs} pairs, seed ${seed}`);
+
+const started = Date.now();
+let failed = false;
+for (const [name, share, makeSubjects] of [
+  ["TypeBox schemas", 0.75, typeBoxSubjects],
+  ["JSON Schemas", 0.25, jsonSchemaSubjects],
+]) {
+  const subjects = await makeSubjects();
+  const wanted = Math.max(1, Math.round(pairs * share));
+  let told = Date.now();
+  const onProgress = (done) => {
+    if (Date.now() - told < 10_000) return;
+    told = Date.now();
+    console.log(`${name}: ${done} of ${wanted} pairs, ${Math.round((told - started) / 1000)} s`);
+  };
+  const { findings, done } = runPairs({ seed, pairs: wanted, subjects, onProgress });
+  console.log(`${name}: ${done} pairs, ${findings.length} disagreements, ${JSON.stringify(subjects.tally)}`);
+  if (findings.length > 0) {
+    console.log(describeFindings(findings));
+    failed = true;
+  }
+}
+console.log(`seed ${seed}, ${Math.round((Date.now() - started) / 1000)} s`);
+process.exit(failed ? 1 : 0);
