@@ -7,6 +7,11 @@ import { packInto } from "./pack.mjs";
 
 const started = Date.now();
 
+// The same random cases each time, so that a failure is the work of the change at hand. New ones are drawn by
+// `npm run fuzz`, by the nightly workflow, and by running a test file on its own.
+process.env.OPERATIONS_SEED ??= "20261116";
+console.log(`OPERATIONS_SEED=${process.env.OPERATIONS_SEED}`);
+
 ensureInstalled();
 run(process.execPath, [join(root, "scripts", "lint.mjs")]);
 

@@ -1,6 +1,7 @@
 // What a TypeBox schema is made of, as far as comparisons depend on it.
 
 import { Kind } from "@sinclair/typebox";
+import { isComparableWithCast } from "./cast-comparison.mjs";
 import { OWN_FORMATS, OWN_KINDS } from "./random-words.mjs";
 import { checkedByTypeBox } from "./typebox-opinion.mjs";
 
@@ -27,7 +28,7 @@ export function featuresOf(schema) {
     /** Only JavaScript can tell: kinds and formats of the user's own. */
     needsCallbacks: false,
     contains: false,
-    /** A default that does not pass, or that TypeBox's Cast overlooks: of an Import, or of what accepts
+    /** A default that does not have the declared shape, or that TypeBox's Cast overlooks: of an Import, or of what accepts
      * `undefined`. */
     oddDefault: false,
   };
@@ -35,12 +36,15 @@ export function featuresOf(schema) {
     features.kinds.add(part[Kind]);
     if (part[Kind] in OWN_KINDS || part.format in OWN_FORMATS) features.needsCallbacks = true;
     if (part.contains !== undefined) features.contains = true;
-    if ("default" in part && (ACCEPTS_UNDEFINED.has(part[Kind]) || !checkedByTypeBox(part, part.default))) {
-      features.oddDefault = true;
-    }
+    if ("default" in part && !isOrdinaryDefault(part)) features.oddDefault = true;
     if (part[Kind] === "Object" && Object.keys(part.properties).some((name) => name in Object.prototype)) {
       features.prototypeNames = true;
     }
   }
   return features;
+}
+
+function isOrdinaryDefault(part) {
+  if (ACCEPTS_UNDEFINED.has(part[Kind])) return false;
+  return checkedByTypeBox(part, part.default) && isComparableWithCast(part, part.default);
 }

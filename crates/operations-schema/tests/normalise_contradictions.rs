@@ -45,6 +45,24 @@ fn a_tuple_without_a_usable_maximum_goes_by_its_schemas() {
 }
 
 #[test]
+fn unevaluated_properties_spare_what_typebox_holds_to_be_known() {
+    let part = json!({ "~": "Object", "properties": { "a.c": { "~": "String", "~?": true } } });
+    let intersect = |parts: serde_json::Value| json!({ "~": "Intersect", "allOf": parts, "unevaluatedProperties": { "~": "Number" } });
+    // TypeBox reads names as patterns, and no names at all as the pattern of the empty name.
+    expect_same(
+        &intersect(json!([part])),
+        &json!({ "a.c": "x", "abc": "1" }),
+    );
+    expect_same(&intersect(json!([])), &json!({ "": true }));
+    expect(
+        &intersect(json!([])),
+        &json!({ "b": "1" }),
+        &json!({ "b": 1 }),
+        &[],
+    );
+}
+
+#[test]
 fn a_thousand_broken_rules_are_told_in_no_time() {
     let rules: Vec<_> = (0..5_000).map(|_| json!({ "maxLength": 0 })).collect();
     let schema = json!({ "allOf": rules });

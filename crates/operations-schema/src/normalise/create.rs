@@ -147,9 +147,11 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
                 plan.combined.push(id);
                 pending.push_all(&intersect.all_of, true);
                 if let Some(unevaluated) = intersect.unevaluated {
-                    plan.view
-                        .objects
-                        .push(rest_rule(self.program, unevaluated.schema));
+                    plan.view.objects.push(rest_rule(
+                        self.program,
+                        unevaluated.schema,
+                        Some(unevaluated.known),
+                    ));
                 }
             }
             Shape::Object(object) => plan.view.objects.push(ObjectRule::Object(object)),
@@ -313,7 +315,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
                     .map(|property| property.key)
                     .collect(),
                 ObjectRule::Json(rules) => rules.required.clone(),
-                ObjectRule::Record(_) | ObjectRule::Rest(_) | ObjectRule::NoRest => continue,
+                ObjectRule::Record(_) | ObjectRule::Rest(..) | ObjectRule::NoRest => continue,
             };
             for key in required {
                 let Err(position) = done.binary_search(&key) else {

@@ -121,7 +121,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
                         fate.add_additional(rules.additional, rules.declares_properties);
                     }
                 }
-                ObjectRule::Rest(node) => rest = Some(*node),
+                ObjectRule::Rest(node, known) => rest = Some((*node, *known)),
                 ObjectRule::NoRest => no_rest = true,
             }
         }
@@ -137,9 +137,15 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
             .any(|rules| rules.find(program, text).is_some());
         if !fate.declared && !fate.evaluated {
             fate.forbidden |= no_rest;
-            if let Some(node) = rest {
+            if let Some((node, known)) = rest {
                 fate.allowed = true;
-                fate.nodes.push(node);
+                let spared = match known.map(|known| self.key_matches(known, text, key)) {
+                    None | Some(Err(Interrupt::TypeBoxThrows)) => false,
+                    Some(matches) => matches?,
+                };
+                if !spared {
+                    fate.nodes.push(node);
+                }
             }
         }
         Ok(fate)

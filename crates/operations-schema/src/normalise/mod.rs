@@ -95,6 +95,11 @@ pub fn normalise<H: BuildHost>(
         walker.notes
     };
     let (valid, steps) = check_counting(program, host, result.value)?;
+    if valid && !result.changed {
+        // Rules that contradict each other on a property that only one of them reads (an inherited one,
+        // say) leave a note behind, although there was nothing to do.
+        notes = Notes::new(DEFAULT_MAX_ERRORS);
+    }
     if !valid {
         for error in collect_errors(program, host, result.value, DEFAULT_MAX_ERRORS)? {
             if !notes.tells_of(&error.path) {

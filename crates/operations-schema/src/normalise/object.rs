@@ -203,7 +203,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
                     names.extend(rules.properties.iter().map(|one| (one.key, one.required)));
                     names.extend(rules.required.iter().map(|key| (*key, true)));
                 }
-                ObjectRule::Record(_) | ObjectRule::Rest(_) | ObjectRule::NoRest => {}
+                ObjectRule::Record(_) | ObjectRule::Rest(..) | ObjectRule::NoRest => {}
             }
         }
         names.extend(view.dependents.iter().map(|key| (*key, true)));
@@ -281,7 +281,7 @@ fn which_keys(view: &View<'_>) -> OwnKeys {
                 Additional::Forbidden | Additional::Schema(_)
             )
         }
-        ObjectRule::Record(_) | ObjectRule::Json(_) | ObjectRule::Rest(_) | ObjectRule::NoRest => {
+        ObjectRule::Record(_) | ObjectRule::Json(_) | ObjectRule::Rest(..) | ObjectRule::NoRest => {
             false
         }
     });

@@ -10,7 +10,7 @@ use super::walk::Walker;
 use crate::host::{BuildHost, Class, Interrupt};
 use crate::ir::{
     ArrayNode, ArrayRules, ConstId, JsonSchema, KeyId, LogicRules, NodeId, ObjectNode, ObjectRules,
-    Program, RecordNode, Shape, TupleNode,
+    PatternId, Program, RecordNode, Shape, TupleNode,
 };
 
 /// A rule about the properties of an object.
@@ -22,8 +22,9 @@ pub(super) enum ObjectRule<'p> {
     Record(&'p RecordNode),
     /// Keywords of a JSON Schema.
     Json(&'p ObjectRules),
-    /// `unevaluatedProperties` with a schema.
-    Rest(NodeId),
+    /// `unevaluatedProperties` with a schema. In an Intersect it spares the names that match a pattern
+    /// of what TypeBox holds to be the known ones, which can be more than are declared.
+    Rest(NodeId, Option<PatternId>),
     /// `unevaluatedProperties: false`.
     NoRest,
 }
@@ -160,7 +161,11 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
                 Shape::Intersect(intersect) => {
                     pending.push_all(&intersect.all_of, true);
                     if let Some(unevaluated) = intersect.unevaluated {
-                        view.objects.push(rest_rule(program, unevaluated.schema));
+                        view.objects.push(rest_rule(
+                            program,
+                            unevaluated.schema,
+                            Some(unevaluated.known),
+                        ));
                     }
                 }
                 Shape::Union(variants) => {
@@ -246,7 +251,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         if let Some(unevaluated) = &json.unevaluated
             && let Some(rest) = unevaluated.properties
         {
-            view.objects.push(rest_rule(self.program, Some(rest)));
+            view.objects.push(rest_rule(self.program, Some(rest), None));
         }
         if class == Class::Object
             && let Some(object) = &json.object
@@ -333,10 +338,14 @@ fn view_listed(json: &JsonSchema, view: &mut View<'_>) {
 }
 
 /// `unevaluatedProperties`: a schema, or none for `false`.
-pub(super) fn rest_rule<'p>(program: &Program, schema: Option<NodeId>) -> ObjectRule<'p> {
+pub(super) fn rest_rule<'p>(
+    program: &Program,
+    schema: Option<NodeId>,
+    known: Option<PatternId>,
+) -> ObjectRule<'p> {
     match schema {
         Some(node) if !matches!(program.shape(node), Shape::JsonBoolean(false)) => {
-            ObjectRule::Rest(node)
+            ObjectRule::Rest(node, known)
         }
         _ => ObjectRule::NoRest,
     }
