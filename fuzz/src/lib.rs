@@ -1,0 +1,13 @@
+//! What the fuzz targets share: how an input is read, how schemas are made from choices, and what must
+//! hold for every one of them.
+#![forbid(unsafe_code)]
+
+pub mod generate;
+pub mod input;
+pub mod javascript;
+mod pools;
+pub mod promises;
+pub mod targets;
+mod typebox;
+mod words;
+mod written;
