@@ -27,6 +27,11 @@ pub(crate) struct Handle(sys::napi_value);
 pub(crate) struct Pending(sys::napi_status);
 
 impl Pending {
+    /// Whether Node-API wanted an array, and no exception is pending.
+    pub(crate) fn wants_array(self) -> bool {
+        self.0 == sys::Status::napi_array_expected
+    }
+
     /// The error that makes the wrapper leave a pending exception where it is.
     pub(crate) fn into_error(self) -> napi::Error {
         napi::Error::from_status(Status::from(self.0))

@@ -36,6 +36,10 @@ export class LiveCallbacks {
     return value instanceof Uint8Array ? value.length : undefined;
   }
 
+  isArray(value: unknown): boolean {
+    return Array.isArray(value);
+  }
+
   isPromise(value: unknown): boolean {
     return value instanceof Promise;
   }

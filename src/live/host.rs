@@ -16,7 +16,20 @@ pub(crate) struct LiveHost<'call> {
     /// The text of the string that is being read.
     buffer: Vec<u8>,
     undefined: Handle,
+    /// The name `length`.
+    length: Handle,
     call: std::marker::PhantomData<&'call ()>,
+}
+
+/// A length that JavaScript told. A proxy may tell anything: what is no length reads as none, or as the
+/// largest there is.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast saturates, and that is what is wanted"
+)]
+fn whole(length: f64) -> usize {
+    length.min(f64::from(u32::MAX)) as usize
 }
 
 /// The own keys of an object while they are walked over.
@@ -34,6 +47,7 @@ impl LiveHost<'_> {
             pending: None,
             buffer: Vec::new(),
             undefined: raw.undefined()?,
+            length: raw.string("length")?,
             call: std::marker::PhantomData,
         })
     }
@@ -67,6 +81,13 @@ impl LiveHost<'_> {
         Ok(read(&String::from_utf8_lossy(&self.buffer)))
     }
 
+    /// Whether an object that is no array to Node-API is one to JavaScript: a proxy of an array. Only
+    /// JavaScript can tell, and it is asked only where the object has a `length` of its own.
+    fn is_proxied_array(&mut self, value: Handle) -> Result<bool, Interrupt> {
+        let has_length = self.raw.has_own(value, self.length);
+        Ok(self.keep(has_length)? && self.ask_bool("isArray", &[value])? == Some(true))
+    }
+
     fn name(&mut self, name: Name<'_>) -> Result<Handle, Interrupt> {
         let handle = self.raw.string(&name.key.text);
         self.keep(handle)
@@ -95,7 +116,11 @@ impl Host for LiveHost<'_> {
                 TypeOf::Object => Class::Object,
             })
         });
-        self.keep(class)
+        let class = self.keep(class)?;
+        if class == Class::Object && self.is_proxied_array(value)? {
+            return Ok(Class::Array);
+        }
+        Ok(class)
     }
 
     fn undefined(&mut self) -> Handle {
@@ -121,8 +146,15 @@ impl Host for LiveHost<'_> {
     }
 
     fn array_length(&mut self, array: Handle) -> Result<usize, Interrupt> {
-        let length = self.raw.array_length(array);
-        self.keep(length)
+        match self.raw.array_length(array) {
+            // A proxy of an array is none to Node-API.
+            Err(pending) if pending.wants_array() => {
+                let length = self.raw.get(array, self.length);
+                let length = length.and_then(|length| self.raw.number_value(length));
+                Ok(whole(self.keep(length)?))
+            }
+            length => self.keep(length),
+        }
     }
 
     fn element(&mut self, array: Handle, index: usize) -> Result<Handle, Interrupt> {
@@ -214,13 +246,7 @@ impl Host for LiveHost<'_> {
     }
 
     fn uint8_array(&mut self, object: Handle) -> Result<Option<usize>, Interrupt> {
-        let length = self.ask_number("byteLength", &[object])?;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "the length of an array that exists"
-        )]
-        Ok(length.map(|length| length as usize))
+        Ok(self.ask_number("byteLength", &[object])?.map(whole))
     }
 
     fn is_promise(&mut self, object: Handle) -> Result<bool, Interrupt> {

@@ -52,10 +52,11 @@ export function isComparableWithCast(schema, value, references = []) {
       return items.length === value.length && items.every((item, index) => compare(item, value[index]));
     }
     case "Union":
+      // Cast does not look into an Import to see how well a value fits a variant.
       return (
         !("default" in schema) &&
         schema.anyOf.length > 0 &&
-        schema.anyOf.every((part) => compare(part, value))
+        schema.anyOf.every((part) => part[Kind] !== "Import" && compare(part, value))
       );
     case "Ref":
     case "This": {

@@ -28,8 +28,8 @@ export function featuresOf(schema) {
     /** Only JavaScript can tell: kinds and formats of the user's own. */
     needsCallbacks: false,
     contains: false,
-    /** A default that does not have the declared shape, or that TypeBox's Cast overlooks: of an Import, or of what accepts
-     * `undefined`. */
+    /** A default that does not have the declared shape, or that TypeBox's Cast may overlook: of an Import,
+     * of what accepts `undefined`, of a variant. */
     oddDefault: false,
   };
   for (const part of partsOf(schema)) {
@@ -37,6 +37,7 @@ export function featuresOf(schema) {
     if (part[Kind] in OWN_KINDS || part.format in OWN_FORMATS) features.needsCallbacks = true;
     if (part.contains !== undefined) features.contains = true;
     if ("default" in part && !isOrdinaryDefault(part)) features.oddDefault = true;
+    if (part[Kind] === "Union" && part.anyOf.some((each) => "default" in each)) features.oddDefault = true;
     if (part[Kind] === "Object" && Object.keys(part.properties).some((name) => name in Object.prototype)) {
       features.prototypeNames = true;
     }

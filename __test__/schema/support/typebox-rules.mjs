@@ -13,6 +13,9 @@ import {
 } from "./typebox-opinion.mjs";
 import { isJson, isSameData } from "./value-shapes.mjs";
 
+/** So many errors are reported at most. */
+const MAX_ERRORS = 1000;
+
 /** How often each rule was applied: a comparison that never applies shows nothing. */
 export function newTally() {
   return {
@@ -78,7 +81,7 @@ export class Subject {
     if (valid || !errorsAreComparable(this.features)) return;
     const asked = forTypeBox(value, this.features);
     const theirs = asked && errorsOfTypeBox(this.schema, asked[0]);
-    if (theirs === undefined || theirs.errors.length === 0) return;
+    if (theirs === undefined || theirs.errors.length === 0 || errors.length >= MAX_ERRORS) return;
     this.tally.errors += 1;
     yield* compareErrors(errors, theirs, this.tally);
   }
