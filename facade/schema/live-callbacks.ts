@@ -1,5 +1,6 @@
 // What native code asks while it walks over a live value: only JavaScript can answer.
 
+import { types } from "node:util";
 import type { Schema } from "../native-binding.js";
 import { formatFunction, kindFunction } from "./registries.js";
 import { Kind } from "./typebox-kinds.js";
@@ -117,10 +118,10 @@ export class LiveCallbacks {
   /** A `default` of the schema that has no form in JSON, in a list of one; nothing if there is none. */
   cloneDefault(slot: number): [unknown] | undefined {
     const value = this.#slots[slot];
-    if (typeof value !== "function") return [clone(value)];
     try {
-      return [value()];
+      return [typeof value === "function" ? value() : clone(value)];
     } catch {
+      // The user's function threw, or the value refuses to be copied.
       return undefined;
     }
   }
@@ -168,8 +169,8 @@ function* shallowValues(value: object, limit: number): Iterable<unknown> {
 function clone(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(clone);
   if (typeof value !== "object" || value === null) return value;
-  if (value instanceof Date) return new Date(value.getTime());
-  if (value instanceof Uint8Array) return value.slice();
+  if (types.isDate(value)) return new Date(value.getTime());
+  if (types.isUint8Array(value)) return value.slice();
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, clone(each)]));
