@@ -3,7 +3,7 @@
 // the native compiler, at the speed of hand-written checks.
 
 import { types } from "node:util";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { CallError } from "../errors.js";
 import type { Schema } from "../native-binding.js";
 import { native, runtime } from "../runtime.js";
 import { compileEmitted, type EmittedCheck } from "./emitted.js";
@@ -210,13 +210,4 @@ export function compiled(schema: object): CompiledSchema {
     cache.set(schema, found);
   }
   return found;
-}
-
-/** For callers whose schema may be anything. */
-export function requireObject(schema: unknown): object {
-  if (typeof schema === "object" && schema !== null) return schema;
-  throw new CallError(
-    InfrastructureErrorCode.VALIDATION_ERROR,
-    `A schema must be an object, not ${schema === null ? "null" : typeof schema}. Use FromSchema() for JSON Schema.`,
-  );
 }
