@@ -121,7 +121,7 @@ impl TestHooks {
         self.bridge.spawn(
             env,
             async move {
-                napi::tokio::task::spawn_blocking(move || {
+                tokio::task::spawn_blocking(move || {
                     std::thread::sleep(Duration::from_millis(milliseconds.into()));
                     milliseconds
                 })

@@ -1,0 +1,6 @@
+//! Requests and streams: what operations-core builds, sent with reqwest.
+//!
+//! Everything here runs on Tokio and knows nothing of Node; what a message means is decided in
+//! `operations-core`.
+
+#![forbid(unsafe_code)]
