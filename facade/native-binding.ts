@@ -15,6 +15,18 @@ export interface NativeBinding {
   ) => Schema;
   /** The specs of a registry, for what runs on the native side. */
   readonly SpecStore: new () => SpecStore;
+  /** An OpenAPI document, from JSON or YAML. `uri` is where it came from. */
+  readonly OpenApiDocument: new (
+    runtime: Runtime,
+    text: string,
+    uri?: string,
+  ) => OpenApiDocument;
+  /** What was made of a document; `OpenApiDocument.importWith` makes it. */
+  readonly OpenApiImport: new (
+    never: never,
+  ) => OpenApiImport;
+  /** The same as the constructor, off the JavaScript thread. */
+  readOpenApiDocument(runtime: Runtime, bytes: Uint8Array, uri: string): Promise<OpenApiDocument>;
   /** Whether a text has a format; nothing for a format that the engine does not know. */
   checkFormat(name: string, text: string): boolean | null;
   knownFormats(): string[];
@@ -59,6 +71,26 @@ export interface Schema {
 export interface SpecStore {
   set(id: string, json: string): void;
   ids(): string[];
+}
+
+export interface OpenApiDocument {
+  /** Files that it refers to and that are not there yet. */
+  missingFiles(): string[];
+  addFile(uri: string, bytes: Uint8Array): void;
+  /** JSON: the operations that have one of the methods (`OpenAPICandidate` in `openapi/config.ts`). */
+  offers(methods: string[]): string;
+  /** The choices are JSON (`ImportChoices` in `openapi/choices.ts`). */
+  importWith(choices: string): OpenApiImport;
+}
+
+export interface OpenApiImport {
+  /** JSON: the operations without their schemas. */
+  heads(): string;
+  /** JSON Schema of the operation at this place in the list. */
+  inputSchema(index: number): string;
+  outputSchema(index: number): string;
+  /** JSON: `OpenAPIReportEntry[]` of `openapi/report.ts`. */
+  report(): string;
 }
 
 /** Misbehaviour on request. */

@@ -38,4 +38,4 @@ pub const OPERATION_COST: usize = 1024;
 pub const PARAMETER_COST: usize = 512;
 
 /// Files that a document may consist of.
-pub const MAX_FILES: usize = 10_000;
+pub const MAX_FILES: usize = 1_000;

@@ -11,6 +11,7 @@ pub mod bounds;
 
 mod assemble;
 mod body;
+mod choices;
 mod config;
 mod document;
 mod events;
@@ -34,8 +35,10 @@ mod scope;
 mod security;
 mod select;
 mod servers;
+mod survey;
 mod yaml;
 
+pub use choices::{Answer, ImportChoices};
 pub use config::{Candidate, Choice, ImportConfig, PreferJson, Rename};
 pub use document::{Document, Version};
 pub use import::{Import, import};
@@ -44,3 +47,4 @@ pub use report::{Problem, Reason, ReportEntry, Status};
 pub use responses::ResponseKind;
 pub use security::{Security, SecurityHint};
 pub use select::Selector;
+pub use survey::{Offered, survey};
