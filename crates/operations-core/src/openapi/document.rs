@@ -10,6 +10,7 @@ use super::bounds::{MAX_FILES, MAX_REFERENCE_CHAIN};
 use super::files;
 use super::pointer;
 use super::read::{describe, read, refuse, shorten};
+use super::runnable::Runnable;
 use crate::error::CallError;
 
 /// The versions that are told apart.
@@ -38,6 +39,7 @@ struct Inner {
     parts: Vec<Part>,
     by_uri: HashMap<Arc<str>, usize>,
     anchors: OnceLock<HashMap<String, (usize, String)>>,
+    patterns: Runnable,
 }
 
 #[derive(Debug, Clone)]
@@ -151,7 +153,7 @@ impl Document {
         Ok(Self::of_parts(
             version,
             url_of(uri),
-            vec![Part::new(uri, root)],
+            vec![Part::new(address(uri), root)],
         ))
     }
 
@@ -166,6 +168,7 @@ impl Document {
             parts,
             by_uri,
             anchors: OnceLock::new(),
+            patterns: Runnable::default(),
         }))
     }
 
@@ -247,6 +250,11 @@ impl Document {
             Some(part) if at.part > 0 => format!("{}#{}", part.uri, at.pointer),
             _ => at.pointer.clone(),
         }
+    }
+
+    /// Whether the schema engine can use this pattern.
+    pub(super) fn can_run(&self, pattern: &str) -> bool {
+        self.0.patterns.holds(pattern)
     }
 
     fn part_named(&self, uri: &str) -> Option<usize> {

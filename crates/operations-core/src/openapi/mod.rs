@@ -29,6 +29,7 @@ mod read;
 mod recipe;
 mod report;
 mod responses;
+mod runnable;
 mod schema;
 mod schema_rules;
 mod scope;
