@@ -14,6 +14,8 @@
 )]
 
 mod bridge;
+mod completions;
+mod http;
 mod live;
 mod openapi;
 #[expect(

@@ -8,10 +8,11 @@ use indexmap::IndexMap;
 use operations_core::error::CallError;
 use operations_core::http::retry::{self, Failure as Why};
 use operations_core::http::{
-    BaseUrl, InputValue, Request, RequestPlan, ResponseHead, Secret, Settings, request,
-    resolve_server, transport,
+    BaseUrl, InputValue, Request, RequestPlan, ResponseHead, RetryPolicy, Secret, Settings,
+    request, resolve_server, transport,
 };
 use operations_core::openapi::ImportedOperation;
+use operations_core::sse::Limits;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -75,6 +76,18 @@ impl Service {
     #[must_use]
     pub fn max_response_bytes(&self) -> usize {
         self.settings.max_response_bytes
+    }
+
+    /// What an event may cost.
+    #[must_use]
+    pub fn event_limits(&self) -> Limits {
+        self.settings.event_limits
+    }
+
+    /// Which failures are worth another try.
+    #[must_use]
+    pub fn retry_policy(&self) -> RetryPolicy {
+        self.settings.retry
     }
 
     /// Builds the request of a call, and names what must not be shown about it.
