@@ -124,8 +124,31 @@ export type {
 } from "./dist/index.js";
 
 // OpenAPI
-export { parseSSEFrames } from "./dist/index.js";
-export type { SSEEvent } from "./dist/index.js";
+export {
+  FromOpenAPI,
+  FromOpenAPIFile,
+  FromOpenAPIUrl,
+  inspectOpenAPI,
+  OpenAPIServiceRegistry,
+  parseSSEFrames,
+} from "./dist/index.js";
+export type {
+  HTTPAuth,
+  HTTPRetry,
+  HTTPServiceConfig,
+  HTTPStreams,
+  OpenAPICandidate,
+  OpenAPIFS,
+  OpenAPIImportedOperation,
+  OpenAPIInspection,
+  OpenAPIOperation,
+  OpenAPIParameter,
+  OpenAPIProblem,
+  OpenAPIReportEntry,
+  OpenAPISelector,
+  OpenAPISpec,
+  SSEEvent,
+} from "./dist/index.js";
 
 // MCP
 export { mapMCPContentBlocks } from "./dist/index.js";

@@ -15,6 +15,18 @@ export interface NativeBinding {
   ) => Schema;
   /** The specs of a registry, for what runs on the native side. */
   readonly SpecStore: new () => SpecStore;
+  /** An OpenAPI document, from JSON or YAML. `uri` is where it came from. */
+  readonly OpenApiDocument: new (
+    runtime: Runtime,
+    text: string,
+    uri?: string,
+  ) => OpenApiDocument;
+  /** What was made of a document; `OpenApiDocument.importWith` makes it. */
+  readonly OpenApiImport: new (
+    never: never,
+  ) => OpenApiImport;
+  /** The same as the constructor, off the JavaScript thread. */
+  readOpenApiDocument(runtime: Runtime, bytes: Uint8Array, uri: string): Promise<OpenApiDocument>;
   /** Whether a text has a format; nothing for a format that the engine does not know. */
   checkFormat(name: string, text: string): boolean | null;
   knownFormats(): string[];
@@ -23,6 +35,30 @@ export interface NativeBinding {
   /** JSON: the UTF-16 units that are not read; and in turn data, type (null: `message`) and id (null: as
    * before) of each event. */
   parseSSEFrames(runtime: Runtime, text: string): string;
+  /** Where results of native work arrive; `wake` is called when there are any. */
+  readonly Completions: new (
+    wake: () => void,
+  ) => Completions;
+  /** The requests of one import; `settings` is JSON. */
+  readonly HttpService: new (
+    runtime: Runtime,
+    completions: Completions,
+    settings: string,
+    imported?: OpenApiImport | null,
+    documentUrl?: string | null,
+  ) => HttpService;
+  /** An open stream; `HttpService.open` makes it. */
+  readonly HttpStream: new (
+    never: never,
+  ) => HttpStream;
+  /** A request that somebody else sends; `HttpService.prepare` makes it. */
+  readonly PreparedRequest: new (
+    never: never,
+  ) => PreparedRequest;
+  /** Bytes in, batches out; `PreparedRequest.feed` makes it. */
+  readonly StreamFeed: new (
+    never: never,
+  ) => StreamFeed;
   /** In test builds only. */
   readonly TestHooks?: new (
     runtime: Runtime,
@@ -59,6 +95,106 @@ export interface Schema {
 export interface SpecStore {
   set(id: string, json: string): void;
   ids(): string[];
+}
+
+export interface OpenApiDocument {
+  /** Files that it refers to and that are not there yet. */
+  missingFiles(): string[];
+  addFile(uri: string, bytes: Uint8Array): void;
+  /** JSON: the operations that have one of the methods (`OpenAPICandidate` in `openapi/config.ts`). */
+  offers(methods: string[]): string;
+  /** The choices are JSON (`ImportChoices` in `openapi/choices.ts`). */
+  importWith(choices: string): OpenApiImport;
+}
+
+export interface OpenApiImport {
+  /** JSON: the operations without their schemas. */
+  heads(): string;
+  /** JSON Schema of the operation at this place in the list. */
+  inputSchema(index: number): string;
+  outputSchema(index: number): string;
+  /** JSON: `OpenAPIReportEntry[]` of `openapi/report.ts`. */
+  report(): string;
+}
+
+export interface Completions {
+  /** Id, kind, text and body of each result in turn (see `src/completions.rs`). */
+  take(): unknown[];
+}
+
+export interface HttpService {
+  /** Nothing without a body; else `json`, `parts` or `other`, a space, and the property that holds it. */
+  bodyOf(index: number): string | null;
+  /** The result arrives under `id`. */
+  call(
+    id: number,
+    index: number,
+    input: string,
+    body: string | undefined,
+    blobs: Uint8Array[] | undefined,
+    headers: string | undefined,
+    cancellable: boolean,
+  ): void;
+  open(
+    id: number,
+    index: number,
+    input: string,
+    body: string | undefined,
+    blobs: Uint8Array[] | undefined,
+    headers: string | undefined,
+  ): HttpStream;
+  fetchText(
+    id: number,
+    url: string,
+    headers: string,
+    withAuth: boolean,
+    maxBytes: number,
+    timeout?: number,
+  ): void;
+  prepare(
+    index: number,
+    input: string,
+    body: string | undefined,
+    blobs: Uint8Array[] | undefined,
+    headers: string | undefined,
+  ): PreparedRequest;
+  prepareFetch(url: string, headers: string, withAuth: boolean): PreparedRequest;
+  cancel(id: number): void;
+  close(): void;
+}
+
+export interface HttpStream {
+  take(): string | number;
+  head(): string;
+  /** Kind, text and body, as results have them. */
+  failure(): unknown[];
+  close(): void;
+}
+
+export interface PreparedRequest {
+  /** JSON: method, url, headers as pairs. */
+  head(): string;
+  body(): string | Uint8Array | null;
+  maxResponseBytes(): number;
+  /** Whether it has become the request that a redirect asks for. */
+  redirect(status: number, location?: string): boolean;
+  /** Kind, text and body, as results have them; `headers` is a JSON list of pairs. */
+  decode(status: number, reason: string, headers: string, body: Uint8Array): unknown[];
+  /** Nothing when the response is one value and no stream. */
+  feed(status: number, headers: string, lastEventId: string): StreamFeed | null;
+  /** Throws. */
+  fail(kind: "network" | "timeout" | "aborted" | "size", text: string, tries: number): void;
+  /** Milliseconds before another try, if there is to be one. */
+  retryDelay(tries: number, status: number, retryAfter: string | undefined, jitter: number): number | null;
+}
+
+export interface StreamFeed {
+  hasEvents(): boolean;
+  head(): string;
+  push(piece: Uint8Array): string | null;
+  finish(): string | null;
+  /** Throws if the stream cannot be read on. */
+  check(): void;
 }
 
 /** Misbehaviour on request. */

@@ -14,7 +14,10 @@
 )]
 
 mod bridge;
+mod completions;
+mod http;
 mod live;
+mod openapi;
 #[expect(
     unsafe_code,
     reason = "the one place that calls Node-API directly; each block says why it is sound"

@@ -3,6 +3,7 @@ import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { native } from "../runtime.js";
 import { defaultAdapter, type SchemaAdapter } from "../schema/adapters.js";
 import { type CompiledSchema, isLimit } from "../schema/compiled.js";
+import { copyOf, isLazySchema, SCHEMA_FIELDS } from "../schema/lazy.js";
 import { validationError } from "../schema/validation.js";
 import type { AnySchema } from "../schema-types.js";
 import type {
@@ -56,7 +57,7 @@ export class OperationRegistry {
   ): void;
   register(operation: RegisteredOperation): void;
   register(operation: RegisteredOperation): void {
-    const { handler, ...spec } = Object(operation) as RegisteredOperation;
+    const { handler, spec } = apart(operation);
     this.#add(spec, handler);
   }
 
@@ -67,7 +68,7 @@ export class OperationRegistry {
 
   /** Registers a spec; a handler that is there stays. */
   registerSpec(spec: OperationSpec): void {
-    const { handler: _, ...bare } = Object(spec) as RegisteredOperation;
+    const { spec: bare } = apart(spec);
     this.#add(bare, this.#entries.get(operationId(bare))?.handler);
   }
 
@@ -94,15 +95,12 @@ export class OperationRegistry {
     this.#entries.set(id, new Entry(id, spec, handler));
   }
 
-  /** The spec with its schemas as TypeBox schemas. */
+  /** The spec with its schemas as TypeBox schemas. Those that are not made yet will be. */
   #adapted(id: string, spec: OperationSpec): OperationSpec {
-    const { inputSchema, outputSchema } = spec;
-    if (inputSchema === undefined || outputSchema === undefined) return spec;
-    return {
-      ...spec,
-      inputSchema: this.#adapt(id, "inputSchema", inputSchema),
-      outputSchema: this.#adapt(id, "outputSchema", outputSchema),
-    };
+    const fields = SCHEMA_FIELDS.filter((field) => !isLazySchema(spec, field));
+    if (fields.some((field) => spec[field] === undefined)) return spec;
+    for (const field of fields) spec[field] = this.#adapt(id, field, spec[field]);
+    return spec;
   }
 
   #adapt(id: string, field: "inputSchema" | "outputSchema", schema: unknown): AnySchema {
@@ -130,7 +128,7 @@ export class OperationRegistry {
 
   getSpec(id: string): OperationSpec | undefined {
     const entry = this.#entries.get(id);
-    return entry && { ...entry.spec };
+    return entry && copyOf(entry.spec);
   }
 
   getHandler(id: string): OperationHandler | SubscriptionHandler | undefined {
@@ -143,7 +141,7 @@ export class OperationRegistry {
   }
 
   getAllSpecs(): OperationSpec[] {
-    return Array.from(this.#entries.values(), ({ spec }) => ({ ...spec }));
+    return Array.from(this.#entries.values(), ({ spec }) => copyOf(spec));
   }
 
   /** Calls a QUERY or a MUTATION. Resolves to an envelope, or rejects. */
@@ -270,8 +268,19 @@ function notFound(entry: Entry | undefined, id: unknown): CallError {
   return new CallError(InfrastructureErrorCode.OPERATION_NOT_FOUND, message, { operationId: id });
 }
 
+/** Copies of the spec, whose schemas are not made by it, and of the handler. */
+function apart(operation: RegisteredOperation): { handler: AnyHandler | undefined; spec: OperationSpec } {
+  const copy = copyOf(Object(operation) as RegisteredOperation);
+  const { handler } = copy;
+  if (Object.hasOwn(copy, "handler")) delete copy.handler;
+  // Once more, because an object that lost a property is a slow one.
+  return { handler, spec: copyOf(copy) };
+}
+
 function together({ spec, handler }: Entry): RegisteredOperation {
-  return handler === undefined ? { ...spec } : { ...spec, handler };
+  const operation: RegisteredOperation = copyOf(spec);
+  if (handler !== undefined) operation.handler = handler;
+  return operation;
 }
 
 function outputMode(mode: unknown): OutputMode {

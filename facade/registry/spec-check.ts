@@ -2,6 +2,7 @@
 
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { compiled } from "../schema/compiled.js";
+import { withoutLazySchemas } from "../schema/lazy.js";
 import { OperationSpecSchema } from "../spec-schemas.js";
 import { type OperationSpec, OperationType } from "../types.js";
 import type { AnyHandler } from "./entry.js";
@@ -30,7 +31,8 @@ export function assertSpec(spec: unknown): asserts spec is OperationSpec {
     throw refusal("an operation", [{ path: "", message: "Expected object" }]);
   }
   const checked = compiled(OperationSpecSchema);
-  if (!checked.check(spec)) throw refusal(`operation ${operationId(spec)}`, checked.errors(spec));
+  const seen = withoutLazySchemas(spec, {});
+  if (!checked.check(seen)) throw refusal(`operation ${operationId(spec)}`, checked.errors(seen));
 }
 
 function refusal(what: string, errors: { path: string; message: string }[]): CallError {

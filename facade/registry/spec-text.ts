@@ -1,13 +1,16 @@
 import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { withoutLazySchemas } from "../schema/lazy.js";
 import type { OperationSpec } from "../types.js";
 
-/** A spec as JSON, for the native side. What JSON cannot say is left out, or said as text. */
+/** A spec as JSON, for the native side. What JSON cannot say is left out, or said as text; schemas that are not
+ * made yet are left out. */
 export function specText(id: string, spec: OperationSpec): string {
+  const made = withoutLazySchemas(spec, undefined);
   try {
-    return JSON.stringify(spec, plain);
+    return JSON.stringify(made, plain);
   } catch {
     // Something in `_meta` refuses: a cycle, a getter that throws. Nobody on the native side needs it.
-    const { _meta: _, ...rest } = spec;
+    const { _meta: _, ...rest } = made;
     return fieldByField(id, rest);
   }
 }

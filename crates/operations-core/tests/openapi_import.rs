@@ -459,6 +459,7 @@ fn filters_choose_by_id_tag_path_and_method() {
                 .collect()
         };
         let mut config = ImportConfig {
+            includes_all: include.is_empty(),
             include: words(include),
             exclude: words(exclude),
             ..ImportConfig::default()

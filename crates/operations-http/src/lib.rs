@@ -2,5 +2,35 @@
 //!
 //! Everything here runs on Tokio and knows nothing of Node; what a message means is decided in
 //! `operations-core`.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `settings` | what the configuration of a service says |
+//! | `pool` | the connections of a service, made when they are first needed |
+//! | `exchange` | one request, its redirects, the head of the answer |
+//! | `failure` | why a request failed, in words |
+//! | `limited` | a body that may not be larger than a limit |
+//! | `service` | calls: the request, retries, the time limit, the decoded answer |
+//! | `stream` | streams: opened, read in batches, opened again |
+//! | `batch` | many events as one JSON text |
+//! | `lines` | one JSON value per line |
 
 #![forbid(unsafe_code)]
+
+mod batch;
+mod exchange;
+mod failure;
+mod limited;
+mod lines;
+mod outcome;
+mod pool;
+mod random;
+mod service;
+mod settings;
+mod stream;
+
+pub use batch::{Batch, Feed};
+pub use outcome::{Failure, Reply, decoded_reply};
+pub use service::{CallInput, Fetched, Service};
+pub use settings::ServiceSettings;
+pub use stream::{Opened, StreamKind, StreamReader, stream_kind};

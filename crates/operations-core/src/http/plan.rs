@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RequestPlan {
-    /// The method in upper case.
+    /// The method as it is sent: in upper case, unless it is one of the document's own.
     pub method: String,
     /// The path template below the base URL, with `{name}` for each path parameter.
     pub path: String,

@@ -19,7 +19,7 @@ use crate::error::CallError;
 /// A request, ready for whichever client sends it.
 #[derive(Clone, PartialEq)]
 pub struct Request {
-    /// The method in upper case.
+    /// The method.
     pub method: String,
     /// Where it goes. It holds no user name and no password.
     pub url: Url,
@@ -137,7 +137,7 @@ pub fn build(
     set_all(&mut headers, settings.call_headers)?;
     content_type(body.as_ref(), settings.call_headers, &mut headers)?;
     Ok(Request {
-        method: plan.method.to_ascii_uppercase(),
+        method: plan.method.clone(),
         url: settings.base_url.join(&filled, &query)?,
         headers,
         body,

@@ -95,6 +95,22 @@ pub fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     Some(date.duration_since(now).unwrap_or_default())
 }
 
+/// The pause before a stream is opened again, for attempt number `attempt` in a row (1 is the first).
+/// `asked` is what the stream said in `retry:`, in milliseconds; it is the least, and doubles while
+/// attempts fail. `jitter` is a random number from 0 to 1.
+#[must_use]
+pub fn reconnection_delay(asked: Option<u64>, attempt: u32, jitter: f64) -> Duration {
+    const USUAL: Duration = Duration::from_secs(1);
+    const SHORTEST: Duration = Duration::from_millis(10);
+    const LONGEST_DOUBLED: Duration = Duration::from_secs(30);
+    const LONGEST: Duration = Duration::from_secs(300);
+    let base = asked.map_or(USUAL, Duration::from_millis);
+    let base = base.clamp(SHORTEST, LONGEST);
+    let doubled = base.saturating_mul(2_u32.saturating_pow(attempt.saturating_sub(1)));
+    let whole = doubled.min(LONGEST_DOUBLED.max(base));
+    whole + (whole / 2).mul_f64(jitter.clamp(0.0, 1.0))
+}
+
 /// The error with the number of tries, where there was more than one.
 #[must_use]
 pub fn with_tries(mut error: CallError, tries: u32) -> CallError {

@@ -1,6 +1,8 @@
 //! The errors of the way to a server and back. A message has the host, never the whole URL: a query
 //! may hold a key.
 
+use serde_json::json;
+
 use super::auth::{Secret, redact};
 use super::problem;
 use crate::error::{CallError, InfrastructureErrorCode};
@@ -39,6 +41,8 @@ pub fn aborted(host: &str) -> CallError {
 #[must_use]
 pub fn too_large(host: &str, limit: usize) -> CallError {
     problem::failed(format!(
-        "The response of {host} is larger than the limit of {limit} bytes"
+        "The response of {host} is larger than the limit of {limit} bytes. \
+         If such responses are expected, raise `maxResponseBytes` in the configuration"
     ))
+    .with_details(json!({ "maxResponseBytes": limit }))
 }

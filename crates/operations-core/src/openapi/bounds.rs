@@ -38,4 +38,7 @@ pub const OPERATION_COST: usize = 1024;
 pub const PARAMETER_COST: usize = 512;
 
 /// Files that a document may consist of.
-pub const MAX_FILES: usize = 10_000;
+pub const MAX_FILES: usize = 1_000;
+
+/// Patterns of one document that are tried before they are needed.
+pub const MAX_PATTERNS_TRIED: usize = 400;

@@ -49,12 +49,20 @@ impl PreferJson<'_> {
 
 /// The choices. The default imports every `get`, `post`, `put`, `patch` and `delete`.
 pub struct ImportConfig<'c> {
-    /// The methods to import, in lower case.
+    /// The methods to import. Those of HTTP itself in any case of letters; others (OpenAPI 3.2's
+    /// `additionalOperations`) as the document writes them.
     pub methods: Vec<String>,
-    /// When there are any, only operations that one of them matches are imported.
+    /// Whether operations are wanted that nothing below names. When not, only those that `include`
+    /// or `include_when` names are imported.
+    pub includes_all: bool,
+    /// Operations that one of them matches are wanted.
     pub include: Vec<Selector>,
+    /// Operations of which this is true are wanted too.
+    pub include_when: Option<Box<Choice<'c>>>,
     /// Operations that one of them matches are not imported.
     pub exclude: Vec<Selector>,
+    /// Nor are those of which this is true.
+    pub exclude_when: Option<Box<Choice<'c>>>,
     /// The number of characters that a name may have.
     pub max_name_length: Option<usize>,
     /// Another name for an operation.
@@ -67,18 +75,33 @@ impl ImportConfig<'_> {
     /// The methods that are imported unless others are asked for.
     pub const DEFAULT_METHODS: [&'static str; 5] = ["get", "post", "put", "patch", "delete"];
 
-    /// The methods that can be asked for.
+    /// The methods that have a key of their own in a path item.
     pub const KNOWN_METHODS: [&'static str; 9] = [
         "get", "post", "put", "patch", "delete", "head", "options", "trace", "query",
     ];
+
+    /// Why the configuration leaves an operation out, if it does.
+    pub(super) fn leaves_out(&self, candidate: &Candidate<'_>) -> Option<&'static str> {
+        let names = |list: &[Selector], when: Option<&Choice<'_>>| {
+            list.iter().any(|selector| selector.matches(candidate))
+                || when.is_some_and(|choice| choice(candidate))
+        };
+        if !self.includes_all && !names(&self.include, self.include_when.as_deref()) {
+            return Some("include does not name it");
+        }
+        names(&self.exclude, self.exclude_when.as_deref()).then_some("exclude names it")
+    }
 }
 
 impl Default for ImportConfig<'_> {
     fn default() -> Self {
         Self {
             methods: Self::DEFAULT_METHODS.map(str::to_owned).to_vec(),
+            includes_all: true,
             include: Vec::new(),
+            include_when: None,
             exclude: Vec::new(),
+            exclude_when: None,
             max_name_length: None,
             rename: None,
             prefer_json: PreferJson::Never,

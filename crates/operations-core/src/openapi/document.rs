@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
+use indexmap::IndexSet;
 use serde_json::{Map, Value};
 
 use super::bounds::{MAX_FILES, MAX_REFERENCE_CHAIN};
 use super::files;
 use super::pointer;
 use super::read::{describe, read, refuse, shorten};
+use super::runnable::Runnable;
 use crate::error::CallError;
 
 /// The versions that are told apart.
@@ -32,14 +34,35 @@ pub struct Document(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     version: Version,
+    /// Where the document itself came from, if that is a URL.
+    url: Option<String>,
     parts: Vec<Part>,
+    by_uri: HashMap<Arc<str>, usize>,
     anchors: OnceLock<HashMap<String, (usize, String)>>,
+    patterns: Runnable,
 }
 
 #[derive(Debug, Clone)]
 struct Part {
-    uri: String,
+    uri: Arc<str>,
     root: Arc<Value>,
+    /// The files that it refers to, once somebody asked.
+    names: OnceLock<Arc<[String]>>,
+}
+
+impl Part {
+    fn new(uri: &str, root: Value) -> Self {
+        Self {
+            uri: files::normalise(uri).into(),
+            root: Arc::new(root),
+            names: OnceLock::new(),
+        }
+    }
+
+    fn names(&self) -> &[String] {
+        self.names
+            .get_or_init(|| files::named_in(&self.root, &self.uri).into())
+    }
 }
 
 /// A value of the document and where it is.
@@ -129,18 +152,23 @@ impl Document {
         }
         Ok(Self::of_parts(
             version,
-            vec![Part {
-                uri: files::normalise(uri),
-                root: Arc::new(root),
-            }],
+            url_of(uri),
+            vec![Part::new(address(uri), root)],
         ))
     }
 
-    fn of_parts(version: Version, parts: Vec<Part>) -> Self {
+    fn of_parts(version: Version, url: Option<String>, parts: Vec<Part>) -> Self {
+        let mut by_uri = HashMap::with_capacity(parts.len());
+        for (index, part) in parts.iter().enumerate() {
+            by_uri.entry(Arc::clone(&part.uri)).or_insert(index);
+        }
         Self(Arc::new(Inner {
             version,
+            url,
             parts,
+            by_uri,
             anchors: OnceLock::new(),
+            patterns: Runnable::default(),
         }))
     }
 
@@ -148,18 +176,16 @@ impl Document {
     /// document's own address is. The list is empty when the document is complete.
     #[must_use]
     pub fn missing_files(&self) -> Vec<String> {
-        let mut missing = Vec::new();
-        for part in &self.0.parts {
-            for uri in files::named_in(&part.root, &part.uri) {
-                if self.part_named(&uri).is_none() && !missing.contains(&uri) {
-                    missing.push(uri);
-                }
-                if missing.len() >= MAX_FILES {
-                    return missing;
-                }
+        let mut missing = IndexSet::new();
+        for uri in self.0.parts.iter().flat_map(Part::names) {
+            if self.part_named(uri).is_none() {
+                missing.insert(uri.clone());
+            }
+            if missing.len() >= MAX_FILES {
+                break;
             }
         }
-        missing
+        missing.into_iter().collect()
     }
 
     /// The same document with one more file. `uri` is as [`Document::missing_files`] gave it.
@@ -173,14 +199,16 @@ impl Document {
                 "it consists of more than {MAX_FILES} files"
             )));
         }
-        let root = Arc::new(read(text)?);
-        let inner = &self.0;
-        let mut parts = inner.parts.clone();
-        parts.push(Part {
-            uri: files::normalise(uri),
-            root,
-        });
-        Ok(Self::of_parts(inner.version, parts))
+        let mut parts = self.0.parts.clone();
+        parts.push(Part::new(uri, read(text)?));
+        Ok(Self::of_parts(self.0.version, self.0.url.clone(), parts))
+    }
+
+    /// Where the document came from, if that is an `http` or `https` URL: relative servers begin
+    /// there.
+    #[must_use]
+    pub fn url(&self) -> Option<&str> {
+        self.0.url.as_deref()
     }
 
     /// The version of the specification that the document follows.
@@ -224,8 +252,13 @@ impl Document {
         }
     }
 
+    /// Whether the schema engine can use this pattern.
+    pub(super) fn can_run(&self, pattern: &str) -> bool {
+        self.0.patterns.holds(pattern)
+    }
+
     fn part_named(&self, uri: &str) -> Option<usize> {
-        self.0.parts.iter().position(|part| part.uri == uri)
+        self.0.by_uri.get(uri).copied()
     }
 
     /// What a reference leads to, without looking whether that is a reference again.
@@ -234,7 +267,7 @@ impl Document {
         let part = if file.is_empty() {
             from
         } else {
-            let base = self.0.parts.get(from).map_or("", |part| part.uri.as_str());
+            let base = self.0.parts.get(from).map_or("", |part| &*part.uri);
             let uri = files::resolve(base, file);
             match self.part_named(&uri) {
                 Some(part) => part,
@@ -284,6 +317,21 @@ impl Document {
         let (part, pointer) = anchors.get(name)?;
         self.at(*part, pointer)
     }
+}
+
+/// An address without what is no part of its path: references begin at the path.
+fn address(uri: &str) -> &str {
+    match url_of(uri) {
+        Some(_) => uri.split(['?', '#']).next().unwrap_or_default(),
+        None => uri,
+    }
+}
+
+/// The address of a document if it is one on the web.
+fn url_of(uri: &str) -> Option<String> {
+    let scheme = uri.split_once("://")?.0;
+    (scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"))
+        .then(|| uri.to_owned())
 }
 
 /// The version that the document claims.

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use serde_json::Value;
 
 use super::document::{At, Document};
+use super::read::shorten;
 use super::report::{Problem, Reason};
 use super::scope::{Scope, Sink, identity, walk};
 
@@ -52,6 +53,16 @@ impl Sink for Finding<'_, '_> {
             );
             Problem::new(Reason::Schema, pointer, reason)
         });
+    }
+
+    fn pattern(&mut self, pattern: &str, pointer: &str) {
+        if self.problem.is_some() || self.scope.can_run(pattern) {
+            return;
+        }
+        let pattern = shorten(pattern, 80);
+        let reason =
+            format!("the pattern {pattern:?} cannot be run; any text is accepted where it stands");
+        self.problem = Some(Problem::new(Reason::Schema, pointer, reason));
     }
 }
 

@@ -10,10 +10,11 @@ use super::document::{At, Document, Version};
 use super::graph::Graph;
 use super::names::{Names, own_name};
 use super::operation::{Budget, Draft, ImportedOperation};
-use super::path_item::PathItem;
+use super::path_item::{Keyed, PathItem};
 use super::report::{Problem, Reason, ReportEntry, Status};
 use super::security::{self, Security};
 use super::servers;
+use super::survey::tags_of;
 use crate::http::Server;
 
 /// What came of a document.
@@ -88,62 +89,48 @@ impl<'d, 'c> Importer<'d, 'c> {
     }
 
     fn path(&mut self, item: &PathItem<'d>) {
-        for (key, at) in item.operations() {
-            let method = key.to_ascii_uppercase();
-            let pointer = super::pointer::join(&item.pointer, key);
-            if !self
-                .config
-                .methods
-                .iter()
-                .any(|one| one.eq_ignore_ascii_case(key))
-            {
-                let problem =
-                    Problem::new(Reason::Filtered, &pointer, "the method was not asked for");
-                self.skip(Some(method), item.path, &pointer, problem);
-                continue;
-            }
-            match self.document.follow(at) {
-                Ok(operation) if operation.value.is_object() => self.operation(&Spot {
-                    item,
-                    operation,
+        for keyed in item.operations() {
+            let problem = if let Some(misuse) = keyed.misuse() {
+                Problem::new(Reason::Malformed, &keyed.pointer, misuse)
+            } else if keyed.is_one_of(&self.config.methods) {
+                let Keyed {
                     method,
                     pointer,
-                }),
-                Ok(_) => {
-                    let problem = Problem::new(
-                        Reason::Malformed,
-                        &pointer,
-                        "the operation is not an object",
-                    );
-                    self.skip(Some(method), item.path, &pointer, problem);
+                    at,
+                    ..
+                } = keyed;
+                match self.document.follow(at) {
+                    Ok(operation) if operation.value.is_object() => {
+                        self.operation(&Spot {
+                            item,
+                            operation,
+                            method,
+                            pointer,
+                        });
+                    }
+                    Ok(_) => {
+                        let reason = "the operation is not an object";
+                        let problem = Problem::new(Reason::Malformed, &pointer, reason);
+                        self.skip(Some(method), item.path, &pointer, problem);
+                    }
+                    Err(reason) => {
+                        let problem = Problem::new(Reason::Reference, &pointer, reason);
+                        self.skip(Some(method), item.path, &pointer, problem);
+                    }
                 }
-                Err(reason) => {
-                    let problem = Problem::new(Reason::Reference, &pointer, reason);
-                    self.skip(Some(method), item.path, &pointer, problem);
-                }
-            }
-        }
-        for (key, at) in item.additional_operations() {
-            let problem = Problem::new(
-                Reason::Unsupported,
-                &at.pointer,
-                "methods of one's own are not supported",
-            );
-            self.skip(Some(key.to_owned()), item.path, &at.pointer, problem);
+                continue;
+            } else {
+                let reason = "the method was not asked for";
+                Problem::new(Reason::Filtered, &keyed.pointer, reason)
+            };
+            self.skip(Some(keyed.method), item.path, &keyed.pointer, problem);
         }
     }
 
     fn operation(&mut self, spot: &Spot<'_, 'd>) {
         let operation_id = spot.operation.string("operationId");
         let path = spot.item.path;
-        let tags: Vec<&str> = spot
-            .operation
-            .object()
-            .and_then(|object| object.get("tags")?.as_array())
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
+        let tags = tags_of(&spot.operation);
         let own = own_name(operation_id, &spot.method, path);
         let whole = Candidate {
             name: &own,
@@ -165,7 +152,7 @@ impl<'d, 'c> Importer<'d, 'c> {
             name: &name,
             ..whole
         };
-        if let Some(reason) = self.left_out(&candidate) {
+        if let Some(reason) = self.config.leaves_out(&candidate) {
             let problem = Problem::new(Reason::Filtered, &spot.pointer, reason);
             return self.skip_named(&name, spot, vec![problem], Vec::new());
         }
@@ -184,6 +171,9 @@ impl<'d, 'c> Importer<'d, 'c> {
         }
         .run(&mut draft);
         draft.charge(tags.iter().map(|tag| tag.len() + 24).sum());
+        let security = security::of_list(self.document, &spot.operation)
+            .unwrap_or_else(|| Arc::clone(&self.security));
+        draft.charge(security::size(&security));
         let (problems, schemas, over) = (draft.problems, draft.schemas, draft.over);
         if over {
             let problem = Problem::new(
@@ -207,8 +197,7 @@ impl<'d, 'c> Importer<'d, 'c> {
             request: assembled.request,
             servers: servers.unwrap_or_else(|| Arc::clone(&self.servers)),
             response: assembled.response,
-            security: security::of_list(self.document, &spot.operation)
-                .unwrap_or_else(|| Arc::clone(&self.security)),
+            security,
             pointer: spot.pointer.clone(),
             input: assembled.input,
             output: assembled.output,
@@ -228,24 +217,6 @@ impl<'d, 'c> Importer<'d, 'c> {
             problems,
             schemas,
         );
-    }
-
-    /// Why the configuration leaves an operation out, if it does.
-    fn left_out(&self, candidate: &Candidate<'_>) -> Option<&'static str> {
-        let config = self.config;
-        let included = config.include.is_empty()
-            || config
-                .include
-                .iter()
-                .any(|selector| selector.matches(candidate));
-        if !included {
-            return Some("include does not name it");
-        }
-        let excluded = config
-            .exclude
-            .iter()
-            .any(|selector| selector.matches(candidate));
-        excluded.then_some("exclude names it")
     }
 
     fn skip(&mut self, method: Option<String>, path: &str, pointer: &str, problem: Problem) {

@@ -94,6 +94,9 @@ impl ImportedOperation {
         if self.deprecated {
             put("deprecated", true.into());
         }
+        if !self.security.is_empty() {
+            put("security", json!(&*self.security));
+        }
         meta
     }
 

@@ -2,6 +2,7 @@
 
 use super::config::ImportConfig;
 use super::document::{At, Document};
+use super::pointer;
 use super::report::{Problem, Reason};
 
 /// A path item. One that refers to another may still say things itself, which then count.
@@ -48,34 +49,93 @@ impl<'d> PathItem<'d> {
         self.own.get(key).or_else(|| self.shared.as_ref()?.get(key))
     }
 
-    /// The operations by their method, in the document's order.
-    pub(super) fn operations(&self) -> Vec<(&'d str, At<'d>)> {
-        let is_method = |key: &str| {
-            ImportConfig::KNOWN_METHODS
-                .iter()
-                .any(|method| method.eq_ignore_ascii_case(key))
-        };
-        let mut found: Vec<(&'d str, At<'d>)> = Vec::new();
+    /// The operations by the key that they have, in the document's order.
+    pub(super) fn operations(&self) -> Vec<Keyed<'d>> {
+        let mut found: Vec<Keyed<'d>> = Vec::new();
         for holder in [Some(&self.own), self.shared.as_ref()]
             .into_iter()
             .flatten()
         {
             for (key, at) in holder.entries() {
-                if is_method(key)
-                    && !found
-                        .iter()
-                        .any(|(known, _)| known.eq_ignore_ascii_case(key))
-                {
-                    found.push((key, at));
+                let method = key.to_ascii_uppercase();
+                if is_known(key) && !found.iter().any(|known| known.method == method) {
+                    let pointer = pointer::join(&self.pointer, key);
+                    found.push(Keyed {
+                        method,
+                        pointer,
+                        is_additional: false,
+                        at,
+                    });
                 }
             }
+        }
+        // OpenAPI 3.2's operations with methods of their own.
+        let additional = self.get("additionalOperations");
+        for (key, at) in additional
+            .iter()
+            .flat_map(At::entries)
+            .take(MAX_ADDITIONAL_OPERATIONS)
+        {
+            found.push(Keyed {
+                method: key.to_owned(),
+                pointer: at.pointer.clone(),
+                is_additional: true,
+                at,
+            });
         }
         found
     }
 
-    /// OpenAPI 3.2's operations with methods of their own.
-    pub(super) fn additional_operations(&self) -> Vec<(&'d str, At<'d>)> {
-        let additional = self.get("additionalOperations");
-        additional.iter().flat_map(At::entries).take(64).collect()
+    /// Those that have one of the methods, without what is wrong with the others.
+    pub(super) fn wanted(&self, methods: &[String]) -> impl Iterator<Item = (String, At<'d>)> {
+        self.operations()
+            .into_iter()
+            .filter(|keyed| keyed.misuse().is_none() && keyed.is_one_of(methods))
+            .map(|keyed| (keyed.method, keyed.at))
     }
+}
+
+/// Operations with methods of their own that one path may have.
+const MAX_ADDITIONAL_OPERATIONS: usize = 64;
+
+/// An operation and the method it stands under.
+pub(super) struct Keyed<'d> {
+    /// In upper case if it is one of HTTP's own, else as the document writes it.
+    pub(super) method: String,
+    /// Where it stands in the document's own `paths`.
+    pub(super) pointer: String,
+    is_additional: bool,
+    pub(super) at: At<'d>,
+}
+
+impl Keyed<'_> {
+    pub(super) fn is_one_of(&self, methods: &[String]) -> bool {
+        methods.iter().any(|one| {
+            if is_known(&self.method) {
+                one.eq_ignore_ascii_case(&self.method)
+            } else {
+                *one == self.method
+            }
+        })
+    }
+
+    /// What is wrong with the method, if anything is.
+    pub(super) fn misuse(&self) -> Option<&'static str> {
+        if self.is_additional && is_known(&self.method) {
+            return Some("\"additionalOperations\" is not the place for this method");
+        }
+        (!is_token(&self.method)).then_some("this is not a method that HTTP can carry")
+    }
+}
+
+fn is_known(key: &str) -> bool {
+    ImportConfig::KNOWN_METHODS
+        .iter()
+        .any(|method| method.eq_ignore_ascii_case(key))
+}
+
+/// The characters of a method (RFC 9110).
+fn is_token(text: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_letter)
 }

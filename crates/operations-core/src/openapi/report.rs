@@ -76,6 +76,5 @@ pub struct ReportEntry {
     /// Where the operation is, as a JSON Pointer.
     pub pointer: String,
     /// Why it was degraded or skipped.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Problem>,
 }

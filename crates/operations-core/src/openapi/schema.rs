@@ -13,7 +13,7 @@ use super::bounds::MAX_SCHEMA_NODES;
 use super::document::{At, Document};
 use super::keywords::{Kind, is_annotation, is_illustration, kind_of, repair};
 use super::one_way::{Direction, one_way_properties};
-use super::schema_rules::{accept_null, can_run, count, definition_name, demand};
+use super::schema_rules::{accept_null, count, definition_name, demand};
 use super::scope::{Scope, Sink, identity, mentions_reference, walk};
 use crate::error::{CallError, InfrastructureErrorCode};
 
@@ -48,6 +48,8 @@ impl Sink for Targets<'_, '_> {
     }
 
     fn malformed(&mut self, _: &str, _: &str) {}
+
+    fn pattern(&mut self, _: &str, _: &str) {}
 }
 
 impl<'d> Copier<'d> {
@@ -215,11 +217,19 @@ impl<'d> Copier<'d> {
                 }
                 Kind::Schemas => self.copy_list(value, scope, &HashSet::new())?,
                 Kind::Named if keyword == "patternProperties" => {
-                    self.copy_named(value, scope, can_run)?
+                    let document = self.document;
+                    self.copy_named(value, scope, |pattern| document.can_run(pattern))?
                 }
                 Kind::Named | Kind::Dependencies => self.copy_named(value, scope, |_| true)?,
                 // A rule that no engine can apply would take the whole operation with it.
-                Kind::Text if keyword == "pattern" && !value.as_str().is_some_and(can_run) => None,
+                Kind::Text
+                    if keyword == "pattern"
+                        && !value
+                            .as_str()
+                            .is_some_and(|text| self.document.can_run(text)) =>
+                {
+                    None
+                }
                 Kind::Left => None,
                 Kind::Reference => {
                     self.point(&mut copy, value, scope);

@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use operations_schema::patterns::{Dialect, Pattern};
 use serde_json::{Map, Value, json};
 
 use super::keywords::is_annotation;
@@ -46,13 +45,6 @@ pub(super) fn accept_null(mut copy: Map<String, Value>, original: &Map<String, V
     }
     outside.insert("anyOf".to_owned(), json!([inside, { "type": "null" }]));
     Value::Object(outside)
-}
-
-/// Whether the schema engine can use this pattern.
-pub(super) fn can_run(pattern: &str) -> bool {
-    Pattern::new(pattern, "", Dialect::JsonSchema)
-        .failure()
-        .is_none()
 }
 
 /// How many values there are in a value.

@@ -66,6 +66,11 @@ impl<'d> Scope<'d> {
         alone.then_some(reference)
     }
 
+    /// Whether the schema engine can use this pattern.
+    pub(super) fn can_run(&self, pattern: &str) -> bool {
+        self.document.can_run(pattern)
+    }
+
     /// Whether keywords beside `$ref` mean something.
     pub(super) fn siblings_count(&self) -> bool {
         self.document.version() >= Version::OpenApi31
@@ -119,6 +124,8 @@ pub(super) trait Sink {
     fn reference(&mut self, reference: &str, pointer: &str);
     /// A keyword that does not have the form it must have, and where it is.
     fn malformed(&mut self, keyword: &str, pointer: &str);
+    /// A regular expression, and where it is.
+    fn pattern(&mut self, pattern: &str, pointer: &str);
 }
 
 /// Visits a schema and the schemas inside it, not those behind references. The depth is that of the
@@ -153,8 +160,17 @@ pub(super) fn walk(value: &Value, siblings: bool, at: &mut String, sink: &mut im
                 }
                 _ => {}
             },
+            Kind::Text if keyword == "pattern" => {
+                if let Some(pattern) = inner.as_str() {
+                    sink.pattern(pattern, at);
+                }
+            }
             Kind::Named | Kind::Dependencies => {
+                let are_patterns = keyword == "patternProperties";
                 for (name, item) in inner.as_object().into_iter().flatten() {
+                    if are_patterns {
+                        sink.pattern(name, at);
+                    }
                     step(item, &[keyword, name], siblings, at, sink);
                 }
             }

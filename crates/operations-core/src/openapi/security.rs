@@ -66,3 +66,14 @@ fn hint(document: &Document, name: &str, scopes: &At<'_>) -> Option<SecurityHint
             .collect(),
     })
 }
+
+/// What a requirement takes where it is written out, in bytes, roughly.
+pub(super) fn size(security: &Security) -> usize {
+    let texts = |hint: &SecurityHint| {
+        let words = [&hint.location, &hint.name, &hint.http_scheme];
+        let words: usize = words.into_iter().flatten().map(String::len).sum();
+        let scopes: usize = hint.scopes.iter().map(|scope| scope.len() + 24).sum();
+        64 + hint.scheme.len() + hint.kind.len() + words + scopes
+    };
+    security.iter().flatten().map(texts).sum()
+}

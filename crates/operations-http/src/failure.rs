@@ -1,0 +1,102 @@
+//! Why a request failed, in words.
+
+use std::error::Error;
+use std::io;
+
+use operations_core::error::CallError;
+use operations_core::http::retry::Failure;
+use operations_core::http::{Secret, transport};
+use serde_json::json;
+
+/// What the server can have seen of a request that failed.
+pub(crate) fn kind(error: &reqwest::Error) -> Failure {
+    if error.is_connect() || error.is_builder() {
+        Failure::NeverConnected
+    } else {
+        Failure::ConnectionLost
+    }
+}
+
+/// The error for a request that failed on its way. It has no URL in it.
+pub(crate) fn describe(error: &reqwest::Error, host: &str, secrets: &[Secret]) -> CallError {
+    let (code, why) = reason(error);
+    let call_error = transport::network_failure(host, &why, secrets);
+    match code {
+        Some(code) => call_error.with_details(json!({ "host": host, "cause": code })),
+        None => call_error.with_details(json!({ "host": host })),
+    }
+}
+
+/// A word that programs know from Node, and a sentence.
+fn reason(error: &reqwest::Error) -> (Option<&'static str>, String) {
+    let chain = || sources(error);
+    let last = chain().last().map(ToString::to_string).unwrap_or_default();
+    if error.is_connect() && error.is_timeout() {
+        let why = "no connection within 30 seconds".to_owned();
+        return (Some("ETIMEDOUT"), why);
+    }
+    if chain().any(|inner| inner.to_string().starts_with("dns error")) {
+        let why = format!("the name could not be resolved ({last})");
+        return (Some("ENOTFOUND"), why);
+    }
+    if let Some(tls) = chain().find_map(tls_error) {
+        let why = format!("TLS failed: {tls}");
+        let code = match tls {
+            rustls::Error::InvalidCertificate(_) => "ERR_TLS_CERTIFICATE",
+            _ => "ERR_TLS",
+        };
+        return (Some(code), why);
+    }
+    if let Some(io) = chain().find_map(|inner| inner.downcast_ref::<io::Error>()) {
+        return io_reason(io, &last);
+    }
+    if last.is_empty() {
+        return (None, error_without_url(error));
+    }
+    (None, last)
+}
+
+/// What is behind an error, outermost first.
+fn sources(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
+    let mut next = error.source();
+    std::iter::from_fn(move || {
+        let current = next?;
+        next = current.source();
+        Some(current)
+    })
+}
+
+/// rustls hides its errors in an `io::Error`, which has no source.
+fn tls_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
+    let inside = error
+        .downcast_ref::<io::Error>()
+        .and_then(|io| io.get_ref())
+        .and_then(|inner| inner.downcast_ref());
+    inside.or_else(|| error.downcast_ref())
+}
+
+fn io_reason(error: &io::Error, last: &str) -> (Option<&'static str>, String) {
+    let (code, why) = match error.kind() {
+        io::ErrorKind::ConnectionRefused => ("ECONNREFUSED", "the connection was refused"),
+        io::ErrorKind::ConnectionReset => ("ECONNRESET", "the server closed the connection"),
+        io::ErrorKind::ConnectionAborted => ("ECONNABORTED", "the connection was aborted"),
+        io::ErrorKind::BrokenPipe => ("EPIPE", "the server closed the connection"),
+        io::ErrorKind::UnexpectedEof => ("ECONNRESET", "the connection ended in the middle"),
+        io::ErrorKind::TimedOut => ("ETIMEDOUT", "the connection timed out"),
+        io::ErrorKind::HostUnreachable => ("EHOSTUNREACH", "the host cannot be reached"),
+        io::ErrorKind::NetworkUnreachable => ("ENETUNREACH", "the network cannot be reached"),
+        _ => return (None, last.to_owned()),
+    };
+    (Some(code), why.to_owned())
+}
+
+fn error_without_url(error: &reqwest::Error) -> String {
+    let what = if error.is_body() || error.is_decode() {
+        "the response could not be read to its end"
+    } else if error.is_request() {
+        "the request could not be sent"
+    } else {
+        "the HTTP client gave no reason"
+    };
+    what.to_owned()
+}

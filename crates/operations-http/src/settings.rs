@@ -1,0 +1,187 @@
+//! What the configuration of a service says, as the facade hands it over.
+
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::http::headers::{check_name, check_value};
+use operations_core::http::transport::DEFAULT_MAX_RESPONSE_BYTES;
+use operations_core::http::{Auth, BaseUrl, RetryPolicy, Secret};
+use operations_core::sse::Limits;
+use serde::Deserialize;
+
+/// How a stream is opened again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reconnect {
+    /// Attempts in a row that bring no event.
+    pub(crate) max_retries: u32,
+}
+
+/// The settings of a service, checked.
+#[derive(Debug)]
+pub struct ServiceSettings {
+    pub(crate) base_url: Option<BaseUrl>,
+    pub(crate) headers: Vec<(String, Secret)>,
+    pub(crate) auth: Option<Auth>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) max_response_bytes: usize,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) event_limits: Limits,
+    pub(crate) reconnect: Option<Reconnect>,
+    pub(crate) last_event_id: Option<String>,
+    pub(crate) ca: Vec<String>,
+}
+
+/// Attempts in a row without an event, where the configuration does not say.
+const DEFAULT_STREAM_RETRIES: u32 = 5;
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Raw {
+    base_url: Option<String>,
+    headers: IndexMap<String, String>,
+    auth: Option<RawAuth>,
+    timeout: Option<f64>,
+    max_response_bytes: Option<f64>,
+    retry: Option<RawRetry>,
+    sse: RawSse,
+    ca: Vec<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct RawAuth {
+    #[serde(rename = "type")]
+    kind: String,
+    token: Option<String>,
+    header_name: Option<String>,
+    prefix: Option<String>,
+    username: Option<String>,
+    password: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct RawRetry {
+    retries: Option<f64>,
+    delay: Option<f64>,
+    max_delay: Option<f64>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct RawSse {
+    reconnect: bool,
+    max_retries: Option<f64>,
+    last_event_id: Option<String>,
+    max_event_bytes: Option<f64>,
+}
+
+impl ServiceSettings {
+    /// Reads the settings from JSON.
+    ///
+    /// # Errors
+    /// `VALIDATION_ERROR` that names the setting and never quotes a secret.
+    pub fn from_json(text: &str) -> Result<Self, CallError> {
+        let raw: Raw = serde_json::from_str(text)
+            .map_err(|error| invalid(format!("The configuration cannot be used: {error}")))?;
+        let base_url = raw.base_url.as_deref().map(BaseUrl::parse).transpose()?;
+        for (name, value) in &raw.headers {
+            check_value(check_name(name)?, value)?;
+        }
+        let headers = raw.headers.into_iter();
+        let headers = headers.map(|(name, value)| (name, Secret::new(value)));
+        if let Some(id) = &raw.sse.last_event_id {
+            check_value("Last-Event-ID", id)?;
+        }
+        let retries = raw.sse.max_retries.map_or(DEFAULT_STREAM_RETRIES, count);
+        Ok(Self {
+            base_url,
+            headers: headers.collect(),
+            auth: raw.auth.map(auth).transpose()?,
+            timeout: raw.timeout.map(milliseconds),
+            max_response_bytes: raw
+                .max_response_bytes
+                .map_or(DEFAULT_MAX_RESPONSE_BYTES, bytes),
+            retry: raw.retry.as_ref().map(retry).unwrap_or_default(),
+            event_limits: raw
+                .sse
+                .max_event_bytes
+                .map(|limit| Limits {
+                    event_bytes: bytes(limit),
+                })
+                .unwrap_or_default(),
+            reconnect: raw.sse.reconnect.then_some(Reconnect {
+                max_retries: retries,
+            }),
+            last_event_id: raw.sse.last_event_id.filter(|id| !id.is_empty()),
+            ca: raw.ca,
+        })
+    }
+}
+
+fn invalid(message: impl Into<String>) -> CallError {
+    CallError::new(InfrastructureErrorCode::ValidationError, message)
+}
+
+fn auth(raw: RawAuth) -> Result<Auth, CallError> {
+    let token = |kind: &str| {
+        let missing = || invalid(format!("auth of type \"{kind}\" needs a token"));
+        raw.token.clone().map(Secret::new).ok_or_else(missing)
+    };
+    match raw.kind.as_str() {
+        "bearer" => token("bearer").map(Auth::Bearer),
+        "apiKey" => Ok(Auth::ApiKey {
+            key: token("apiKey")?,
+            header_name: raw.header_name.clone(),
+            prefix: raw.prefix.clone(),
+        }),
+        "basic" if raw.token.is_some() => token("basic").map(Auth::BasicToken),
+        "basic" => match (raw.username, raw.password) {
+            (Some(username), password) => Ok(Auth::Basic {
+                username,
+                password: Secret::new(password.unwrap_or_default()),
+            }),
+            (None, _) => Err(invalid(
+                "auth of type \"basic\" needs a token, or username and password",
+            )),
+        },
+        other => Err(invalid(format!(
+            "auth.type is {other:?}; it must be \"bearer\", \"apiKey\" or \"basic\""
+        ))),
+    }
+}
+
+fn retry(raw: &RawRetry) -> RetryPolicy {
+    let usual = RetryPolicy::default();
+    RetryPolicy {
+        retries: raw.retries.map_or(0, count),
+        first_delay: raw.delay.map_or(usual.first_delay, milliseconds),
+        longest_delay: raw.max_delay.map_or(usual.longest_delay, milliseconds),
+    }
+}
+
+/// A JavaScript number of milliseconds. What is no time at all counts as none; what is longer than
+/// a century counts as one, because clocks overflow.
+fn milliseconds(value: f64) -> Duration {
+    const CENTURY: f64 = 100.0 * 365.0 * 86_400_000.0;
+    Duration::try_from_secs_f64(value.clamp(0.0, CENTURY) / 1000.0).unwrap_or_default()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "casts from f64 saturate, which is what a limit beyond the range means"
+)]
+fn bytes(value: f64) -> usize {
+    value as usize
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "casts from f64 saturate, which is what a count beyond the range means"
+)]
+fn count(value: f64) -> u32 {
+    value as u32
+}

@@ -1,0 +1,51 @@
+// Results of work off the JavaScript thread. They arrive in batches, under the number of the call that they
+// belong to; a promise for each on the native side would cost several times as much.
+
+import { setInterval } from "node:timers";
+import { native } from "./runtime.js";
+
+/** Told once, with what the native side says: a kind, a text, and a body if there is one. It must not throw. */
+export type Arrival = (kind: number, about: string, body: unknown) => void;
+
+const waiting = new Map<number, Arrival>();
+/** Given to whatever starts work whose results arrive here. */
+export const completions = new native.Completions(deliver);
+
+/** Native work does not keep the process alive, and an idle connection must not. What somebody waits for must:
+ * while there is any, this timer counts. */
+let anchor: NodeJS.Timeout | undefined;
+const LONGEST_INTERVAL = 0x7fffffff;
+const LARGEST_ID = 0xffffffff;
+let lastId = 0;
+
+/** A number for work that is about to start. */
+export function nextId(): number {
+  do lastId = lastId === LARGEST_ID ? 1 : lastId + 1;
+  while (waiting.has(lastId));
+  return lastId;
+}
+
+/** Waits for the next result under this number. */
+export function awaitArrival(id: number, arrival: Arrival): void {
+  waiting.set(id, arrival);
+  if (waiting.size > 1) return;
+  anchor ??= setInterval(() => {}, LONGEST_INTERVAL);
+  anchor.ref();
+}
+
+/** Waits no longer. */
+export function forget(id: number): void {
+  if (waiting.delete(id) && waiting.size === 0) anchor?.unref();
+}
+
+/** Called by the event loop when results are there. */
+function deliver(): void {
+  const arrived = completions.take();
+  for (let at = 0; at < arrived.length; at += 4) {
+    const id = arrived[at] as number;
+    const arrival = waiting.get(id);
+    if (arrival === undefined) continue;
+    forget(id);
+    arrival(arrived[at + 1] as number, arrived[at + 2] as string, arrived[at + 3]);
+  }
+}

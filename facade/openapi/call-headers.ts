@@ -1,0 +1,29 @@
+// The headers of one call, from `context.metadata.headers`.
+
+import { CallError, InfrastructureErrorCode } from "../errors.js";
+import type { OperationContext } from "../types.js";
+
+/** The headers as a JSON object; nothing when there are none. */
+export function callHeaders(context: OperationContext | undefined): string | undefined {
+  const given: unknown = context?.metadata?.headers;
+  if (given == null) return undefined;
+  if (typeof given !== "object") throw refusal(`context.metadata.headers is ${typeof given}`);
+  const entries =
+    Symbol.iterator in given ? [...(given as Iterable<[string, unknown]>)] : Object.entries(given);
+  const headers: Record<string, string> = Object.create(null);
+  for (const [name, value] of entries) {
+    if (value == null) continue;
+    if (typeof value === "object" && !Array.isArray(value))
+      throw refusal(`the header "${name}" is an object`);
+    // A list is one header, as it would arrive.
+    headers[name] = Array.isArray(value) ? value.map(String).join(", ") : String(value);
+  }
+  return JSON.stringify(headers);
+}
+
+function refusal(what: string): CallError {
+  return new CallError(
+    InfrastructureErrorCode.VALIDATION_ERROR,
+    `Headers of a call are an object of strings, a Headers object or a list of pairs; ${what}`,
+  );
+}

@@ -1,0 +1,104 @@
+// What is asked of an import: the configuration as data, with the answers of the user's own functions.
+
+import { CallError, InfrastructureErrorCode } from "../errors.js";
+import type { OpenApiDocument } from "../native-binding.js";
+import type { HTTPServiceConfig, OpenAPICandidate, OpenAPISelector } from "./config.js";
+import type { CheckedConfig } from "./config-check.js";
+
+/** What the native side reads (`operations_core::openapi::ImportChoices`). */
+interface ImportChoices {
+  methods?: readonly string[];
+  include?: string[];
+  exclude?: string[];
+  maxNameLength?: number;
+  preferJson?: boolean;
+  /** By method and path: `GET /pets`. */
+  answers?: Record<string, Answer>;
+}
+
+interface Answer {
+  name?: string;
+  include?: boolean;
+  exclude?: boolean;
+  preferJson?: boolean;
+}
+
+const DEFAULT_METHODS = ["get", "post", "put", "patch", "delete"];
+
+type Predicate = Exclude<OpenAPISelector, string>;
+
+/** The choices as JSON. The document is looked through first only if there are functions to be asked. */
+export function choicesFor(document: OpenApiDocument, config: CheckedConfig): string {
+  const include = selectors(config.include);
+  const exclude = selectors(config.exclude);
+  const { methods, maxNameLength, preferJson, name } = config;
+  const choices: ImportChoices = {
+    methods,
+    include: config.include === undefined ? undefined : include.words,
+    exclude: exclude.words,
+    maxNameLength,
+    preferJson: preferJson === true,
+  };
+  const asked: Question[] = [];
+  if (name !== undefined) asked.push(["name", (operation) => nameFrom(name, operation)]);
+  if (include.functions.length > 0) asked.push(["include", anyOf(include.functions, "include")]);
+  if (exclude.functions.length > 0) asked.push(["exclude", anyOf(exclude.functions, "exclude")]);
+  if (typeof preferJson === "function") asked.push(["preferJson", anyOf([preferJson], "preferJson")]);
+  if (asked.length > 0) choices.answers = answers(document, methods ?? DEFAULT_METHODS, asked);
+  return JSON.stringify(choices);
+}
+
+type Question = [field: keyof Answer, ask: (operation: OpenAPICandidate) => string | boolean | undefined];
+
+function answers(
+  document: OpenApiDocument,
+  methods: readonly string[],
+  questions: readonly Question[],
+): Record<string, Answer> {
+  // Without a prototype: a path may be called anything.
+  const all: Record<string, Answer> = Object.create(null);
+  for (const operation of JSON.parse(document.offers([...methods])) as OpenAPICandidate[]) {
+    const answer: Record<string, string | boolean | undefined> = {};
+    for (const [field, ask] of questions) answer[field] = ask(operation);
+    all[`${operation.method} ${operation.path}`] = answer;
+  }
+  return all;
+}
+
+function nameFrom(
+  name: NonNullable<HTTPServiceConfig["name"]>,
+  operation: OpenAPICandidate,
+): string | undefined {
+  const chosen: unknown = name(operation);
+  if (chosen === undefined || chosen === null) return undefined;
+  if (typeof chosen === "string" && chosen !== "") return chosen;
+  throw badAnswer("name", operation, "a non-empty string, or nothing to keep the name");
+}
+
+/** Whether one of the functions says yes. */
+function anyOf(functions: readonly Predicate[], field: string) {
+  return (operation: OpenAPICandidate): boolean =>
+    functions.some((says) => {
+      const answer: unknown = says(operation);
+      // A promise would always count as a yes.
+      if (typeof answer === "object" && answer !== null) throw badAnswer(field, operation, "a boolean");
+      return Boolean(answer);
+    });
+}
+
+function selectors(given: HTTPServiceConfig["include"]): { words: string[]; functions: Predicate[] } {
+  const list: readonly OpenAPISelector[] =
+    given === undefined ? [] : typeof given === "string" || typeof given === "function" ? [given] : given;
+  return {
+    words: list.filter((selector) => typeof selector === "string"),
+    functions: list.filter((selector) => typeof selector === "function"),
+  };
+}
+
+function badAnswer(field: string, { method, path }: OpenAPICandidate, expected: string): CallError {
+  return new CallError(
+    InfrastructureErrorCode.VALIDATION_ERROR,
+    `config.${field} must return ${expected}; it did not for ${method} ${path}`,
+    { field: `config.${field}`, method, path },
+  );
+}

@@ -1,0 +1,99 @@
+// What a user may say about an HTTP service.
+
+import type { OutputMode } from "../registry/entry.js";
+
+/** How requests, and the import of a document, are to be done. */
+export interface HTTPServiceConfig {
+  /** The namespace of the operations. */
+  namespace: string;
+  /** Where the service is. Without it the document's `servers` (or `host` and `schemes`) say so. */
+  baseUrl?: string;
+  /** Headers of each request. */
+  headers?: Record<string, string>;
+  auth?: HTTPAuth;
+  /** Milliseconds for a call, headers and body; for a stream, until its headers are there. */
+  timeout?: number;
+  /** Called in the place of the native client, and of a global `fetch` that someone replaced. */
+  fetch?: typeof globalThis.fetch;
+  /** Calls that failed are tried again this often, where that is safe. Off by default. */
+  retry?: number | HTTPRetry;
+  sse?: HTTPStreams;
+  /** A response body that is larger is an error. 64 MiB by default. */
+  maxResponseBytes?: number;
+  /** Certificates to trust besides the system's, as PEM. */
+  ca?: string | string[];
+  /** What happens to the outputs of these operations; the registry's own setting by default. */
+  output?: OutputMode;
+
+  /** Only these operations. A string is an operation id, a tag, or a path pattern (`/pets/*`, `GET /admin/**`). */
+  include?: OpenAPISelector | readonly OpenAPISelector[];
+  /** Not these operations. */
+  exclude?: OpenAPISelector | readonly OpenAPISelector[];
+  /** The methods to import: `get`, `post`, `put`, `patch` and `delete` by default. */
+  methods?: readonly string[];
+  /** Another name for an operation; nothing leaves it its own. */
+  name?: (operation: OpenAPICandidate) => string | null | undefined;
+  /** Longer names are cut and get a mark that tells them apart. 16 at least; many models take 64. */
+  maxNameLength?: number;
+  /** Operations that offer both JSON and a stream are called for their JSON. */
+  preferJson?: boolean | ((operation: OpenAPICandidate) => boolean);
+
+  /** Headers of the request for the document itself (`FromOpenAPIUrl`). `auth` and `headers` go with it only if
+   * the document has the origin of `baseUrl`. */
+  documentHeaders?: Record<string, string>;
+  /** A document, with the files that it refers to, may have so many bytes. 64 MiB by default. */
+  maxDocumentBytes?: number;
+  /** References may lead to files outside the document's own folder (`FromOpenAPIFile`). */
+  allowOutsideFolder?: boolean;
+}
+
+/** The credentials of a service. Without a token (or user name) there are none, and a log line says so. */
+export interface HTTPAuth {
+  type: "bearer" | "apiKey" | "basic";
+  /** The token or key; for `basic`, user name and password already encoded. */
+  token?: string;
+  /** For `apiKey`: the header, `X-API-Key` by default. */
+  headerName?: string;
+  /** For `apiKey`: what goes before the key. */
+  prefix?: string;
+  /** For `basic`, in the place of `token`. */
+  username?: string;
+  password?: string;
+}
+
+export interface HTTPRetry {
+  /** Tries after the first one. */
+  retries: number;
+  /** Milliseconds before the first of them; the pause doubles each time. */
+  delay?: number;
+  /** No pause is longer. A server that asks for more gets no further try. */
+  maxDelay?: number;
+}
+
+export interface HTTPStreams {
+  /** Connect again when the connection is lost, with `Last-Event-ID`. Off by default. */
+  reconnect?: boolean;
+  /** How often in a row, without an event in between. */
+  maxRetries?: number;
+  /** Where the first connection continues. */
+  lastEventId?: string;
+  /** A larger event ends the stream. 16 MiB by default. */
+  maxEventBytes?: number;
+}
+
+/** An operation of a document before it is imported. */
+export interface OpenAPICandidate {
+  /** The name that it would get. */
+  readonly name: string;
+  readonly operationId?: string;
+  /** In upper case. */
+  readonly method: string;
+  /** As the document writes it. */
+  readonly path: string;
+  readonly tags: readonly string[];
+  readonly summary?: string;
+  readonly deprecated: boolean;
+}
+
+/** A way to point at operations. */
+export type OpenAPISelector = string | ((operation: OpenAPICandidate) => boolean);

@@ -1,0 +1,148 @@
+// From a document to operations.
+
+import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { logger } from "../logging.js";
+import type { OpenApiDocument, OpenApiImport } from "../native-binding.js";
+import { native, runtime } from "../runtime.js";
+import { FromSchema } from "../schema/from-schema.js";
+import { defineLazySchema } from "../schema/lazy.js";
+import { OperationType } from "../types.js";
+import { choicesFor } from "./choices.js";
+import type { HTTPServiceConfig } from "./config.js";
+import { type CheckedConfig, checkedConfig } from "./config-check.js";
+import { createHandler, type HttpService, openService } from "./handler.js";
+import type {
+  OpenAPIImportedOperation,
+  OpenAPIInspection,
+  OpenAPIReportEntry,
+  OpenAPISpec,
+} from "./types.js";
+
+/** Problems that are logged one by one; the report has them all. */
+const MAX_LOGGED = 50;
+
+/** What came of a document, and what its operations are called through. */
+export interface ImportedService extends OpenAPIInspection {
+  readonly service: HttpService;
+}
+
+/**
+ * Makes operations of an OpenAPI document, which may be an object or a text (JSON or YAML). An operation that
+ * cannot be imported is skipped and logged; `inspectOpenAPI` reports on each.
+ */
+export function FromOpenAPI(
+  spec: OpenAPISpec | string,
+  config: HTTPServiceConfig,
+): OpenAPIImportedOperation[] {
+  return importSpec(spec, config).operations;
+}
+
+/** The operations, as `FromOpenAPI` returns them, and a report on each operation of the document. */
+export function inspectOpenAPI(spec: OpenAPISpec | string, config: HTTPServiceConfig): OpenAPIInspection {
+  const { operations, report } = importSpec(spec, config);
+  return { operations, report };
+}
+
+export function importSpec(spec: OpenAPISpec | string, config: HTTPServiceConfig): ImportedService {
+  const checked = checkedConfig(config);
+  return importDocument(new native.OpenApiDocument(runtime, textOf(spec)), checked);
+}
+
+/** The text of a document. The core reads texts only, so that it need not trust objects. */
+function textOf(spec: unknown): string {
+  if (typeof spec === "string") return spec;
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(spec);
+  } catch (error) {
+    const reason = error instanceof Error ? (error.message.split("\n", 1)[0] as string) : "reading it threw";
+    throw new CallError(
+      InfrastructureErrorCode.VALIDATION_ERROR,
+      `Not an OpenAPI document: the object cannot be written as JSON (${reason}). A document whose references were replaced by what they mean contains itself: give the original, with its $ref`,
+    );
+  }
+  if (text !== undefined) return text;
+  throw new CallError(
+    InfrastructureErrorCode.VALIDATION_ERROR,
+    `Not an OpenAPI document: found ${spec === undefined ? "undefined" : `a ${typeof spec}`}`,
+  );
+}
+
+/** Makes operations of a document that has been read. */
+export function importDocument(
+  document: OpenApiDocument,
+  config: CheckedConfig,
+  documentUrl?: string,
+): ImportedService {
+  const imported = document.importWith(choicesFor(document, config));
+  const service = openService(imported, config, documentUrl);
+  const heads = JSON.parse(imported.heads()) as Head[];
+  const operations = heads.map((head, index) => operationOf(head, index, imported, service, config));
+  const report = JSON.parse(imported.report()) as OpenAPIReportEntry[];
+  logProblems(report, config.namespace);
+  return { operations, report, service };
+}
+
+/** An operation as the native side describes it: a spec without namespace, schemas and access rules. */
+type Head = Pick<
+  OpenAPIImportedOperation,
+  "name" | "version" | "type" | "title" | "description" | "tags" | "_meta"
+>;
+
+function operationOf(
+  { _meta, ...head }: Head,
+  index: number,
+  imported: OpenApiImport,
+  service: HttpService,
+  config: CheckedConfig,
+): OpenAPIImportedOperation {
+  const operation = { namespace: config.namespace, ...head } as OpenAPIImportedOperation;
+  const id = `${config.namespace}.${head.name}`;
+  defineLazySchema(operation, "inputSchema", () => schemaFrom(imported.inputSchema(index), id));
+  defineLazySchema(operation, "outputSchema", () => schemaFrom(imported.outputSchema(index), id));
+  operation.accessControl = { requiredScopes: [] };
+  operation._meta = config.output === undefined ? _meta : { ..._meta, output: config.output };
+  operation.handler = createHandler(service, index, head.type === OperationType.SUBSCRIPTION);
+  return operation;
+}
+
+/** A schema of one operation; what is wrong with it is told with the operation's name. */
+function schemaFrom(text: string, id: string): unknown {
+  try {
+    return FromSchema(JSON.parse(text));
+  } catch (error) {
+    if (!(error instanceof CallError)) throw error;
+    throw new CallError(error.code, `The schema of operation ${id} cannot be used: ${error.message}`, {
+      operationId: id,
+    });
+  }
+}
+
+function logProblems(report: readonly OpenAPIReportEntry[], namespace: string): void {
+  const log = logger("openapi");
+  let logged = 0;
+  let more = 0;
+  for (const { status, name, method, path, problems } of report) {
+    const [first] = problems;
+    // What the configuration leaves out is as the user wants it.
+    if (first === undefined || first.code === "filtered") continue;
+    if (logged === MAX_LOGGED) {
+      more += 1;
+      continue;
+    }
+    logged += 1;
+    const what = name === undefined ? "" : ` (${namespace}.${name})`;
+    const others = problems.length > 1 ? `, and ${problems.length - 1} more` : "";
+    const sentence = `${method ?? "Path"} ${path}${what} was ${status}: ${first.reason} at ${first.pointer}${others}`;
+    log.warn(sentence, { namespace, name, method, path, status, problems });
+  }
+  if (more > 0) {
+    log.warn(
+      `${more} more operations of ${namespace} were degraded or skipped; inspectOpenAPI() tells of each`,
+      {
+        namespace,
+        more,
+      },
+    );
+  }
+}

@@ -1,0 +1,84 @@
+import { CallError, InfrastructureErrorCode } from "../errors.js";
+import type { OperationRegistry } from "../registry/registry.js";
+import type { HTTPServiceConfig } from "./config.js";
+import { importFile } from "./file.js";
+import { type ImportedService, importSpec } from "./import.js";
+import type { OpenAPIFS, OpenAPIImportedOperation, OpenAPISpec } from "./types.js";
+import { importUrl } from "./url.js";
+
+/** HTTP services by name: their operations, and their connections. */
+export class OpenAPIServiceRegistry {
+  readonly #services = new Map<string, ImportedService>();
+
+  /** Adds a service, in place of the one with the same name. Returns its operations; so do the other two. */
+  add(name: string, spec: OpenAPISpec | string, config: HTTPServiceConfig): OpenAPIImportedOperation[] {
+    return this.#keep(named(name), importSpec(spec, config));
+  }
+
+  async addFromUrl(
+    name: string,
+    url: string,
+    config: HTTPServiceConfig,
+  ): Promise<OpenAPIImportedOperation[]> {
+    return this.#keep(named(name), await importUrl(url, config));
+  }
+
+  async addFromFile(
+    name: string,
+    path: string,
+    config: HTTPServiceConfig,
+    fs?: OpenAPIFS,
+  ): Promise<OpenAPIImportedOperation[]> {
+    return this.#keep(named(name), await importFile(path, config, fs));
+  }
+
+  #keep(name: string, service: ImportedService): OpenAPIImportedOperation[] {
+    this.#services.set(name, service);
+    return service.operations;
+  }
+
+  /** Registers the operations of every service. */
+  registerAll(registry: OperationRegistry): void {
+    for (const { operations } of this.#services.values()) registry.registerAll(operations);
+  }
+
+  /** The operations of a service. */
+  get(name: string): OpenAPIImportedOperation[] | undefined {
+    return this.#services.get(name)?.operations;
+  }
+
+  /** The operations of all services. */
+  getAll(): OpenAPIImportedOperation[] {
+    return Array.from(this.#services.values(), ({ operations }) => operations).flat();
+  }
+
+  /** How many services there are. */
+  get size(): number {
+    return this.#services.size;
+  }
+
+  /** The names of the services. */
+  list(): string[] {
+    return [...this.#services.keys()];
+  }
+
+  /** Forgets a service; its operations still work wherever they are registered. Whether there was one. */
+  remove(name: string): boolean {
+    return this.#services.delete(name);
+  }
+
+  /** Forgets all services and closes their connections. Calls that are under way end with `ABORTED`. */
+  async closeAll(): Promise<void> {
+    const services = [...this.#services.values()];
+    this.#services.clear();
+    for (const { service } of services) service.close();
+  }
+}
+
+function named(name: unknown): string {
+  if (typeof name === "string" && name !== "") return name;
+  throw new CallError(
+    InfrastructureErrorCode.VALIDATION_ERROR,
+    "A service of an OpenAPIServiceRegistry needs a name, a non-empty string",
+  );
+}

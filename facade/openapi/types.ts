@@ -1,0 +1,91 @@
+// OpenAPI documents and what comes of them, as TypeScript sees them.
+
+import type { OperationHandler, OperationSpec, SubscriptionHandler } from "../types.js";
+
+/**
+ * An OpenAPI 3.0, 3.1 or 3.2 document, or a Swagger 2.0 one, as a JavaScript object. Loose on purpose: documents
+ * come from many hands, and what is wrong with one is said in the report of its import.
+ */
+export interface OpenAPISpec {
+  openapi?: string;
+  swagger?: string;
+  info?: object;
+  servers?: readonly object[];
+  // biome-ignore lint/suspicious/noExplicitAny: path items, with operations and with extensions
+  paths?: Record<string, any>;
+  components?: object;
+  // biome-ignore lint/suspicious/noExplicitAny: the rest of the document
+  [field: string]: any;
+}
+
+/** An operation as a document has it. */
+export interface OpenAPIOperation {
+  operationId?: string;
+  summary?: string;
+  description?: string;
+  tags?: readonly string[];
+  deprecated?: boolean;
+  parameters?: readonly (OpenAPIParameter | { $ref: string })[];
+  requestBody?: object;
+  responses?: object;
+  servers?: readonly object[];
+  security?: readonly object[];
+  // biome-ignore lint/suspicious/noExplicitAny: extensions
+  [field: string]: any;
+}
+
+/** A parameter as a document has it. */
+export interface OpenAPIParameter {
+  name: string;
+  in: "path" | "query" | "header" | "cookie" | (string & {});
+  required?: boolean;
+  description?: string;
+  deprecated?: boolean;
+  schema?: object | boolean;
+  style?: string;
+  explode?: boolean;
+  // biome-ignore lint/suspicious/noExplicitAny: Swagger 2.0's `type`, extensions
+  [field: string]: any;
+}
+
+/** An imported operation: a spec with the handler that makes the request. */
+export type OpenAPIImportedOperation = OperationSpec & { handler: OperationHandler | SubscriptionHandler };
+
+/** What became of an operation of a document, or of a path that could not be read at all. */
+export interface OpenAPIReportEntry {
+  /** `degraded`: it is there, and something about it could not be understood. `skipped`: it is not there. */
+  status: "imported" | "degraded" | "skipped";
+  /** The name it got, if it got one. */
+  name?: string;
+  /** In upper case. */
+  method?: string;
+  path: string;
+  /** Where the operation is, as a JSON Pointer into the document. */
+  pointer: string;
+  /** Why it was degraded or skipped. */
+  problems: OpenAPIProblem[];
+}
+
+/** One thing that went wrong, and where. */
+export interface OpenAPIProblem {
+  /** Its kind: the word to count by. */
+  code: "filtered" | "reference" | "malformed" | "schema" | "parameter" | "body" | "unsupported" | "limit";
+  /** What is wrong and what was done about it. */
+  reason: string;
+  /** Where, as a JSON Pointer into the document. */
+  pointer: string;
+}
+
+/** What came of a document. */
+export interface OpenAPIInspection {
+  operations: OpenAPIImportedOperation[];
+  /** What became of each operation of the document, those that are missing included. */
+  report: OpenAPIReportEntry[];
+}
+
+/** A file system to read documents from, so that the import depends on no runtime. */
+export interface OpenAPIFS {
+  readFile(path: string): Promise<string>;
+  /** The path behind symbolic links. With it, links that lead out of the document's folder are not followed. */
+  realPath?(path: string): Promise<string>;
+}

@@ -1,0 +1,331 @@
+//! Requests and streams of imported operations, for the facade.
+
+#![allow(
+    clippy::too_many_arguments,
+    reason = "a call crosses once; an object of arguments would cost a crossing for each field"
+)]
+
+mod input;
+mod prepared;
+mod stream;
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt;
+use napi::bindgen_prelude::{Env, Uint8Array, spawn};
+use napi_derive::napi;
+use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::http::media::{self, Family};
+use operations_core::http::{Decoded, ResponseHead, charset};
+use operations_core::openapi::ImportedOperation;
+use operations_http::{Failure, Fetched, Reply, Service, ServiceSettings};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use self::prepared::PreparedRequest;
+use self::stream::HttpStream;
+use crate::bridge::Bridge;
+use crate::completions::{Completions, Outcome, Queue};
+use crate::openapi::OpenApiImport;
+use crate::runtime::Runtime;
+
+/// The requests of one import: its settings, its connections, its calls in flight.
+#[napi]
+pub struct HttpService {
+    bridge: Arc<Bridge>,
+    queue: Arc<Queue>,
+    service: Arc<Service>,
+    operations: Vec<Arc<ImportedOperation>>,
+    /// Ends everything that is in flight. A new one takes its place when the service is closed.
+    all: Mutex<CancellationToken>,
+    cancellable: Arc<Mutex<HashMap<u32, CancellationToken>>>,
+}
+
+#[napi]
+impl HttpService {
+    /// `settings` is JSON. Nothing is opened before the first call.
+    #[napi(constructor)]
+    pub fn new(
+        env: Env,
+        runtime: &Runtime,
+        completions: &Completions,
+        settings: String,
+        import: Option<&OpenApiImport>,
+        document_url: Option<String>,
+    ) -> napi::Result<Self> {
+        let bridge = Arc::clone(&runtime.bridge);
+        let service = bridge.run(&env, || {
+            let from_import = || import.and_then(OpenApiImport::document_url);
+            let document_url = document_url.or_else(from_import);
+            Service::new(ServiceSettings::from_json(&settings)?, document_url)
+        })?;
+        let operations = import.map(|import| (0..).map_while(|index| import.operation(index)));
+        Ok(Self {
+            bridge,
+            queue: Arc::clone(&completions.queue),
+            service: Arc::new(service),
+            operations: operations.into_iter().flatten().collect(),
+            all: Mutex::default(),
+            cancellable: Arc::default(),
+        })
+    }
+
+    /// How the body of an operation is to be encoded: `json`, `parts`, `other`, or nothing; then a
+    /// space and the property of the input that holds it.
+    #[napi]
+    pub fn body_of(&self, env: Env, index: u32) -> napi::Result<Option<String>> {
+        self.bridge.run(&env, || {
+            let operation = self.operation(index)?;
+            Ok(operation.request.body.as_ref().map(|body| {
+                let kind = match media::family(&body.media_type) {
+                    Family::Json => "json",
+                    Family::Multipart => "parts",
+                    _ => "other",
+                };
+                format!("{kind} {}", body.input)
+            }))
+        })
+    }
+
+    /// Makes a call, whose result arrives under this id.
+    #[napi]
+    pub fn call(
+        &self,
+        env: Env,
+        id: u32,
+        index: u32,
+        input: String,
+        body: Option<String>,
+        blobs: Option<Vec<Uint8Array>>,
+        headers: Option<String>,
+        cancellable: bool,
+    ) -> napi::Result<()> {
+        let operation = self.bridge.run(&env, || self.operation(index))?;
+        let encoded = input::Encoded::new(input, body, blobs, headers);
+        let service = Arc::clone(&self.service);
+        self.start(id, cancellable, async move |cancel| {
+            let input = encoded.decode(&operation)?;
+            let reply = service.call(&operation, input, &cancel).await?;
+            Ok(reply_outcome(reply))
+        });
+        Ok(())
+    }
+
+    /// Fetches a text that is no operation: the document. About it is JSON: `url`, after redirects.
+    #[napi]
+    pub fn fetch_text(
+        &self,
+        env: Env,
+        id: u32,
+        url: String,
+        headers: String,
+        with_auth: bool,
+        max_bytes: f64,
+        timeout: Option<f64>,
+    ) -> napi::Result<()> {
+        let headers = self.bridge.run(&env, || input::headers(Some(&headers)))?;
+        let service = Arc::clone(&self.service);
+        let timeout = timeout.map(|time| Duration::from_secs_f64(time.clamp(0.0, 1e9) / 1000.0));
+        let max_bytes = limit(max_bytes);
+        self.start(id, false, async move |cancel| {
+            let fetched = service
+                .fetch(&url, &headers, with_auth, max_bytes, timeout, &cancel)
+                .await?;
+            Ok(fetched_outcome(fetched))
+        });
+        Ok(())
+    }
+
+    /// Opens a stream. Its handle tells what comes; where it has nothing yet, a result without a
+    /// value arrives under this id as soon as it has.
+    #[napi]
+    pub fn open(
+        &self,
+        env: Env,
+        id: u32,
+        index: u32,
+        input: String,
+        body: Option<String>,
+        blobs: Option<Vec<Uint8Array>>,
+        headers: Option<String>,
+    ) -> napi::Result<HttpStream> {
+        let operation = self.bridge.run(&env, || self.operation(index))?;
+        let encoded = input::Encoded::new(input, body, blobs, headers);
+        let service = Arc::clone(&self.service);
+        let all = self.token();
+        let queue = Arc::clone(&self.queue);
+        Ok(HttpStream::start(
+            id, queue, service, operation, encoded, all,
+        ))
+    }
+
+    /// Builds a request for whoever sends it in our place.
+    #[napi]
+    pub fn prepare(
+        &self,
+        env: Env,
+        index: u32,
+        input: String,
+        body: Option<String>,
+        blobs: Option<Vec<Uint8Array>>,
+        headers: Option<String>,
+    ) -> napi::Result<PreparedRequest> {
+        let encoded = input::Encoded::new(input, body, blobs, headers);
+        self.bridge.run(&env, || {
+            let operation = self.operation(index)?;
+            let input = encoded.decode(&operation)?;
+            let (request, secrets) = self.service.prepare(&operation, input)?;
+            Ok(PreparedRequest::new(
+                Arc::clone(&self.bridge),
+                &self.service,
+                operation.response,
+                request,
+                secrets,
+            ))
+        })
+    }
+
+    /// The same for a text that is no operation.
+    #[napi]
+    pub fn prepare_fetch(
+        &self,
+        env: Env,
+        url: String,
+        headers: String,
+        with_auth: bool,
+    ) -> napi::Result<PreparedRequest> {
+        self.bridge.run(&env, || {
+            let headers = input::headers(Some(&headers))?;
+            let (request, secrets) = self.service.prepare_fetch(&url, &headers, with_auth)?;
+            Ok(PreparedRequest::new(
+                Arc::clone(&self.bridge),
+                &self.service,
+                operations_core::openapi::ResponseKind::Text,
+                request,
+                secrets,
+            ))
+        })
+    }
+
+    /// Ends a call that was started as cancellable.
+    #[napi]
+    pub fn cancel(&self, id: u32) {
+        let tokens = self
+            .cancellable
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(token) = tokens.get(&id) {
+            token.cancel();
+        }
+    }
+
+    /// Ends what is in flight and lets connections go. A later call makes new ones.
+    #[napi]
+    pub fn close(&self) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.cancel();
+        *all = CancellationToken::new();
+        self.service.clear();
+    }
+}
+
+impl HttpService {
+    fn operation(&self, index: u32) -> Result<Arc<ImportedOperation>, CallError> {
+        let found = self.operations.get(index as usize).map(Arc::clone);
+        found.ok_or_else(|| {
+            CallError::new(
+                InfrastructureErrorCode::UnknownError,
+                format!("There is no operation {index}"),
+            )
+        })
+    }
+
+    fn token(&self) -> CancellationToken {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.child_token()
+    }
+
+    /// Runs work off the JavaScript thread; its result, or what a panic becomes, arrives under `id`.
+    fn start<W, F>(&self, id: u32, cancellable: bool, work: W)
+    where
+        W: FnOnce(CancellationToken) -> F,
+        F: Future<Output = Result<Outcome, Failure>> + Send + 'static,
+    {
+        let token = self.token();
+        let tokens = cancellable.then(|| Arc::clone(&self.cancellable));
+        if let Some(tokens) = &tokens {
+            let mut tokens = tokens.lock().unwrap_or_else(PoisonError::into_inner);
+            tokens.insert(id, token.clone());
+        }
+        let queue = Arc::clone(&self.queue);
+        let work = AssertUnwindSafe(work(token)).catch_unwind();
+        spawn(async move {
+            let outcome = match work.await {
+                Ok(Ok(outcome)) => outcome,
+                Ok(Err(failure)) => Outcome::Failed(*failure.error, failure.body),
+                Err(payload) => Outcome::Failed(CallError::from_panic(&*payload), None),
+            };
+            if let Some(tokens) = tokens {
+                let mut tokens = tokens.lock().unwrap_or_else(PoisonError::into_inner);
+                tokens.remove(&id);
+            }
+            queue.push(id, outcome);
+        });
+    }
+}
+
+impl Drop for HttpService {
+    /// The environment is going away, or nobody can reach the service any more.
+    fn drop(&mut self) {
+        let all = self.all.get_mut().unwrap_or_else(PoisonError::into_inner);
+        all.cancel();
+    }
+}
+
+/// What an envelope says about a response, as JSON.
+pub(crate) fn meta_text(head: &ResponseHead) -> String {
+    json!({
+        "statusCode": head.status,
+        "headers": head.headers,
+        "contentType": head.content_type,
+        "source": "http",
+    })
+    .to_string()
+}
+
+pub(crate) fn reply_outcome(reply: Reply) -> Outcome {
+    let about = meta_text(&reply.head);
+    match reply.body {
+        Decoded::Empty => Outcome::Empty(about),
+        Decoded::Json(text) => Outcome::Json(about, text),
+        Decoded::Text(text) => Outcome::Text(about, text),
+        Decoded::Bytes(bytes) => Outcome::Bytes(about, bytes),
+    }
+}
+
+fn fetched_outcome(fetched: Fetched) -> Outcome {
+    let about = json!({ "url": fetched.url }).to_string();
+    let head = fetched.reply.head;
+    let text = match fetched.reply.body {
+        Decoded::Empty => String::new(),
+        Decoded::Json(text) | Decoded::Text(text) => text,
+        Decoded::Bytes(bytes) => {
+            let label = media::parameter(&head.content_type, "charset");
+            charset::decode(&bytes, label.as_deref())
+        }
+    };
+    Outcome::Text(about, text)
+}
+
+/// A limit from JavaScript, where every number is a float.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "casts from f64 saturate, which is what a limit beyond the range means"
+)]
+fn limit(value: f64) -> usize {
+    value as usize
+}

@@ -1,0 +1,128 @@
+//! The input of a call, as the facade encodes it (`facade/openapi/encode-input.ts`).
+
+use indexmap::IndexMap;
+use napi::bindgen_prelude::Uint8Array;
+use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::http::value::MAX_DEPTH;
+use operations_core::http::{Blob, InputValue, Secret};
+use operations_core::openapi::ImportedOperation;
+use operations_http::CallInput;
+use serde_json::Value;
+
+/// An input on its way from JavaScript: owned, so that it can be read on another thread.
+pub(super) struct Encoded {
+    input: String,
+    body: Option<String>,
+    blobs: Vec<Vec<u8>>,
+    headers: Option<String>,
+}
+
+impl Encoded {
+    /// `input` is either a JSON object, or the tagged notation of [`tagged`]; `body` is JSON text that
+    /// is sent as it is.
+    pub(super) fn new(
+        input: String,
+        body: Option<String>,
+        blobs: Option<Vec<Uint8Array>>,
+        headers: Option<String>,
+    ) -> Self {
+        // JavaScript may change a buffer while the request is under way, so bytes are copied here.
+        let blobs = blobs.unwrap_or_default();
+        let blobs = blobs.iter().map(|blob| blob.to_vec()).collect();
+        Self {
+            input,
+            body,
+            blobs,
+            headers,
+        }
+    }
+
+    pub(super) fn decode(mut self, operation: &ImportedOperation) -> Result<CallInput, CallError> {
+        let value: Value = serde_json::from_str(&self.input).map_err(|error| unreadable(&error))?;
+        let value = match value {
+            Value::Object(_) => InputValue::from_json(&value)?,
+            other => tagged(other, &mut self.blobs, 0)?,
+        };
+        let InputValue::Object(mut values) = value else {
+            return Err(invalid("The input must be an object"));
+        };
+        if let (Some(text), Some(plan)) = (self.body, &operation.request.body) {
+            values.insert(plan.input.clone(), InputValue::JsonText(text));
+        }
+        Ok(CallInput {
+            values,
+            headers: headers(self.headers.as_deref())?,
+        })
+    }
+}
+
+/// The headers of one call, from a JSON object.
+pub(super) fn headers(text: Option<&str>) -> Result<Vec<(String, Secret)>, CallError> {
+    let Some(text) = text else {
+        return Ok(Vec::new());
+    };
+    let map: IndexMap<String, String> =
+        serde_json::from_str(text).map_err(|error| unreadable(&error))?;
+    let headers = map.into_iter();
+    Ok(headers
+        .map(|(name, value)| (name, Secret::new(value)))
+        .collect())
+}
+
+/// What JSON has no word for: an array is `["a", ...]`, an object `["o", key, value, ...]`,
+/// `undefined` `["u"]`, a big integer or a number that JSON lacks `["n", text]`, binary data
+/// `["b", index, file name or null, type or null]`. Everything else is itself.
+fn tagged(value: Value, blobs: &mut Vec<Vec<u8>>, depth: usize) -> Result<InputValue, CallError> {
+    if depth > MAX_DEPTH {
+        return Err(invalid(format!(
+            "The input is nested more deeply than {MAX_DEPTH} levels"
+        )));
+    }
+    let Value::Array(parts) = value else {
+        return InputValue::from_json(&value);
+    };
+    let mut parts = parts.into_iter();
+    let tag = parts.next();
+    let mut next = |value| tagged(value, blobs, depth + 1);
+    Ok(match tag.as_ref().and_then(Value::as_str) {
+        Some("a") => InputValue::Array(parts.map(next).collect::<Result<_, _>>()?),
+        Some("o") => {
+            let mut members = IndexMap::new();
+            while let (Some(Value::String(key)), Some(value)) = (parts.next(), parts.next()) {
+                members.insert(key, next(value)?);
+            }
+            InputValue::Object(members)
+        }
+        Some("n") => match parts.next() {
+            Some(Value::String(digits)) => InputValue::BigInt(digits),
+            _ => InputValue::Undefined,
+        },
+        Some("b") => InputValue::Blob(blob(parts, blobs)?),
+        _ => InputValue::Undefined,
+    })
+}
+
+fn blob(mut parts: impl Iterator<Item = Value>, blobs: &mut [Vec<u8>]) -> Result<Blob, CallError> {
+    let index = parts.next().and_then(|index| index.as_u64());
+    let index = index.and_then(|index| usize::try_from(index).ok());
+    let data = index.and_then(|index| blobs.get_mut(index));
+    let data = data.ok_or_else(|| invalid("The input refers to binary data that is not there"))?;
+    let mut text = || match parts.next() {
+        Some(Value::String(text)) => Some(text),
+        _ => None,
+    };
+    Ok(Blob {
+        data: std::mem::take(data),
+        filename: text(),
+        content_type: text(),
+    })
+}
+
+fn unreadable(error: &serde_json::Error) -> CallError {
+    // serde_json stops at 128 levels, which is far beyond what a parameter can express.
+    invalid(format!("The input cannot be read: {error}"))
+}
+
+fn invalid(message: impl Into<String>) -> CallError {
+    CallError::new(InfrastructureErrorCode::ValidationError, message)
+}

@@ -1,0 +1,212 @@
+//! OpenAPI documents and what was made of them, for the facade.
+
+use std::sync::Arc;
+
+use napi::bindgen_prelude::{Env, PromiseRaw, Uint8Array};
+use napi_derive::napi;
+use operations_core::error::CallError;
+use operations_core::error::InfrastructureErrorCode::{
+    ExecutionError, UnknownError, ValidationError,
+};
+use operations_core::openapi::{
+    Document, ImportChoices, ImportedOperation, ReportEntry, import, survey,
+};
+use operations_core::{OperationType, panic};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::bridge::Bridge;
+use crate::runtime::Runtime;
+
+/// A document that has been read.
+#[napi]
+pub struct OpenApiDocument {
+    bridge: Arc<Bridge>,
+    document: Document,
+}
+
+#[napi]
+impl OpenApiDocument {
+    /// Reads a text, JSON or YAML. `uri` is where it came from.
+    #[napi(constructor)]
+    pub fn new(
+        env: Env,
+        runtime: &Runtime,
+        text: String,
+        uri: Option<String>,
+    ) -> napi::Result<Self> {
+        let bridge = Arc::clone(&runtime.bridge);
+        let document = bridge.run(&env, || {
+            Document::parse_at(&text, uri.as_deref().unwrap_or_default())
+        })?;
+        Ok(Self { bridge, document })
+    }
+
+    /// The files that it refers to and that are not there yet.
+    #[napi]
+    pub fn missing_files(&self, env: Env) -> napi::Result<Vec<String>> {
+        self.bridge.run(&env, || Ok(self.document.missing_files()))
+    }
+
+    /// Takes in a file, under the address that `missingFiles` gave it.
+    #[napi]
+    pub fn add_file(&mut self, env: Env, uri: String, bytes: Uint8Array) -> napi::Result<()> {
+        let document = self
+            .bridge
+            .run(&env, || self.document.with_file(&uri, text_of(&bytes)?))?;
+        self.document = document;
+        Ok(())
+    }
+
+    /// The operations that have one of the methods, as a JSON list, for the user's own functions to
+    /// be asked about.
+    #[napi]
+    pub fn offers(&self, env: Env, methods: Vec<String>) -> napi::Result<String> {
+        self.bridge
+            .run(&env, || to_json(&survey(&self.document, &methods)))
+    }
+
+    /// Makes operations of it; the choices are JSON.
+    #[napi]
+    pub fn import_with(&self, env: Env, choices: String) -> napi::Result<OpenApiImport> {
+        self.bridge.run(&env, || {
+            let choices: ImportChoices = serde_json::from_str(&choices)
+                .map_err(|error| invalid(format!("The choices of an import: {error}")))?;
+            let imported = import(&self.document, &choices.as_config());
+            Ok(OpenApiImport {
+                bridge: Arc::clone(&self.bridge),
+                operations: imported.operations.into_iter().map(Arc::new).collect(),
+                report: imported.report,
+                document: self.document.clone(),
+            })
+        })
+    }
+}
+
+/// Reads a document off the JavaScript thread.
+#[napi(js_name = "readOpenApiDocument")]
+pub(crate) fn read_document<'env>(
+    env: &'env Env,
+    runtime: &Runtime,
+    bytes: Uint8Array,
+    uri: String,
+) -> napi::Result<PromiseRaw<'env, OpenApiDocument>> {
+    let bridge = Arc::clone(&runtime.bridge);
+    let bytes = bytes.to_vec();
+    runtime.bridge.spawn(
+        env,
+        async move {
+            let read = move || panic::guard(|| Document::parse_at(text_of(&bytes)?, &uri));
+            tokio::task::spawn_blocking(read)
+                .await
+                .map_err(|_| CallError::new(ExecutionError, "The process is ending"))?
+        },
+        move |_, document| Ok(OpenApiDocument { bridge, document }),
+    )
+}
+
+/// What was made of a document.
+#[napi]
+pub struct OpenApiImport {
+    bridge: Arc<Bridge>,
+    operations: Vec<Arc<ImportedOperation>>,
+    report: Vec<ReportEntry>,
+    document: Document,
+}
+
+/// What a spec holds besides its schemas.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Head<'i> {
+    name: &'i str,
+    version: &'i str,
+    #[serde(rename = "type")]
+    operation_type: OperationType,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'i str>,
+    description: &'i str,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    tags: &'i [String],
+    #[serde(rename = "_meta")]
+    meta: Map<String, Value>,
+}
+
+#[napi]
+impl OpenApiImport {
+    /// The operations without their schemas, as a JSON list.
+    #[napi]
+    pub fn heads(&self, env: Env) -> napi::Result<String> {
+        self.bridge.run(&env, || {
+            let heads = self.operations.iter().map(|operation| Head {
+                name: &operation.name,
+                version: &operation.version,
+                operation_type: operation.operation_type,
+                title: operation.summary.as_deref(),
+                description: &operation.description,
+                tags: &operation.tags,
+                meta: operation.meta(),
+            });
+            to_json(&heads.collect::<Vec<_>>())
+        })
+    }
+
+    /// The input schema of the operation at this place in the list, as JSON.
+    #[napi]
+    pub fn input_schema(&self, env: Env, index: u32) -> napi::Result<String> {
+        self.bridge
+            .run(&env, || to_json(&self.known(index)?.input_schema()?))
+    }
+
+    /// The output schema of the operation at this place in the list, as JSON.
+    #[napi]
+    pub fn output_schema(&self, env: Env, index: u32) -> napi::Result<String> {
+        self.bridge
+            .run(&env, || to_json(&self.known(index)?.output_schema()?))
+    }
+
+    /// What became of each operation of the document, as a JSON list.
+    #[napi]
+    pub fn report(&self, env: Env) -> napi::Result<String> {
+        self.bridge.run(&env, || to_json(&self.report))
+    }
+}
+
+impl OpenApiImport {
+    /// The operation at this place in the list.
+    pub(crate) fn operation(&self, index: u32) -> Option<Arc<ImportedOperation>> {
+        self.operations.get(index as usize).map(Arc::clone)
+    }
+
+    /// The document's own URL, if it came from one.
+    pub(crate) fn document_url(&self) -> Option<String> {
+        self.document.url().map(str::to_owned)
+    }
+
+    fn known(&self, index: u32) -> Result<Arc<ImportedOperation>, CallError> {
+        self.operation(index)
+            .ok_or_else(|| invalid(format!("There is no operation {index}")))
+    }
+}
+
+/// The text of a file.
+fn text_of(bytes: &[u8]) -> Result<&str, CallError> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        invalid(format!(
+            "Not an OpenAPI document: the file is not UTF-8 text (byte {})",
+            error.valid_up_to()
+        ))
+    })
+}
+
+fn to_json(value: &impl Serialize) -> Result<String, CallError> {
+    serde_json::to_string(value).map_err(|error| {
+        CallError::new(
+            UnknownError,
+            format!("The result cannot be written as JSON: {error}"),
+        )
+    })
+}
+
+fn invalid(message: String) -> CallError {
+    CallError::new(ValidationError, message)
+}
