@@ -10,7 +10,6 @@ use super::parameters::{Declared, bare_schema};
 use super::read::shorten;
 use super::recipe::{InputPart, Source};
 use super::report::Reason;
-use super::responses::is_scalar;
 use crate::http::media::{Family, essence, family, is_json};
 use crate::http::{BodyPlan, Encoding, Location, Style};
 
@@ -119,7 +118,7 @@ fn source_of<'d>(
         draft.uses(schema.clone());
         return Source::at(schema);
     }
-    if !is_scalar(document, schema) {
+    if is_structured(document, schema) {
         let reason = format!(
             "a body of type {:?} is given as text or bytes; its schema is not checked",
             shorten(&plan.media_type, 100)
@@ -127,6 +126,16 @@ fn source_of<'d>(
         draft.degrade(Reason::Body, schema, reason);
     }
     Source::Unknown
+}
+
+/// Whether the schema describes more than a text.
+fn is_structured<'d>(document: &'d Document, schema: &At<'d>) -> bool {
+    let Ok(schema) = document.follow(schema.clone()) else {
+        return false;
+    };
+    let structures = ["properties", "items", "allOf", "anyOf", "oneOf"];
+    matches!(schema.string("type"), Some("object" | "array"))
+        || structures.iter().any(|key| schema.get(key).is_some())
 }
 
 fn unknown_body() -> Body {

@@ -249,7 +249,7 @@ fn output_of<'d>(document: &'d Document, offer: &Offer<'d>, draft: &mut Draft<'_
 }
 
 /// Whether a text can have the type that the schema demands.
-pub(super) fn is_scalar<'d>(document: &'d Document, schema: &At<'d>) -> bool {
+fn is_scalar<'d>(document: &'d Document, schema: &At<'d>) -> bool {
     let Ok(schema) = document.follow(schema.clone()) else {
         return false;
     };
