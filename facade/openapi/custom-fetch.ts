@@ -1,6 +1,7 @@
 // Requests through a `fetch` of the user's: `config.fetch`, or a global one that somebody replaced (a mock, an
 // instrumentation). Building requests and reading responses stays with the native side.
 
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ResponseEnvelope } from "../envelope.js";
 import type { PreparedRequest, StreamFeed } from "../native-binding.js";
 import type { CheckedConfig } from "./config-check.js";
@@ -58,7 +59,7 @@ async function withRetries(
       const { outcome, status, retryAfter } = await once(fetch, attempt);
       if (status >= 200 && status < 300) return outcome as unknown[];
       const pause = request.retryDelay(tries, status, retryAfter, Math.random());
-      if (pause !== null) await attempt.until(new Promise((resolve) => setTimeout(resolve, pause)));
+      if (pause !== null) await attempt.pause(pause);
       else if (outcome === undefined) attempt.fail("network", attempt.reason);
       else return withTries(outcome, tries);
     }
@@ -150,6 +151,11 @@ class Attempt {
     throw new Error("unreachable");
   }
 
+  /** Waits before another try; not longer than the call itself may last. */
+  async pause(milliseconds: number): Promise<void> {
+    await this.until(sleep(milliseconds, undefined, { signal: this.#controller.signal }));
+  }
+
   /** What comes of it; nothing when it fails, for `reason`. A `fetch` that ignores its signal does not hold us. */
   async until<T>(work: Promise<T>): Promise<T | undefined> {
     const { signal } = this.#controller;
@@ -215,6 +221,7 @@ export class FetchSource implements StreamSource {
   ) {
     this.#open = async () => {
       const { input, body, blobs } = await encoded;
+      if (this.#closed) return;
       const request = service.native.prepare(index, input, body, blobs, headers);
       this.#attempt = new Attempt(request, service.config.timeout, undefined);
       const response = await this.#attempt.exchange(fetch);
@@ -272,7 +279,6 @@ export class FetchSource implements StreamSource {
   }
 
   async #begin(attempt: Attempt, response: SomeResponse, lastEventId: string): Promise<void> {
-    attempt.noTimeLimit();
     const headers = JSON.stringify(headerPairs(response));
     const succeeded = response.status >= 200 && response.status < 300;
     if (response.status === 204 || response.status === 205) {
@@ -281,6 +287,7 @@ export class FetchSource implements StreamSource {
     }
     const feed = succeeded ? attempt.request.feed(response.status, headers, lastEventId) : null;
     if (feed !== null) {
+      attempt.noTimeLimit();
       this.#feed = feed;
       this.#head = feed.head();
       this.#chunks = bodyChunks(response)[Symbol.asyncIterator]();

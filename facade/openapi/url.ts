@@ -30,15 +30,20 @@ export async function importUrl(url: string, config: HTTPServiceConfig): Promise
   const address = addressOf(url);
   const limit = checked.maxDocumentBytes ?? DEFAULT_MAX_DOCUMENT_BYTES;
   const first = await fetchBytes(address, checked, limit);
-  const document = await native.readOpenApiDocument(runtime, first.bytes, first.url);
-  const folder = folderOf(first.url);
+  // Without user name and password, which would be in the names of other files, and so in reports.
+  const from = withCredentials(first.url, "", "");
+  const { origin, username, password } = new URL(address);
+  const document = await native.readOpenApiDocument(runtime, first.bytes, from);
+  const folder = folderOf(from);
   await completed(document, limit - first.bytes.byteLength, async (name, left) => {
-    const target = name.startsWith(folder) ? new URL(name).href : "";
-    // Once more, as the URL parser reads it: it knows more ways to write `..` than one.
-    if (!target.startsWith(folder)) throw new Error("it is outside the document's folder");
-    return (await fetchBytes(target, checked, left)).bytes;
+    const target = new URL(name);
+    // As the URL parser reads it: it knows more ways to write `..` than one.
+    if (!target.href.startsWith(folder)) throw new Error("it is outside the document's folder");
+    const isSame = target.origin === origin;
+    const url = isSame ? withCredentials(target.href, username, password) : target.href;
+    return (await fetchBytes(url, checked, left)).bytes;
   });
-  return importDocument(document, checked, first.url);
+  return importDocument(document, checked, from);
 }
 
 function addressOf(url: unknown): string {
@@ -48,6 +53,10 @@ function addressOf(url: unknown): string {
     InfrastructureErrorCode.VALIDATION_ERROR,
     "FromOpenAPIUrl needs an absolute http or https URL",
   );
+}
+
+function withCredentials(address: string, username: string, password: string): string {
+  return Object.assign(new URL(address), { username, password }).href;
 }
 
 function folderOf(url: string): string {
@@ -60,12 +69,14 @@ async function fetchBytes(
   config: CheckedConfig,
   maxBytes: number,
 ): Promise<{ bytes: Uint8Array; url: string }> {
-  const { baseUrl, documentHeaders, timeout } = config;
+  const { baseUrl, headers, documentHeaders, timeout } = config;
+  // Credentials are for the service, and its headers may be such. They go with the document only where it is the
+  // service's own.
+  const isOwn = baseUrl !== undefined && new URL(baseUrl).origin === new URL(url).origin;
   const { text, url: from } = await fetchText(url, config, {
     accept: ACCEPT,
-    headers: documentHeaders ?? {},
-    // Credentials are for the service. They go with the document only where it is the service's own.
-    withAuth: baseUrl !== undefined && new URL(baseUrl).origin === new URL(url).origin,
+    headers: isOwn ? { ...headers, ...documentHeaders } : { ...documentHeaders },
+    withAuth: isOwn,
     maxBytes,
     timeout: timeout ?? DEFAULT_TIMEOUT,
   });

@@ -1,7 +1,6 @@
 // Small documents to test with, and the real ones that come from npm.
 
 import { readdirSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
@@ -39,37 +38,37 @@ export const answering = (schema, type = "application/json") => ({
   responses: { 200: { description: "", content: { [type]: { schema } } } },
 });
 
-const require = createRequire(import.meta.url);
 const nodeModules = join(dirname(fileURLToPath(import.meta.url)), "../../../node_modules");
 
 const kubernetes = () =>
   gunzipSync(readFileSync(join(nodeModules, "kubernetes-client/lib/specs/swagger-1.13.json.gz"))).toString();
 
-const read = (path) => () => readFileSync(join(nodeModules, path), "utf8");
+/** A file of a package, for those who want its text and for those who want its path. */
+function file(...steps) {
+  const path = join(nodeModules, ...steps);
+  return { path, text: () => readFileSync(path, "utf8") };
+}
 
 /** The examples of `@readme/oas-examples`, both notations. */
 function examples() {
   const folder = join(nodeModules, "@readme/oas-examples");
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .filter((file) => /^[23]\.[0-9][\\/].*\.(json|yaml)$/.test(file))
+    .filter((name) => /^[23]\.[0-9][\\/].*\.(json|yaml)$/.test(name))
     .sort()
-    .map((file) => ({
-      name: `@readme/oas-examples/${file}`,
-      text: read(join("@readme/oas-examples", file)),
-    }));
+    .map((name) => ({ name: `@readme/oas-examples/${name}`, ...file("@readme/oas-examples", name) }));
 }
 
-/** Real documents: name, a function that reads the text, and how many operations they have. */
+/** Real documents: the text, the path where there is one, and how many operations they have. */
 export const realDocuments = [
   {
     name: "@octokit/openapi api.github.com.json",
-    text: () => readFileSync(require.resolve("@octokit/openapi/generated/api.github.com.json"), "utf8"),
+    ...file("@octokit/openapi/generated/api.github.com.json"),
     operations: 1223,
   },
-  { name: "@gitbook/api openapi.json", text: read("@gitbook/api/spec/openapi.json"), operations: 377 },
-  { name: "@gitbook/api openapi.yaml", text: read("@gitbook/api/spec/openapi.yaml"), operations: 377 },
-  { name: "@figma/rest-api-spec", text: read("@figma/rest-api-spec/openapi/openapi.yaml"), operations: 54 },
-  { name: "@netlify/open-api", text: read("@netlify/open-api/dist/swagger.json"), operations: 181 },
+  { name: "@gitbook/api openapi.json", ...file("@gitbook/api/spec/openapi.json"), operations: 377 },
+  { name: "@gitbook/api openapi.yaml", ...file("@gitbook/api/spec/openapi.yaml"), operations: 377 },
+  { name: "@figma/rest-api-spec", ...file("@figma/rest-api-spec/openapi/openapi.yaml"), operations: 54 },
+  { name: "@netlify/open-api", ...file("@netlify/open-api/dist/swagger.json"), operations: 181 },
   { name: "kubernetes-client", text: kubernetes },
   ...examples(),
 ];

@@ -269,3 +269,45 @@ fn what_an_operation_asks_for_is_among_what_is_remembered_of_it() {
     );
     assert_eq!(result.operations[1].meta().get("security"), None);
 }
+
+#[test]
+fn a_body_that_only_the_caller_can_write_is_given_as_text_or_bytes() {
+    let body = |media_type: &str, schema: &Value| {
+        let text = with_paths(
+            &json!({ "/a": { "put": { "requestBody": { "content": { media_type: { "schema": schema } } } } } }),
+        );
+        let result = import_with(&text, &ImportConfig::default());
+        let schema = result.operations[0].input_schema().expect("small");
+        (
+            result.report[0].status,
+            schema["properties"]["body"].clone(),
+        )
+    };
+    let pet = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
+    let text = json!({ "type": "string" });
+    for (media_type, schema, status, expected) in [
+        ("application/xml", &pet, Status::Degraded, &json!({})),
+        ("text/csv", &pet, Status::Degraded, &json!({})),
+        ("image/png", &text, Status::Imported, &json!({})),
+        (
+            "application/octet-stream",
+            &json!({}),
+            Status::Imported,
+            &json!({}),
+        ),
+        ("text/plain", &text, Status::Imported, &text),
+        ("application/merge-patch+json", &pet, Status::Imported, &pet),
+        (
+            "application/x-www-form-urlencoded",
+            &pet,
+            Status::Imported,
+            &pet,
+        ),
+    ] {
+        assert_eq!(
+            body(media_type, schema),
+            (status, expected.clone()),
+            "{media_type}"
+        );
+    }
+}

@@ -6,7 +6,7 @@ use operations_core::error::CallError;
 use operations_core::http::body::{Body, Payload};
 use operations_core::http::headers::latin1;
 use operations_core::http::{Request, ResponseHead, Secret, redirect, retry};
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Method, Response};
 
 use crate::failure;
@@ -35,8 +35,12 @@ impl Outgoing {
             .map_err(|_| Broken::of_build("the method is none"))?;
         let mut out = reqwest::Request::new(method, self.request.url.clone());
         *out.headers_mut() = headers(&self.request)?;
-        if self.request.body.is_some() {
+        if !self.body.is_empty() && self.request.body.is_some() {
             *out.body_mut() = Some(self.body.clone().into());
+        } else if matches!(self.request.method.as_str(), "POST" | "PUT" | "PATCH") {
+            // Servers may insist on a length where a body could have been, and hyper writes none.
+            let none = HeaderValue::from_static("0");
+            out.headers_mut().insert(CONTENT_LENGTH, none);
         }
         Ok(out)
     }

@@ -48,7 +48,7 @@ fn reason(error: &reqwest::Error) -> (Option<&'static str>, String) {
         return (Some(code), why);
     }
     if let Some(io) = chain().find_map(|inner| inner.downcast_ref::<io::Error>()) {
-        return io_reason(io, &last);
+        return io_reason(innermost_io(io), &last);
     }
     if last.is_empty() {
         return (None, error_without_url(error));
@@ -66,13 +66,20 @@ fn sources(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static
     })
 }
 
-/// rustls hides its errors in an `io::Error`, which has no source.
+/// The TLS error that it is about, if it is about one.
 fn tls_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
-    let inside = error
-        .downcast_ref::<io::Error>()
-        .and_then(|io| io.get_ref())
-        .and_then(|inner| inner.downcast_ref());
-    inside.or_else(|| error.downcast_ref())
+    match error.downcast_ref::<io::Error>().map(innermost_io) {
+        Some(io) => io.get_ref()?.downcast_ref(),
+        None => error.downcast_ref(),
+    }
+}
+
+/// An `io::Error` may hold another one, which `source` passes over.
+fn innermost_io(mut error: &io::Error) -> &io::Error {
+    while let Some(inner) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
+        error = inner;
+    }
+    error
 }
 
 fn io_reason(error: &io::Error, last: &str) -> (Option<&'static str>, String) {

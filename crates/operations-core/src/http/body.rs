@@ -60,7 +60,7 @@ pub fn build(plan: &BodyPlan, value: InputValue) -> Result<Option<Body>, CallErr
             Ok(None)
         };
     }
-    let media_type = concrete_type(&plan.media_type, &value);
+    let media_type = concrete_type(declared_type(plan, &value), &value);
     let family = media::family(&media_type);
     if family == Family::Multipart {
         return multipart(&media_type, value, &plan.encoding).map(Some);
@@ -86,6 +86,15 @@ pub fn build(plan: &BodyPlan, value: InputValue) -> Result<Option<Body>, CallErr
         content_type: media_type,
         payload,
     }))
+}
+
+/// The type that the plan has chosen; for binary data, the range that the document gave if it gave one.
+fn declared_type<'p>(plan: &'p BodyPlan, value: &InputValue) -> &'p str {
+    let range = || plan.media_types.iter().find(|listed| listed.contains('*'));
+    match value {
+        InputValue::Blob(_) => range().unwrap_or(&plan.media_type),
+        _ => &plan.media_type,
+    }
 }
 
 /// Where the document gives a range such as `*/*`, the value decides.

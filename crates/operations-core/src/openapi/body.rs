@@ -7,9 +7,10 @@ use super::document::{At, Document, Version};
 use super::keywords::is_schema;
 use super::operation::Draft;
 use super::parameters::{Declared, bare_schema};
+use super::read::shorten;
 use super::recipe::{InputPart, Source};
 use super::report::Reason;
-use crate::http::media::{essence, is_json};
+use crate::http::media::{Family, essence, family, is_json};
 use crate::http::{BodyPlan, Encoding, Location, Style};
 
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -31,7 +32,7 @@ pub(super) fn plan<'d>(
     let consumes = media_list(document, operation, "consumes");
     match (&declared.body, declared.form.is_empty()) {
         (None, true) => None,
-        (Some(body), true) => Some(of_parameter(body, consumes, draft)),
+        (Some(body), true) => Some(of_parameter(document, body, consumes, draft)),
         (body, false) => {
             if let Some(body) = body {
                 draft.degrade(
@@ -98,14 +99,43 @@ fn of_request_body<'d>(
         plan.encoding = encodings(&encoding);
     }
     let source = match schema {
-        Some(schema) if is_schema(schema.value) => {
-            draft.uses(schema.clone());
-            Source::at(&schema)
-        }
+        Some(schema) if is_schema(schema.value) => source_of(document, &plan, &schema, draft),
         _ => Source::Unknown,
     };
     let part = part(&plan, source, body.string("description"));
     Some((plan, part))
+}
+
+/// The schema of a body, as far as a caller can follow it: XML, images and the like are written by
+/// the caller, as text or bytes, whatever the document says is in them.
+fn source_of<'d>(
+    document: &'d Document,
+    plan: &BodyPlan,
+    schema: &At<'d>,
+    draft: &mut Draft<'_, 'd>,
+) -> Source {
+    if !matches!(family(&plan.media_type), Family::Binary | Family::OtherText) {
+        draft.uses(schema.clone());
+        return Source::at(schema);
+    }
+    if is_structured(document, schema) {
+        let reason = format!(
+            "a body of type {:?} is given as text or bytes; its schema is not checked",
+            shorten(&plan.media_type, 100)
+        );
+        draft.degrade(Reason::Body, schema, reason);
+    }
+    Source::Unknown
+}
+
+/// Whether the schema describes more than a text.
+fn is_structured<'d>(document: &'d Document, schema: &At<'d>) -> bool {
+    let Ok(schema) = document.follow(schema.clone()) else {
+        return false;
+    };
+    let structures = ["properties", "items", "allOf", "anyOf", "oneOf"];
+    matches!(schema.string("type"), Some("object" | "array"))
+        || structures.iter().any(|key| schema.get(key).is_some())
 }
 
 fn unknown_body() -> Body {
@@ -160,16 +190,18 @@ fn encodings(at: &At<'_>) -> IndexMap<String, Encoding> {
 }
 
 /// Swagger 2.0's `in: body`.
-fn of_parameter<'d>(at: &At<'d>, consumes: Vec<String>, draft: &mut Draft<'_, 'd>) -> Body {
+fn of_parameter<'d>(
+    document: &'d Document,
+    at: &At<'d>,
+    consumes: Vec<String>,
+    draft: &mut Draft<'_, 'd>,
+) -> Body {
     let mut plan = BodyPlan::new(consumes);
     plan.required = at.flag("required");
     let schema = at.get("schema").filter(|schema| is_schema(schema.value));
     plan.media_type = concrete(&plan.media_type, schema.as_ref().map(|at| at.value));
     let source = match schema {
-        Some(schema) => {
-            draft.uses(schema.clone());
-            Source::at(&schema)
-        }
+        Some(schema) => source_of(document, &plan, &schema, draft),
         // Wrong, and often seen: the type beside the name.
         None if at.get("type").is_some() => Source::made(bare_schema(at.value), at.part),
         None => Source::Unknown,

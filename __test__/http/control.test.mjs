@@ -1,0 +1,234 @@
+// How calls end before their time, and how they are tried again.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { FromOpenAPI, OpenAPIServiceRegistry } from "@alkdev/operations";
+import { answers, documentOf, echo, failureOf, sendJson, serve, single, until } from "./support.mjs";
+
+/** A server that answers nothing, and tells when the other side has gone. */
+async function silent(head) {
+  const state = { open: 0, closed: 0 };
+  const server = await serve((_, response) => {
+    state.open++;
+    response.on("close", () => state.closed++);
+    if (head !== undefined) {
+      response.writeHead(200, head);
+      response.write("begun");
+    }
+  });
+  return { ...server, state };
+}
+
+describe("the time limit", () => {
+  it("covers the headers, and closes the connection", async () => {
+    const { url, state } = await silent();
+    const error = await failureOf(single("get", {}, { baseUrl: url, timeout: 50 })({}, {}));
+    assert.equal(error.code, "TIMEOUT");
+    assert.equal(error.message, `${new URL(url).host} did not answer within 50 ms`);
+    await until(() => state.closed === 1);
+  });
+
+  it("covers the body", async () => {
+    const { url, state } = await silent({ "content-type": "text/plain" });
+    const error = await failureOf(single("get", {}, { baseUrl: url, timeout: 50 })({}, {}));
+    assert.equal(error.code, "TIMEOUT");
+    await until(() => state.closed === 1);
+  });
+});
+
+describe("a signal", () => {
+  it("that is aborted already sends nothing", async () => {
+    const { url, received } = await serve(echo);
+    const call = single("get", {}, { baseUrl: url });
+    await assert.rejects(call({}, { signal: AbortSignal.abort() }), { code: "ABORTED" });
+    assert.equal(received.length, 0);
+  });
+
+  it("ends a call, and the connection with it", async () => {
+    const { url, state } = await silent();
+    const controller = new AbortController();
+    const pending = single("get", {}, { baseUrl: url })({}, { signal: controller.signal });
+    await until(() => state.open === 1);
+    controller.abort();
+    const error = await failureOf(pending);
+    assert.equal(error.code, "ABORTED");
+    assert.match(error.message, /was aborted/);
+    await until(() => state.closed === 1);
+  });
+
+  it("of a call that is over is left alone", async () => {
+    const { url } = await serve(echo);
+    const { signal } = new AbortController();
+    let listeners = 0;
+    const add = signal.addEventListener.bind(signal);
+    const remove = signal.removeEventListener.bind(signal);
+    signal.addEventListener = (...args) => {
+      listeners++;
+      add(...args);
+    };
+    signal.removeEventListener = (...args) => {
+      listeners--;
+      remove(...args);
+    };
+    const call = single("get", {}, { baseUrl: url });
+    await Promise.all(Array.from({ length: 10 }, () => call({}, { signal })));
+    assert.equal(listeners, 0);
+  });
+});
+
+describe("retries", () => {
+  /** Fails this often, then answers. */
+  async function moody(failures, fail) {
+    let count = 0;
+    return serve((request, response) => {
+      if (count++ < failures) return fail(response);
+      sendJson(response, { tries: count, body: request.content.toString() });
+    });
+  }
+  const busy = (headers) => (response) => {
+    response.writeHead(503, headers);
+    response.end();
+  };
+  const post = { requestBody: { content: { "application/json": {} } } };
+
+  it("are off", async () => {
+    const { url, received } = await moody(1, busy());
+    const error = await failureOf(single("get", {}, { baseUrl: url })({}, {}));
+    assert.equal(error.message, "HTTP 503: Service Unavailable");
+    assert.equal(received.length, 1);
+  });
+
+  it("happen for what is safe, and are counted in the error", async () => {
+    const { url } = await moody(2, busy());
+    const retry = { retries: 2, delay: 1 };
+    assert.equal((await single("get", {}, { baseUrl: url, retry })({}, {})).data.tries, 3);
+    const { url: always } = await moody(Infinity, busy());
+    const error = await failureOf(single("delete", {}, { baseUrl: always, retry })({}, {}));
+    assert.equal(error.message, "HTTP 503: Service Unavailable (tried 3 times)");
+    assert.equal(error.details.statusCode, 503);
+  });
+
+  it("send the body again", async () => {
+    const { url } = await moody(1, (response) => response.destroy());
+    const { data } = await single("put", post, { baseUrl: url, retry: { retries: 1, delay: 1 } })(
+      { body: [1] },
+      {},
+    );
+    assert.deepEqual(data, { tries: 2, body: "[1]" });
+  });
+
+  it("do not repeat what the server may have done", async () => {
+    for (const fail of [busy(), (response) => response.destroy()]) {
+      const { url, received } = await moody(1, fail);
+      await failureOf(
+        single("post", post, { baseUrl: url, retry: { retries: 3, delay: 1 } })({ body: 1 }, {}),
+      );
+      assert.equal(received.length, 1);
+    }
+  });
+
+  it("repeat whatever never got there", async () => {
+    const { url, stop } = await serve(echo);
+    await stop();
+    const call = single("post", post, { baseUrl: url, retry: { retries: 2, delay: 1 } });
+    assert.match((await failureOf(call({ body: 1 }, {}))).message, /refused \(tried 3 times\)$/);
+  });
+
+  it("wait as long as the server asks, unless that is too long", async () => {
+    const { url } = await moody(1, busy({ "retry-after": "0" }));
+    const patient = { retries: 1, delay: 60_000, maxDelay: 60_000 };
+    assert.equal((await single("get", {}, { baseUrl: url, retry: patient })({}, {})).data.tries, 2);
+    const { url: later, received } = await moody(1, busy({ "retry-after": "3600" }));
+    await failureOf(single("get", {}, { baseUrl: later, retry: 3 })({}, {}));
+    assert.equal(received.length, 1);
+  });
+
+  it("are within the time limit of the call", async () => {
+    const { url } = await moody(Infinity, busy());
+    const call = single(
+      "get",
+      {},
+      { baseUrl: url, timeout: 50, retry: { retries: 5, delay: 60_000, maxDelay: 60_000 } },
+    );
+    assert.equal((await failureOf(call({}, {}))).code, "TIMEOUT");
+  });
+});
+
+describe("connections", () => {
+  it("are used again", async () => {
+    const sockets = new Set();
+    const { url } = await serve((request, response) => {
+      sockets.add(request.socket);
+      sendJson(response, 1);
+    });
+    const call = single("get", {}, { baseUrl: url });
+    for (let count = 0; count < 5; count++) await call({}, {});
+    assert.equal(sockets.size, 1);
+  });
+
+  it("that the server has closed are replaced", async () => {
+    const { url, server } = await serve(echo);
+    // One try more: the server may close a connection in the very moment in which it is used.
+    const call = single("get", {}, { baseUrl: url, retry: { retries: 1, delay: 1 } });
+    for (let count = 0; count < 3; count++) {
+      await call({}, {});
+      server.closeIdleConnections();
+    }
+  });
+
+  it("of several hundred calls at once all answer", async () => {
+    const { url } = await serve((request, response) => sendJson(response, request.url));
+    const parameters = [{ name: "n", in: "query", schema: {} }];
+    const call = single("get", { parameters }, { baseUrl: url });
+    const results = await Promise.all(Array.from({ length: 300 }, (_, n) => call({ n }, {})));
+    assert.deepEqual(
+      results.map(({ data }) => data),
+      results.map((_, n) => `/?n=${n}`),
+    );
+  });
+});
+
+describe("closeAll", () => {
+  it("ends calls, closes connections, and leaves the service usable", async () => {
+    const { url, state } = await silent();
+    const services = new OpenAPIServiceRegistry();
+    const document = documentOf({ "/": { get: { operationId: "it", responses: answers() } } });
+    const [{ handler }] = services.add("t", document, { namespace: "t", baseUrl: url });
+    const pending = failureOf(handler({}, {}));
+    await until(() => state.open === 1);
+    await services.closeAll();
+    assert.equal((await pending).code, "ABORTED");
+    await until(() => state.closed === 1);
+    const again = new AbortController();
+    const usable = failureOf(handler({}, { signal: again.signal }));
+    await until(() => state.open === 2);
+    again.abort();
+    assert.equal((await usable).code, "ABORTED");
+  });
+
+  it("lets idle connections go", async () => {
+    const { url, server } = await serve(echo);
+    let closed = 0;
+    server.on("connection", (socket) => socket.on("close", () => closed++));
+    const services = new OpenAPIServiceRegistry();
+    const document = documentOf({ "/": { get: { operationId: "it", responses: answers() } } });
+    const [{ handler }] = services.add("t", document, { namespace: "t", baseUrl: url });
+    await handler({}, {});
+    await services.closeAll();
+    await until(() => closed === 1);
+  });
+});
+
+describe("a handler", () => {
+  it("can be called without a context, and without an input", async () => {
+    const { url } = await serve(echo);
+    const [{ handler }] = FromOpenAPI(
+      documentOf({ "/": { get: { operationId: "it", responses: answers() } } }),
+      {
+        namespace: "t",
+        baseUrl: url,
+      },
+    );
+    assert.equal((await handler()).data.url, "/");
+  });
+});

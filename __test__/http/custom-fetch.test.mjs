@@ -1,0 +1,260 @@
+// `config.fetch`, and a global `fetch` that was replaced: the same requests and the same answers.
+
+import assert from "node:assert/strict";
+import { afterEach, describe, it } from "node:test";
+import { FromOpenAPIUrl } from "@alkdev/operations";
+import {
+  answers,
+  documentOf,
+  echo,
+  failureOf,
+  handlers,
+  sendJson,
+  serve,
+  single,
+  until,
+} from "./support.mjs";
+
+const genuine = globalThis.fetch;
+afterEach(() => {
+  globalThis.fetch = genuine;
+});
+
+const post = { requestBody: { content: { "application/json": {} } } };
+const streaming = { responses: answers("text/event-stream") };
+
+/** A `fetch` that remembers what it was asked. */
+function recording(inner = genuine) {
+  const calls = [];
+  const fetch = (url, init) => {
+    calls.push({ url: String(url), ...init, headers: Object.fromEntries(init.headers) });
+    return inner(url, init);
+  };
+  return { fetch, calls };
+}
+
+async function all(stream) {
+  const data = [];
+  for await (const envelope of stream) data.push(envelope.data);
+  return data;
+}
+
+describe("config.fetch", () => {
+  it("gets the request that would have been sent, and its answer counts", async () => {
+    const { url } = await serve(echo);
+    const { fetch, calls } = recording();
+    const auth = { type: "bearer", token: "abc" };
+    const parameters = [{ name: "q", in: "query", schema: {} }];
+    const call = single(
+      "post",
+      { ...post, parameters },
+      { baseUrl: url, fetch, auth, headers: { "X-A": "1" } },
+    );
+    const { data, meta } = await call({ q: "ü", body: { a: 1 } }, { metadata: { headers: { "X-B": "2" } } });
+    assert.equal(calls.length, 1);
+    assert.equal(calls[0].method, "POST");
+    assert.equal(calls[0].body, '{"a":1}');
+    assert.deepEqual(
+      [
+        data.url,
+        data.headers.authorization,
+        data.headers["x-a"],
+        data.headers["x-b"],
+        data.headers["content-type"],
+      ],
+      ["/?q=%C3%BC", "Bearer abc", "1", "2", "application/json"],
+    );
+    assert.equal(meta.source, "http");
+    assert.equal(meta.headers["content-type"], "application/json");
+  });
+
+  it("sends bytes and parts too", async () => {
+    const { url, received } = await serve(echo);
+    const multipart = { requestBody: { content: { "multipart/form-data": {} } } };
+    const call = single("post", multipart, { baseUrl: url, fetch: genuine.bind(undefined) });
+    await call({ body: { file: new Blob(["xyz"]), text: "t" } }, {});
+    const [request] = received;
+    const form = await new Response(request.content, { headers: request.headers }).formData();
+    assert.equal(await form.get("file").text(), "xyz");
+    assert.equal(form.get("text"), "t");
+  });
+
+  it("has its errors read as ours are", async () => {
+    const { url } = await serve((_, response) => sendJson(response, { echo: "token-abc" }, 403));
+    const { fetch } = recording();
+    const auth = { type: "bearer", token: "token-abc" };
+    const error = await failureOf(single("get", {}, { baseUrl: url, fetch, auth })({}, {}));
+    assert.equal(error.message, "HTTP 403: Forbidden");
+    assert.deepEqual(error.details.body, { echo: "[secret]" });
+  });
+
+  it("that fails is an error with the host and the reason, and without secrets", async () => {
+    const fetch = () =>
+      Promise.reject(new TypeError("fetch failed", { cause: new Error("no route for key-123") }));
+    const auth = { type: "apiKey", token: "key-123" };
+    const error = await failureOf(single("get", {}, { baseUrl: "http://host.test/", fetch, auth })({}, {}));
+    assert.equal(error.code, "EXECUTION_ERROR");
+    assert.equal(error.message, "The request to host.test failed: fetch failed: no route for [secret]");
+    const throwing = () => {
+      throw new Error("at once");
+    };
+    const call = single("get", {}, { baseUrl: "http://host.test/", fetch: throwing });
+    assert.match((await failureOf(call({}, {}))).message, /host\.test failed: at once/);
+  });
+
+  it("keeps credentials from other origins, whatever header they are in", async () => {
+    const other = await serve(echo);
+    const { url } = await serve((_, response) => {
+      response.writeHead(302, { location: other.url });
+      response.end();
+    });
+    const { fetch, calls } = recording();
+    const auth = { type: "apiKey", token: "open-sesame" };
+    const { data } = await single("get", {}, { baseUrl: url, fetch, auth })({}, {});
+    assert.equal(calls.length, 2);
+    assert.equal(data.headers["x-api-key"], undefined);
+  });
+
+  it("is bound by the limits: size, time, signal", async () => {
+    const { url } = await serve((request, response) => {
+      if (request.url !== "/") response.end("x".repeat(2000));
+    });
+    const at = (path, config) => {
+      const { it: call } = handlers(
+        { [path]: { get: { operationId: "it", responses: answers() } } },
+        {
+          baseUrl: url,
+          fetch: recording().fetch,
+          ...config,
+        },
+      );
+      return call;
+    };
+    const large = await failureOf(at("/large", { maxResponseBytes: 1000 })({}, {}));
+    assert.match(large.message, /limit of 1000 bytes/);
+    const late = await failureOf(at("/", { timeout: 50 })({}, {}));
+    assert.equal(late.code, "TIMEOUT");
+    assert.match(late.message, /within 50 ms/);
+    const controller = new AbortController();
+    const pending = failureOf(at("/")({}, { signal: controller.signal }));
+    controller.abort();
+    assert.equal((await pending).code, "ABORTED");
+    const deaf = () => new Promise(() => {});
+    assert.equal((await failureOf(at("/", { fetch: deaf, timeout: 20 })({}, {}))).code, "TIMEOUT");
+  });
+
+  it("is asked again as `retry` says", async () => {
+    let count = 0;
+    const fetch = async () => {
+      count++;
+      if (count === 1) throw new Error("lost");
+      if (count === 2) return new Response("", { status: 503, headers: { "retry-after": "0" } });
+      return Response.json(count);
+    };
+    const retry = { retries: 2, delay: 1 };
+    const { data } = await single("get", {}, { baseUrl: "http://host.test", fetch, retry })({}, {});
+    assert.equal(data, 3);
+    const failing = async () => new Response("", { status: 503 });
+    const error = await failureOf(
+      single("get", {}, { baseUrl: "http://host.test", fetch: failing, retry })({}, {}),
+    );
+    assert.equal(error.message, "HTTP 503: Service Unavailable (tried 3 times)");
+  });
+});
+
+describe("a mock", () => {
+  const call = async (response) => {
+    const fetch = async () => response;
+    return (await single("get", {}, { baseUrl: "http://host.test", fetch })({}, {})).data;
+  };
+
+  it("may be less than a Response", async () => {
+    const headers = new Map([["content-type", "application/json"]]);
+    assert.deepEqual(await call({ ok: true, status: 200, headers, json: async () => ({ a: 1 }) }), { a: 1 });
+    assert.deepEqual(await call({ ok: true, status: 200, json: async () => [1] }), [1]);
+    assert.equal(
+      await call({ status: 200, headers: { "content-type": "text/plain" }, text: async () => "t" }),
+      "t",
+    );
+    const asked = { get: (name) => (name.toLowerCase() === "content-type" ? "application/json" : null) };
+    assert.equal(await call({ status: 200, headers: asked, text: async () => "7" }), 7);
+    assert.equal(await call({ status: 204 }), undefined);
+  });
+});
+
+describe("a global fetch that was replaced", () => {
+  it("is used, and the native client again afterwards", async () => {
+    const { url, received } = await serve(echo);
+    const call = single("get", {}, { baseUrl: url });
+    globalThis.fetch = async () => Response.json("mocked");
+    assert.equal((await call({}, {})).data, "mocked");
+    assert.equal(received.length, 0);
+    globalThis.fetch = genuine;
+    assert.equal((await call({}, {})).data.url, "/");
+  });
+
+  it("gives documents as well", async () => {
+    const document = documentOf({ "/": { get: { operationId: "it", responses: answers() } } });
+    globalThis.fetch = async () => Response.json(document);
+    const [operation] = await FromOpenAPIUrl("http://host.test/openapi.json", { namespace: "t" });
+    assert.equal(operation.name, "it");
+  });
+});
+
+describe("a stream through fetch", () => {
+  it("is parsed as ours is, and read only as it is consumed", async () => {
+    const { url } = await serve((_, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write('event: a\nid: 1\ndata: {"n":1}\n\nda');
+      setTimeout(() => response.end("ta: two\n\n: comment\n\ndata: dropped"), 20);
+    });
+    const stream = single("get", streaming, { baseUrl: url, fetch: recording().fetch })({}, {});
+    const first = await stream.next();
+    assert.deepEqual(first.value.data, { n: 1 });
+    assert.deepEqual(first.value.meta.sse, { event: "a", id: "1" });
+    assert.equal(first.value.meta.contentType, "text/event-stream");
+    assert.deepEqual(await all(stream), ["two"]);
+  });
+
+  it("ends with return() while a read is pending, and the server sees it", async () => {
+    let closed = false;
+    const { url } = await serve((_, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write("data: 1\n\n");
+      response.on("close", () => {
+        closed = true;
+      });
+    });
+    const stream = single("get", streaming, { baseUrl: url, fetch: recording().fetch })({}, {});
+    await stream.next();
+    const pending = stream.next();
+    await stream.return();
+    assert.deepEqual(await pending, { done: true, value: undefined });
+    await until(() => closed);
+  });
+
+  it("has the same rules for what comes instead of a stream", async () => {
+    const of = (response) => {
+      const fetch = async () => response;
+      return all(single("get", streaming, { baseUrl: "http://host.test", fetch })({}, {}));
+    };
+    assert.deepEqual(await of(Response.json({ a: 1 })), [{ a: 1 }]);
+    assert.deepEqual(await of(new Response(null, { status: 204 })), []);
+    await assert.rejects(
+      of(new Response("x", { headers: { "content-type": "image/png" } })),
+      /a stream was expected/,
+    );
+    await assert.rejects(
+      of(Response.json({ no: 1 }, { status: 500 })),
+      (error) => error.details.body.no === 1,
+    );
+    const large = new Response(`data: ${"x".repeat(3000)}\n\n`, {
+      headers: { "content-type": "text/event-stream" },
+    });
+    const fetch = async () => large;
+    const config = { baseUrl: "http://host.test", fetch, sse: { maxEventBytes: 1000 } };
+    await assert.rejects(all(single("get", streaming, config)({}, {})), /limit of 1000 bytes/);
+    const lines = new Response('{"a":1}\n{"a":2}\n', { headers: { "content-type": "application/x-ndjson" } });
+    assert.deepEqual(await of(lines), [{ a: 1 }, { a: 2 }]);
+  });
+});

@@ -1,0 +1,83 @@
+// A real server on the loopback interface, and operations that call it.
+
+import { createServer } from "node:http";
+import { after } from "node:test";
+import { FromOpenAPI, OperationRegistry } from "@alkdev/operations";
+
+/**
+ * Starts a server that answers with `answer(request, response)`; `request.content` is the whole body as a Buffer.
+ * It is stopped when the tests of the file are done. `received` has every request so far.
+ */
+export async function serve(answer) {
+  const received = [];
+  const server = createServer(async (request, response) => {
+    const chunks = [];
+    for await (const chunk of request) chunks.push(chunk);
+    request.content = Buffer.concat(chunks);
+    received.push(request);
+    await answer(request, response);
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const stop = () =>
+    new Promise((resolve) => {
+      server.close(resolve);
+      server.closeAllConnections();
+    });
+  after(stop);
+  return { url: `http://127.0.0.1:${server.address().port}`, received, server, stop };
+}
+
+export function sendJson(response, value, status = 200) {
+  response.writeHead(status, { "content-type": "application/json" });
+  response.end(JSON.stringify(value));
+}
+
+/** Answers with the request itself. */
+export function echo(request, response) {
+  const { method, url, headers, content } = request;
+  sendJson(response, { method, url, headers, body: content.toString() });
+}
+
+/** An OpenAPI document with these paths. */
+export function documentOf(paths, more = {}) {
+  return { openapi: "3.1.0", info: { title: "test", version: "1" }, paths, ...more };
+}
+
+/** What a document says about responses of one type. */
+export const answers = (mediaType = "application/json") => ({
+  200: { description: "fine", content: { [mediaType]: {} } },
+});
+
+/** The operations of a document, by name, as functions that call their handlers. */
+export function handlers(paths, config) {
+  const operations = FromOpenAPI(documentOf(paths), { namespace: "t", ...config });
+  return Object.fromEntries(operations.map(({ name, handler }) => [name, handler]));
+}
+
+/** A registry with the operations of a document. */
+export function registryOf(paths, config) {
+  const registry = new OperationRegistry();
+  registry.registerAll(FromOpenAPI(documentOf(paths), { namespace: "t", ...config }));
+  return registry;
+}
+
+/** One operation on `/`: its handler. */
+export function single(method, operation, config) {
+  return handlers({ "/": { [method]: { operationId: "it", responses: answers(), ...operation } } }, config)
+    .it;
+}
+
+/** What a promise rejects with. */
+export async function failureOf(promise) {
+  const outcome = await promise.then(
+    (value) => ({ value }),
+    (error) => ({ error }),
+  );
+  if (!("error" in outcome)) throw new Error(`it did not fail: ${JSON.stringify(outcome.value)}`);
+  return outcome.error;
+}
+
+/** Waits until a condition holds; the test's own time limit ends the waiting. */
+export async function until(condition) {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
