@@ -128,4 +128,26 @@ export { parseSSEFrames } from "./dist/index.js";
 export type { SSEEvent } from "./dist/index.js";
 
 // MCP
-export { mapMCPContentBlocks } from "./dist/index.js";
+export { closeMCPClient, createMCPClient, MCPClientLoader, mapMCPContentBlocks } from "./dist/index.js";
+export type {
+  MCPClient,
+  MCPClientConfig,
+  MCPClientWrapper,
+  MCPElicitation,
+  MCPElicitationAnswer,
+  MCPLoadReport,
+  MCPOAuthConfig,
+  MCPOperation,
+  MCPProgress,
+  MCPRequestOptions,
+  MCPSampling,
+  MCPSamplingAnswer,
+  MCPServerInfo,
+  MCPServerStatus,
+  MCPServers,
+  MCPServersFile,
+  MCPTokenStore,
+  MCPToolChanges,
+  MCPToolProblem,
+  MCPToolsListener,
+} from "./dist/index.js";

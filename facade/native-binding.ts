@@ -23,6 +23,13 @@ export interface NativeBinding {
   /** JSON: the UTF-16 units that are not read; and in turn data, type (null: `message`) and id (null: as
    * before) of each event. */
   parseSSEFrames(runtime: Runtime, text: string): string;
+  /** One MCP server; `wake` is called when something waits to be drained. */
+  readonly McpClient: new (
+    runtime: Runtime,
+    name: string,
+    config: string,
+    wake: () => void,
+  ) => McpClient;
   /** In test builds only. */
   readonly TestHooks?: new (
     runtime: Runtime,
@@ -58,7 +65,29 @@ export interface Schema {
 
 export interface SpecStore {
   set(id: string, json: string): void;
+  remove(id: string): void;
   ids(): string[];
+}
+
+/** One MCP server. Requests have numbers, which the caller gives. */
+export interface McpClient {
+  connect(request: number): void;
+  call(
+    request: number,
+    tool: string,
+    input: string | undefined,
+    timeout: number | undefined,
+    resetTimeoutOnProgress: boolean | undefined,
+    wantsProgress: boolean,
+  ): void;
+  query(request: number, what: string, name?: string, input?: string, timeout?: number): void;
+  close(request: number): void;
+  cancel(request: number): void;
+  answer(question: number, answer?: string, refusal?: string): void;
+  /** Heads and texts in turn: `r1` a result, `e1` an error, `p1` progress, each with the number of its
+   * request; `t` the tools; `q1:kind` a question. */
+  drain(): string[];
+  status(): string;
 }
 
 /** Misbehaviour on request. */

@@ -15,6 +15,8 @@
 
 mod bridge;
 mod live;
+mod mcp;
+mod mcp_inbox;
 #[expect(
     unsafe_code,
     reason = "the one place that calls Node-API directly; each block says why it is sound"
