@@ -151,4 +151,26 @@ export type {
 } from "./dist/index.js";
 
 // MCP
-export { mapMCPContentBlocks } from "./dist/index.js";
+export { closeMCPClient, createMCPClient, MCPClientLoader, mapMCPContentBlocks } from "./dist/index.js";
+export type {
+  MCPClient,
+  MCPClientConfig,
+  MCPClientWrapper,
+  MCPElicitation,
+  MCPElicitationAnswer,
+  MCPLoadReport,
+  MCPOAuthConfig,
+  MCPOperation,
+  MCPProgress,
+  MCPRequestOptions,
+  MCPSampling,
+  MCPSamplingAnswer,
+  MCPServerInfo,
+  MCPServerStatus,
+  MCPServers,
+  MCPServersFile,
+  MCPTokenStore,
+  MCPToolChanges,
+  MCPToolProblem,
+  MCPToolsListener,
+} from "./dist/index.js";

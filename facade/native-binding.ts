@@ -59,6 +59,13 @@ export interface NativeBinding {
   readonly StreamFeed: new (
     never: never,
   ) => StreamFeed;
+  /** One MCP server; `wake` is called when something waits to be drained. */
+  readonly McpClient: new (
+    runtime: Runtime,
+    name: string,
+    config: string,
+    wake: () => void,
+  ) => McpClient;
   /** In test builds only. */
   readonly TestHooks?: new (
     runtime: Runtime,
@@ -94,6 +101,7 @@ export interface Schema {
 
 export interface SpecStore {
   set(id: string, json: string): void;
+  remove(id: string): void;
   ids(): string[];
 }
 
@@ -195,6 +203,27 @@ export interface StreamFeed {
   finish(): string | null;
   /** Throws if the stream cannot be read on. */
   check(): void;
+}
+
+/** One MCP server. Requests have numbers, which the caller gives. */
+export interface McpClient {
+  connect(request: number): void;
+  call(
+    request: number,
+    tool: string,
+    input: string | undefined,
+    timeout: number | undefined,
+    resetTimeoutOnProgress: boolean | undefined,
+    wantsProgress: boolean,
+  ): void;
+  query(request: number, what: string, name?: string, input?: string, timeout?: number): void;
+  close(request: number): void;
+  cancel(request: number): void;
+  answer(question: number, answer?: string, refusal?: string): void;
+  /** Heads and texts in turn: `r1` a result, `e1` an error, `p1` progress, each with the number of its
+   * request; `t` the tools; `q1:kind` a question. */
+  drain(): string[];
+  status(): string;
 }
 
 /** Misbehaviour on request. */

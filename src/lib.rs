@@ -17,6 +17,8 @@ mod bridge;
 mod completions;
 mod http;
 mod live;
+mod mcp;
+mod mcp_inbox;
 mod openapi;
 #[expect(
     unsafe_code,

@@ -27,6 +27,12 @@ impl SpecStore {
         self.store.set(id, json);
     }
 
+    /// Forgets a spec.
+    #[napi]
+    pub fn remove(&self, id: String) {
+        self.store.remove(&id);
+    }
+
     /// The ids, in the order of registration.
     #[napi]
     pub fn ids(&self) -> Vec<String> {

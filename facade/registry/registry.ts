@@ -86,6 +86,12 @@ export class OperationRegistry {
     entry.handler = handler;
   }
 
+  /** Forgets an operation. Returns whether there was one. Calls that are under way go on. */
+  unregister(id: string): boolean {
+    this.#specs.remove(id);
+    return this.#entries.delete(id);
+  }
+
   #add(original: OperationSpec, handler: AnyHandler | undefined): void {
     const id = operationId(original);
     const spec = this.#adapted(id, original);

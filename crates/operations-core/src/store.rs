@@ -32,6 +32,11 @@ impl SpecStore {
         self.specs().insert(id, json.into());
     }
 
+    /// Forgets a spec. The others keep their order.
+    pub fn remove(&self, id: &str) {
+        self.specs().shift_remove(id);
+    }
+
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -1,0 +1,293 @@
+//! What is known about a server before it is connected.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use operations_core::error::{CallError, InfrastructureErrorCode};
+use serde::Deserialize;
+
+use crate::secrets::Secrets;
+
+/// How long a server may take from its start to its tool list.
+const CONNECT_TIMEOUT: u64 = 30_000;
+/// How long a tool may take.
+const CALL_TIMEOUT: u64 = 60_000;
+/// The largest message that is read: a result of 50 MB and what surrounds it.
+const MAX_MESSAGE: usize = 64 * 1024 * 1024;
+/// Longer waits than this are no waits; it also keeps sums of times away from overflow.
+const LONGEST: u64 = 365 * 24 * 3600 * 1000;
+
+/// One server, as the facade describes it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Description {
+    command: Option<String>,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    cwd: Option<String>,
+    #[serde(default)]
+    inherit_env: bool,
+    /// The environment of the host program, out of which a child inherits.
+    #[serde(default)]
+    host_env: BTreeMap<String, String>,
+    url: Option<String>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    oauth: Option<OAuth>,
+    timeout: Option<f64>,
+    connect_timeout: Option<f64>,
+    #[serde(default)]
+    reset_timeout_on_progress: bool,
+    max_result_bytes: Option<f64>,
+    #[serde(default = "yes")]
+    reconnect: bool,
+    #[serde(default)]
+    answers_elicitation: bool,
+    #[serde(default)]
+    answers_sampling: bool,
+    /// Texts that must not appear in messages and log lines.
+    #[serde(default)]
+    secrets: Vec<String>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// One server: where it is, and how to treat it.
+#[derive(Debug, Clone)]
+pub struct ServerConfig {
+    /// What the user calls it.
+    pub name: String,
+    /// Where it is.
+    pub target: Target,
+    /// From the start to the tool list.
+    pub connect_timeout: Duration,
+    /// For each call.
+    pub timeout: Duration,
+    /// Whether a sign of progress starts the time of a call anew.
+    pub reset_timeout_on_progress: bool,
+    /// The largest message that is read, in bytes.
+    pub max_message_bytes: usize,
+    /// Whether a lost server is connected again by the next call.
+    pub reconnect: bool,
+    /// Whether somebody answers the server's questions to the user.
+    pub answers_elicitation: bool,
+    /// Whether somebody runs a model for the server.
+    pub answers_sampling: bool,
+    /// What must not be shown.
+    pub secrets: Secrets,
+}
+
+/// Where a server is.
+#[derive(Debug, Clone)]
+pub enum Target {
+    /// A child process that speaks over its standard streams.
+    Stdio(Stdio),
+    /// A streamable HTTP endpoint.
+    Http(Http),
+}
+
+/// A child process.
+#[derive(Debug, Clone)]
+pub struct Stdio {
+    /// A program in `PATH`, or the path of one.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Its whole environment.
+    pub env: BTreeMap<String, String>,
+    /// Its working directory; that of the host when there is none.
+    pub cwd: Option<String>,
+}
+
+/// An endpoint.
+#[derive(Debug, Clone)]
+pub struct Http {
+    /// The URL of the endpoint.
+    pub url: String,
+    /// Sent with every request.
+    pub headers: BTreeMap<String, String>,
+    /// How to get a token, for servers that want one.
+    pub oauth: Option<OAuth>,
+}
+
+/// How to get a token from the server's authorization server.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct OAuth {
+    /// A client that was registered by hand; otherwise one is registered when needed.
+    pub client_id: Option<String>,
+    /// Its secret, if it has one.
+    pub client_secret: Option<String>,
+    /// What the user is asked to allow; what the server names when there are none.
+    pub scopes: Vec<String>,
+    /// Where the browser is sent afterwards; a port of this machine when there is none.
+    pub redirect_url: Option<String>,
+    /// The name that the authorization server shows to the user.
+    pub client_name: Option<String>,
+}
+
+impl ServerConfig {
+    /// Reads the facade's description.
+    ///
+    /// # Errors
+    ///
+    /// When a field has the wrong type or value, or when the description says neither how to start
+    /// the server nor where it is.
+    pub fn from_json(name: &str, text: &str) -> Result<Self, CallError> {
+        let given: Description = serde_json::from_str(text).map_err(|error| {
+            invalid(
+                name,
+                &format!("it does not have the declared shape ({error})"),
+            )
+        })?;
+        let secrets = Secrets::new(given.secrets);
+        let target = match (given.url, given.command) {
+            (Some(url), _) => Target::Http(Http {
+                url: endpoint(name, &url)?,
+                headers: given.headers,
+                oauth: given.oauth,
+            }),
+            (None, Some(command)) => {
+                if command.is_empty() {
+                    return Err(invalid(name, "'command' is empty"));
+                }
+                Target::Stdio(Stdio {
+                    command,
+                    args: given.args,
+                    env: crate::environment::for_child(
+                        given.host_env,
+                        given.env,
+                        given.inherit_env,
+                    ),
+                    cwd: given.cwd,
+                })
+            }
+            (None, None) => {
+                return Err(CallError::new(
+                    InfrastructureErrorCode::ExecutionError,
+                    format!("MCP server '{name}' must have either 'url' or 'command'"),
+                ));
+            }
+        };
+        Ok(Self {
+            target,
+            connect_timeout: milliseconds(
+                name,
+                "connectTimeout",
+                given.connect_timeout,
+                CONNECT_TIMEOUT,
+            )?,
+            timeout: milliseconds(name, "timeout", given.timeout, CALL_TIMEOUT)?,
+            reset_timeout_on_progress: given.reset_timeout_on_progress,
+            max_message_bytes: bytes(name, given.max_result_bytes)?,
+            reconnect: given.reconnect,
+            answers_elicitation: given.answers_elicitation,
+            answers_sampling: given.answers_sampling,
+            secrets,
+            name: name.to_owned(),
+        })
+    }
+}
+
+fn invalid(name: &str, what: &str) -> CallError {
+    CallError::new(
+        InfrastructureErrorCode::ValidationError,
+        format!("The configuration of MCP server '{name}' cannot be used: {what}"),
+    )
+}
+
+fn endpoint(name: &str, text: &str) -> Result<String, CallError> {
+    let url = url::Url::parse(text)
+        .map_err(|error| invalid(name, &format!("'url' is not a URL ({error})")))?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        return Err(invalid(name, "'url' must be an http or https URL"));
+    }
+    Ok(url.into())
+}
+
+/// A time limit. Infinity and anything beyond a year are the longest limit there is.
+fn milliseconds(
+    name: &str,
+    field: &str,
+    given: Option<f64>,
+    default: u64,
+) -> Result<Duration, CallError> {
+    let Some(given) = given else {
+        return Ok(Duration::from_millis(default));
+    };
+    if given.is_nan() || given <= 0.0 {
+        let what = format!("'{field}' must be a number of milliseconds above 0, and is {given}");
+        return Err(invalid(name, &what));
+    }
+    Ok(Duration::from_secs_f64(given.min(LONGEST as f64) / 1000.0))
+}
+
+fn bytes(name: &str, given: Option<f64>) -> Result<usize, CallError> {
+    /// Node's longest string is a little above 512 MiB.
+    const MOST: f64 = 512.0 * 1024.0 * 1024.0;
+    let Some(given) = given else {
+        return Ok(MAX_MESSAGE);
+    };
+    if given.is_nan() || !(1024.0..=MOST).contains(&given) {
+        let what = format!("'maxResultBytes' must be between 1024 and {MOST}, and is {given}");
+        return Err(invalid(name, &what));
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the range was checked above"
+    )]
+    let bytes = given as usize;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<ServerConfig, CallError> {
+        ServerConfig::from_json("demo", text)
+    }
+
+    #[test]
+    fn a_description_without_a_target_says_what_is_missing() {
+        let error = read("{}").unwrap_err();
+        assert!(error.is(InfrastructureErrorCode::ExecutionError));
+        assert!(
+            error
+                .message
+                .contains("must have either 'url' or 'command'")
+        );
+    }
+
+    #[test]
+    fn wrong_values_name_their_field() {
+        for (text, field) in [
+            (r#"{"command":"x","args":"y"}"#, "declared shape"),
+            (r#"{"command":""}"#, "command"),
+            (r#"{"command":"x","timeout":0}"#, "timeout"),
+            (r#"{"command":"x","connectTimeout":-1}"#, "connectTimeout"),
+            (r#"{"command":"x","maxResultBytes":3}"#, "maxResultBytes"),
+            (r#"{"url":"nowhere"}"#, "url"),
+            (r#"{"url":"file:///etc/passwd"}"#, "url"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.is(InfrastructureErrorCode::ValidationError), "{text}");
+            assert!(error.message.contains(field), "{text}: {}", error.message);
+        }
+    }
+
+    #[test]
+    fn limits_have_defaults_and_are_bounded() {
+        let config = read(r#"{"command":"x"}"#).unwrap();
+        assert_eq!(config.connect_timeout, Duration::from_secs(30));
+        assert_eq!(config.timeout, Duration::from_secs(60));
+        assert!(config.reconnect);
+        let config = read(r#"{"command":"x","timeout":1e300}"#).unwrap();
+        assert_eq!(config.timeout, Duration::from_millis(LONGEST));
+    }
+}

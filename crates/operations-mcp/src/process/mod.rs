@@ -1,0 +1,190 @@
+//! A server's process, and everything that it starts.
+//!
+//! A task of its own owns the process tree. When the last handle goes, when the server ends by
+//! itself, and when the host dies, by whatever signal, the whole tree goes.
+
+#[cfg(unix)]
+#[path = "unix.rs"]
+mod platform;
+#[cfg(windows)]
+#[path = "windows.rs"]
+mod platform;
+
+use std::fmt;
+use std::io;
+use std::process::{ExitStatus, Stdio as Pipe};
+use std::sync::Arc;
+use std::time::Duration;
+
+use operations_core::log::Logger;
+use tokio::process::{ChildStdin, ChildStdout, Command};
+use tokio::sync::{mpsc, watch};
+
+use self::platform::Tree;
+use crate::config::{ServerConfig, Stdio};
+use crate::stderr::{self, StderrTail};
+
+/// How long a server may take to leave once its input has ended.
+const LEAVE: Duration = Duration::from_secs(2);
+/// How long it may take once it was asked to.
+const ASKED: Duration = Duration::from_secs(2);
+/// How long the system may take to remove what was killed.
+const REMOVED: Duration = Duration::from_secs(2);
+/// How often a process is looked at whose end nobody announces: a host that handles `SIGCHLD` itself
+/// may keep the signal from us.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Exit {
+    pub(crate) code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.code, self.signal) {
+            (Some(code), _) => write!(f, "ended with exit code {code}"),
+            (None, Some(signal)) => write!(f, "was ended by signal {signal}"),
+            (None, None) => f.write_str("ended"),
+        }
+    }
+}
+
+enum Order {
+    Ask,
+    Kill,
+}
+
+/// A running server.
+#[derive(Debug)]
+pub(crate) struct ServerProcess {
+    pub(crate) pid: u32,
+    pub(crate) stderr: Arc<StderrTail>,
+    orders: mpsc::UnboundedSender<Order>,
+    exit: watch::Receiver<Option<Exit>>,
+}
+
+/// A server that was just started, and the two streams to talk to it.
+pub(crate) struct Started {
+    pub(crate) process: ServerProcess,
+    pub(crate) stdin: ChildStdin,
+    pub(crate) stdout: ChildStdout,
+}
+
+/// Starts a server. Must be called on the Tokio runtime.
+pub(crate) fn start(server: &ServerConfig, how: &Stdio, logger: &Logger) -> io::Result<Started> {
+    let mut command = Command::new(platform::program(how));
+    command
+        .args(&how.args)
+        .env_clear()
+        .envs(&how.env)
+        .stdin(Pipe::piped())
+        .stdout(Pipe::piped())
+        .stderr(Pipe::piped())
+        .kill_on_drop(true);
+    if let Some(cwd) = &how.cwd {
+        command.current_dir(cwd);
+    }
+    let mut tree = Tree::spawn(command, &server.name, logger)?;
+    let (Some(stdin), Some(stdout), Some(errors)) = tree.take_streams() else {
+        return Err(io::Error::other("the standard streams are missing"));
+    };
+    let stderr = Arc::new(StderrTail::default());
+    tokio::spawn(stderr::read(
+        errors,
+        Arc::clone(&stderr),
+        server.name.clone(),
+        server.secrets.clone(),
+        logger.clone(),
+    ));
+    let (orders, received) = mpsc::unbounded_channel();
+    let (announce, exit) = watch::channel(None);
+    let pid = tree.pid();
+    tokio::spawn(supervise(tree, received, announce));
+    Ok(Started {
+        process: ServerProcess {
+            pid,
+            stderr,
+            orders,
+            exit,
+        },
+        stdin,
+        stdout,
+    })
+}
+
+/// Owns the tree until it is gone.
+async fn supervise(
+    mut tree: Tree,
+    mut orders: mpsc::UnboundedReceiver<Order>,
+    announce: watch::Sender<Option<Exit>>,
+) {
+    let mut handles = true;
+    let status = loop {
+        tokio::select! {
+            status = tree.wait() => break status.ok(),
+            order = orders.recv(), if handles => match order {
+                Some(Order::Ask) => tree.ask(),
+                Some(Order::Kill) => tree.kill(),
+                None => {
+                    handles = false;
+                    tree.kill();
+                }
+            },
+            () = tokio::time::sleep(LOOK) => {
+                if let Some(status) = tree.try_wait() {
+                    break Some(status);
+                }
+            }
+        }
+    };
+    // What it started and left behind goes with it.
+    tree.kill();
+    tree.bury().await;
+    let _ = announce.send(Some(exit_of(status)));
+}
+
+fn exit_of(status: Option<ExitStatus>) -> Exit {
+    #[cfg(unix)]
+    let signal = status.and_then(|status| std::os::unix::process::ExitStatusExt::signal(&status));
+    #[cfg(not(unix))]
+    let signal = None;
+    Exit {
+        code: status.and_then(|status| status.code()),
+        signal,
+    }
+}
+
+impl ServerProcess {
+    /// Waits until the whole tree is gone, at most for the given time.
+    pub(crate) async fn gone_within(&self, limit: Duration) -> Option<Exit> {
+        let mut exit = self.exit.clone();
+        let gone = exit.wait_for(Option::is_some);
+        match tokio::time::timeout(limit, gone).await {
+            Ok(Ok(exit)) => *exit,
+            // The task ended without a word: the runtime is going down, and the tree with it.
+            Ok(Err(_)) | Err(_) => None,
+        }
+    }
+
+    /// Ends the tree. Its input has already ended; it is given time to leave, then asked, then killed.
+    pub(crate) async fn end(&self) -> Option<Exit> {
+        if let Some(exit) = self.gone_within(LEAVE).await {
+            return Some(exit);
+        }
+        let _ = self.orders.send(Order::Ask);
+        if platform::CAN_ASK
+            && let Some(exit) = self.gone_within(ASKED).await
+        {
+            return Some(exit);
+        }
+        self.kill().await
+    }
+
+    /// Ends the tree at once.
+    pub(crate) async fn kill(&self) -> Option<Exit> {
+        let _ = self.orders.send(Order::Kill);
+        self.gone_within(REMOVED).await
+    }
+}

@@ -1,0 +1,235 @@
+//! What goes over a connection, seen from the side: both transports pass every message by here.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use operations_core::log::{Level, Logger};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, GetExtensions, GetMeta, NumberOrString, RequestId,
+};
+use serde_json::json;
+
+use crate::slot::{Keep, Slot};
+use crate::wire::{Message, Progress};
+
+/// Requests of the server's that may wait for our answer. A server that asks more is not heard: its
+/// questions would fill our memory.
+const OPEN_QUESTIONS: usize = 256;
+/// Lines that are no messages are logged up to this number.
+const LOGGED_LINES: usize = 20;
+/// And up to this length.
+const LOGGED_LENGTH: usize = 200;
+
+/// What becomes of a message.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Verdict<'a> {
+    /// rmcp gets this.
+    Forward(Cow<'a, str>),
+    /// It is dealt with, or nobody waits for it.
+    Done,
+    /// It is no message at all.
+    NotAMessage,
+}
+
+enum Waiting {
+    Slot(Slot),
+    /// rmcp's own, of the handshake.
+    Rmcp,
+}
+
+#[derive(Default)]
+struct Requests {
+    by_id: HashMap<u64, Waiting>,
+    /// The request of a progress token.
+    by_token: HashMap<u64, u64>,
+}
+
+/// The requests that are under way on one connection.
+pub(crate) struct Tap {
+    server: String,
+    logger: Logger,
+    requests: Mutex<Requests>,
+    open_questions: AtomicUsize,
+    odd_lines: AtomicUsize,
+}
+
+fn number(id: &RequestId) -> Option<u64> {
+    match id {
+        NumberOrString::Number(number) => u64::try_from(*number).ok(),
+        NumberOrString::String(text) => text.parse().ok(),
+    }
+}
+
+impl Tap {
+    pub(crate) fn new(server: &str, logger: Logger) -> Self {
+        Self {
+            server: server.to_owned(),
+            logger,
+            requests: Mutex::default(),
+            open_questions: AtomicUsize::new(0),
+            odd_lines: AtomicUsize::new(0),
+        }
+    }
+
+    fn requests(&self) -> MutexGuard<'_, Requests> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes what we are about to send. The id, when it is the question which protocol the server speaks.
+    pub(crate) fn outbound(&self, message: &ClientJsonRpcMessage) -> Option<u64> {
+        match message {
+            ClientJsonRpcMessage::Request(request) => {
+                let id = number(&request.id)?;
+                let slot = request.request.extensions().get::<Slot>().cloned();
+                let token = request.request.get_meta().get_progress_token();
+                let mut requests = self.requests();
+                if let Some(token) = token.and_then(|token| number(&token.0))
+                    && slot.is_some()
+                {
+                    requests.by_token.insert(token, id);
+                }
+                let waiting = slot.map_or(Waiting::Rmcp, |slot| {
+                    slot.mark_sent();
+                    Waiting::Slot(slot)
+                });
+                requests.by_id.insert(id, waiting);
+                matches!(request.request, ClientRequest::DiscoverRequest(_)).then_some(id)
+            }
+            ClientJsonRpcMessage::Response(_) | ClientJsonRpcMessage::Error(_) => {
+                let _ =
+                    self.open_questions
+                        .fetch_update(Ordering::AcqRel, Ordering::Acquire, |open| {
+                            open.checked_sub(1)
+                        });
+                None
+            }
+            ClientJsonRpcMessage::Notification(_) => None,
+        }
+    }
+
+    /// Nobody waits for the answer any more.
+    pub(crate) fn forget(&self, id: &RequestId) {
+        if let Some(id) = number(id) {
+            self.take(id);
+        }
+    }
+
+    /// Whether an answer was still awaited.
+    pub(crate) fn forget_number(&self, id: u64) -> bool {
+        self.take(id).is_some()
+    }
+
+    fn take(&self, id: u64) -> Option<Waiting> {
+        let mut requests = self.requests();
+        requests.by_token.retain(|_, request| *request != id);
+        requests.by_id.remove(&id)
+    }
+
+    /// Decides about a message that came.
+    pub(crate) fn inbound<'a>(&self, text: &'a str) -> Verdict<'a> {
+        let Some(message) = Message::read(text) else {
+            self.note_odd_line(text);
+            return Verdict::NotAMessage;
+        };
+        if message.method.as_deref() == Some("notifications/progress") {
+            self.progress(&message);
+            return Verdict::Done;
+        }
+        if message.is_request() {
+            return self.question(text);
+        }
+        if message.result.is_none() && message.error.is_none() {
+            return Verdict::Forward(Cow::Borrowed(text));
+        }
+        let Some(id) = message.number() else {
+            // An error without an id: rmcp decides.
+            return Verdict::Forward(Cow::Borrowed(text));
+        };
+        match (self.take(id), message.result) {
+            (None, _) => Verdict::Done,
+            (Some(Waiting::Slot(slot)), Some(result)) => {
+                slot.put(result.get());
+                if slot.keep() == Keep::Instead {
+                    Verdict::Forward(Cow::Owned(placeholder(id)))
+                } else {
+                    Verdict::Forward(Cow::Borrowed(text))
+                }
+            }
+            (Some(_), _) => Verdict::Forward(Cow::Borrowed(text)),
+        }
+    }
+
+    /// A message that is too large to be read: whoever waits for it learns that. When nothing tells
+    /// who that is, all do.
+    pub(crate) fn too_large(&self, id: Option<u64>) -> Vec<String> {
+        let mut requests = self.requests();
+        let ids: Vec<u64> = match id {
+            Some(id) => vec![id],
+            None => requests.by_id.keys().copied().collect(),
+        };
+        let mut answers = Vec::new();
+        for id in ids {
+            requests.by_token.retain(|_, request| *request != id);
+            if let Some(waiting) = requests.by_id.remove(&id) {
+                if let Waiting::Slot(slot) = waiting {
+                    slot.mark_too_large();
+                }
+                answers.push(placeholder(id));
+            }
+        }
+        answers
+    }
+
+    fn progress(&self, message: &Message<'_>) {
+        let Some(params) = message.params else { return };
+        let slot = Progress::token_of(params).and_then(|token| {
+            let requests = self.requests();
+            let id = requests.by_token.get(&token)?;
+            match requests.by_id.get(id)? {
+                Waiting::Slot(slot) => Some(slot.clone()),
+                Waiting::Rmcp => None,
+            }
+        });
+        if let Some(slot) = slot {
+            slot.progress(params.get());
+        }
+    }
+
+    fn question<'a>(&self, text: &'a str) -> Verdict<'a> {
+        let open = self.open_questions.fetch_add(1, Ordering::AcqRel);
+        if open < OPEN_QUESTIONS {
+            return Verdict::Forward(Cow::Borrowed(text));
+        }
+        self.open_questions.fetch_sub(1, Ordering::AcqRel);
+        Verdict::Done
+    }
+
+    fn note_odd_line(&self, text: &str) {
+        let text = text.trim();
+        let before = self.odd_lines.fetch_add(1, Ordering::Relaxed);
+        if text.is_empty() || before > LOGGED_LINES {
+            return;
+        }
+        let message = if before == LOGGED_LINES {
+            format!(
+                "MCP server '{}' goes on writing lines that are no messages; they are not logged any more",
+                self.server
+            )
+        } else {
+            let cut: String = text.chars().take(LOGGED_LENGTH).collect();
+            format!(
+                "MCP server '{}' wrote a line that is no message: {cut}",
+                self.server
+            )
+        };
+        let facts = [("server", json!(self.server))];
+        self.logger.log(Level::Warning, "mcp", message, facts);
+    }
+}
+
+/// What rmcp gets in place of an answer that is kept.
+fn placeholder(id: u64) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)
+}

@@ -1,0 +1,211 @@
+import { CallError, InfrastructureErrorCode } from "../errors.js";
+import type { OutputMode } from "../registry/entry.js";
+import { compiled } from "../schema/compiled.js";
+import { validationError } from "../schema/validation.js";
+import { Type } from "../type-builder.js";
+import { expandReferences } from "./references.js";
+
+/** A question of the server's to the user (MCP's `elicitation/create`). */
+export interface MCPElicitation {
+  message: string;
+  /** What the answer must look like, in form mode: an object of simple values. */
+  requestedSchema?: Record<string, unknown>;
+  mode?: "form" | "url";
+  /** The page to visit, in URL mode. */
+  url?: string;
+  [key: string]: unknown;
+}
+
+export interface MCPElicitationAnswer {
+  action: "accept" | "decline" | "cancel";
+  /** With `accept`: what the user entered. */
+  content?: Record<string, unknown>;
+}
+
+/** A model's turn that the server asks for (MCP's `sampling/createMessage`). */
+export interface MCPSampling {
+  messages: Array<{ role: "user" | "assistant"; content: unknown }>;
+  maxTokens: number;
+  systemPrompt?: string;
+  [key: string]: unknown;
+}
+
+export interface MCPSamplingAnswer {
+  role: "user" | "assistant";
+  content: unknown;
+  model: string;
+  stopReason?: string;
+}
+
+/** Where tokens are kept between runs. What is kept is opaque JSON. */
+export interface MCPTokenStore {
+  load(): unknown | Promise<unknown>;
+  save(tokens: unknown): void | Promise<void>;
+  clear(): void | Promise<void>;
+}
+
+/** How to get a token for a server that wants one (OAuth 2.1). */
+export interface MCPOAuthConfig {
+  /** Shows the page to the user, in a browser. Resolve with the address that the browser was sent to
+   * afterwards, if the program sees it; otherwise with nothing, and a port of this machine receives it. */
+  onAuthorize(page: {
+    server: string;
+    url: string;
+    redirectUrl: string;
+  }): undefined | string | Promise<undefined | string>;
+  /** Without one, tokens live as long as the client. */
+  tokenStore?: MCPTokenStore;
+  /** A client that was registered by hand; otherwise one is registered when needed. */
+  clientId?: string;
+  clientSecret?: string;
+  scopes?: string[];
+  /** Where the browser is sent afterwards. By default a port of this machine. */
+  redirectUrl?: string;
+  /** The name that the user sees. */
+  clientName?: string;
+}
+
+/** One MCP server. It has the shape of an entry in an `mcpServers` file, and more. In all texts,
+ * `${env:NAME}` stands for an environment variable, `${env:NAME:-text}` for one with a default. */
+export interface MCPClientConfig {
+  /** stdio: the program to start. */
+  command?: string;
+  args?: string[];
+  /** Added to the safe part of the host's environment (HOME, PATH and the like). */
+  env?: Record<string, string>;
+  /** The child gets the host's whole environment. */
+  inheritEnv?: boolean;
+  cwd?: string;
+  /** Streamable HTTP: the endpoint. */
+  url?: string;
+  /** Sent with every request. */
+  headers?: Record<string, string>;
+  oauth?: MCPOAuthConfig;
+  /** The version of the operations; the server's own when there is none. */
+  version?: string;
+  /** For each call, in ms (default 60,000). `context.metadata.timeout` sets it for one call. */
+  timeout?: number;
+  /** From the start to the list of tools, in ms (default 30,000). */
+  connectTimeout?: number;
+  /** Whether a sign of progress starts the time of a call anew. */
+  resetTimeoutOnProgress?: boolean;
+  /** The largest message that is read, in bytes (default 64 MiB). */
+  maxResultBytes?: number;
+  /** Whether a server that was lost is started again by the next call (default `true`). */
+  reconnect?: boolean;
+  /** What happens to outputs; overrides the registry's. */
+  output?: OutputMode;
+  /** `data` is the parsed value when a result is exactly one text that holds a JSON object or array. */
+  parseJSONText?: boolean;
+  /** What a result with `isError: true` becomes: an envelope (default), or a `CallError` that holds it. */
+  onToolError?: "envelope" | "throw";
+  /** Answers questions to the user. Without it they are declined. */
+  onElicitation?(
+    request: MCPElicitation,
+    info: { server: string },
+  ): MCPElicitationAnswer | Promise<MCPElicitationAnswer>;
+  /** Runs a model for the server. Without it, that is refused. */
+  onSampling?(request: MCPSampling, info: { server: string }): MCPSamplingAnswer | Promise<MCPSamplingAnswer>;
+  /** `MCPClientLoader` leaves it out. */
+  disabled?: boolean;
+  /** What else such files have is ignored. */
+  [key: string]: unknown;
+}
+
+const texts = Type.Record(Type.String(), Type.String());
+
+/** The part of the configuration that is data. */
+const ConfigSchema = Type.Object({
+  command: Type.Optional(Type.String()),
+  args: Type.Optional(Type.Array(Type.String())),
+  env: Type.Optional(texts),
+  inheritEnv: Type.Optional(Type.Boolean()),
+  cwd: Type.Optional(Type.String()),
+  url: Type.Optional(Type.String()),
+  headers: Type.Optional(texts),
+  version: Type.Optional(Type.String()),
+  timeout: Type.Optional(Type.Number()),
+  connectTimeout: Type.Optional(Type.Number()),
+  resetTimeoutOnProgress: Type.Optional(Type.Boolean()),
+  maxResultBytes: Type.Optional(Type.Number()),
+  reconnect: Type.Optional(Type.Boolean()),
+  output: Type.Optional(Type.Union([Type.Literal("normalise"), Type.Literal("keep"), Type.Literal("off")])),
+  parseJSONText: Type.Optional(Type.Boolean()),
+  onToolError: Type.Optional(Type.Union([Type.Literal("envelope"), Type.Literal("throw")])),
+  oauth: Type.Optional(
+    Type.Object({
+      clientId: Type.Optional(Type.String()),
+      clientSecret: Type.Optional(Type.String()),
+      scopes: Type.Optional(Type.Array(Type.String())),
+      redirectUrl: Type.Optional(Type.String()),
+      clientName: Type.Optional(Type.String()),
+    }),
+  ),
+});
+
+/** Refuses a configuration that cannot work, by name and field. */
+export function assertConfig(name: string, config: unknown): asserts config is MCPClientConfig {
+  const what = `the configuration of MCP server '${name}'`;
+  if (typeof name !== "string" || name === "") {
+    throw new CallError(
+      InfrastructureErrorCode.VALIDATION_ERROR,
+      "The name of an MCP server must be a text that is not empty: it is the namespace of its tools",
+    );
+  }
+  const schema = compiled(ConfigSchema);
+  if (!schema.check(config)) throw validationError(schema.errors(config), what);
+  const { oauth, onElicitation, onSampling } = config as MCPClientConfig;
+  const functions = { onElicitation, onSampling, "oauth.onAuthorize": oauth?.onAuthorize };
+  for (const [field, value] of Object.entries(functions)) {
+    const isNeeded = field === "oauth.onAuthorize" && oauth !== undefined;
+    if (typeof value !== "function" && (isNeeded || value !== undefined)) {
+      throw validationError([{ path: `/${field.replace(".", "/")}`, message: "Expected function" }], what);
+    }
+  }
+}
+
+/** Names of variables whose values are better not shown. */
+const SECRET_NAME = /token|key|secret|pass|auth|credential|session|cookie/i;
+
+/** The configuration as the native side wants it. */
+export function describeConfig(name: string, config: MCPClientConfig): string {
+  const expanded: string[] = [];
+  const expand = <T>(value: T, path: string): T => expandReferences(value, path, name, expanded);
+  const { command, args, env, cwd, url, headers, oauth } = config;
+  const described = {
+    command: expand(command, "command"),
+    args: expand(args, "args"),
+    env: expand(env, "env"),
+    cwd: expand(cwd, "cwd"),
+    url: expand(url, "url"),
+    headers: expand(headers, "headers"),
+    inheritEnv: config.inheritEnv,
+    timeout: config.timeout,
+    connectTimeout: config.connectTimeout,
+    resetTimeoutOnProgress: config.resetTimeoutOnProgress,
+    maxResultBytes: config.maxResultBytes,
+    reconnect: config.reconnect,
+    answersElicitation: config.onElicitation !== undefined,
+    answersSampling: config.onSampling !== undefined,
+    oauth: oauth && {
+      clientId: expand(oauth.clientId, "oauth.clientId"),
+      clientSecret: expand(oauth.clientSecret, "oauth.clientSecret"),
+      scopes: oauth.scopes,
+      redirectUrl: oauth.redirectUrl,
+      clientName: oauth.clientName,
+    },
+  };
+  const secrets = [
+    ...expanded,
+    ...Object.entries(described.env ?? {}).flatMap(([key, value]) => (SECRET_NAME.test(key) ? [value] : [])),
+    // `Bearer token` is a secret, and so is the token alone.
+    ...Object.values(described.headers ?? {}).flatMap((value) => [value, ...value.split(" ").slice(1)]),
+    ...(described.oauth?.clientSecret === undefined ? [] : [described.oauth.clientSecret]),
+  ];
+  return JSON.stringify({
+    ...described,
+    secrets,
+    // What a child inherits of it is decided on the native side.
+    hostEnv: described.url === undefined ? process.env : undefined,
+  });
+}

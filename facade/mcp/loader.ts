@@ -1,0 +1,177 @@
+import { CallError, InfrastructureErrorCode, mapError } from "../errors.js";
+import type { OperationRegistry } from "../registry/registry.js";
+import {
+  type ConnectedServer,
+  closeMCPClient,
+  connect,
+  type MCPClientWrapper,
+  type MCPServerStatus,
+  openLink,
+  statusOf,
+} from "./client.js";
+import type { MCPClientConfig } from "./config.js";
+import type { MCPOperation } from "./operations.js";
+import type { ServerLink } from "./server-link.js";
+
+/** Servers by name. */
+export type MCPServers = Record<string, MCPClientConfig>;
+
+/** What `load` takes: servers by name, or a file that has them under `mcpServers`. */
+export type MCPServersFile = MCPServers | { mcpServers: MCPServers };
+
+/** How loading went, server by server. */
+export interface MCPLoadReport {
+  wrappers: MCPClientWrapper[];
+  failures: Array<{ name: string; error: CallError }>;
+}
+
+/** Several MCP servers. */
+export class MCPClientLoader {
+  readonly #wrappers = new Map<string, ConnectedServer>();
+  /** Servers that did not connect, for the status. */
+  readonly #failed = new Map<string, MCPServerStatus>();
+  readonly #connecting = new Map<string, ServerLink>();
+  /** How to stop keeping registries in step. */
+  readonly #stops = new Map<string, Array<() => void>>();
+  readonly #inStep: OperationRegistry[] = [];
+
+  /** Connects to all servers at once. Rejects if some fail, and names each; the others stay available.
+   * With `partial`, resolves in either case, and tells. */
+  load(config: MCPServersFile, options?: { partial?: false }): Promise<MCPClientWrapper[]>;
+  load(config: MCPServersFile, options: { partial: true }): Promise<MCPLoadReport>;
+  async load(
+    config: MCPServersFile,
+    options: { partial?: boolean } = {},
+  ): Promise<MCPClientWrapper[] | MCPLoadReport> {
+    const servers = Object.entries(serversOf(config)).filter(([, server]) => server?.disabled !== true);
+    const outcomes = await Promise.all(servers.map(([name, server]) => this.#loadOne(name, server)));
+    const report: MCPLoadReport = { wrappers: [], failures: [] };
+    outcomes.forEach((outcome, index) => {
+      const [name] = servers[index] as [string, MCPClientConfig];
+      if (outcome instanceof CallError) report.failures.push({ name, error: outcome });
+      else report.wrappers.push(outcome);
+    });
+    if (options.partial === true) return report;
+    if (report.failures.length > 0) throw loadError(servers.length, report);
+    return report.wrappers;
+  }
+
+  async #loadOne(name: string, config: MCPClientConfig): Promise<ConnectedServer | CallError> {
+    let link: ServerLink | undefined;
+    try {
+      link = openLink(name, config);
+      this.#connecting.set(name, link);
+      const wrapper = await connect(link);
+      const before = this.#wrappers.get(name);
+      this.#forget(name);
+      this.#wrappers.set(name, wrapper);
+      this.#failed.delete(name);
+      for (const registry of this.#inStep) this.#keepInStep(registry, wrapper);
+      if (before !== undefined) await closeMCPClient(before);
+      return wrapper;
+    } catch (failure) {
+      const error = mapError(failure);
+      this.#failed.set(name, {
+        state: "failed",
+        tools: 0,
+        stderr: link === undefined ? "" : statusOf(link).stderr,
+        lastError: { code: error.code, message: error.message },
+      });
+      return error;
+    } finally {
+      if (this.#connecting.get(name) === link) this.#connecting.delete(name);
+    }
+  }
+
+  getClient(name: string): MCPClientWrapper | undefined {
+    return this.#wrappers.get(name);
+  }
+
+  getAllWrappers(): MCPClientWrapper[] {
+    return [...this.#wrappers.values()];
+  }
+
+  /** The tools of all servers. */
+  getAllOperations(): MCPOperation[] {
+    return this.getAllWrappers().flatMap(({ tools }) => tools);
+  }
+
+  /** What is known about each server, also about those that did not connect. */
+  getStatus(): Record<string, MCPServerStatus> {
+    return Object.fromEntries([
+      ...this.#failed,
+      ...Array.from(this.#connecting, ([name, link]) => [name, statusOf(link)] as const),
+      ...Array.from(this.#wrappers, ([name, wrapper]) => [name, wrapper.getStatus()] as const),
+    ]);
+  }
+
+  /** Registers the tools of all servers. With `keepInStep`, tools that servers add, change or remove later,
+   * and servers that are loaded later, are followed. */
+  registerAll(registry: OperationRegistry, options: { keepInStep?: boolean } = {}): void {
+    registry.registerAll(this.getAllOperations());
+    if (options.keepInStep !== true || this.#inStep.includes(registry)) return;
+    this.#inStep.push(registry);
+    for (const wrapper of this.#wrappers.values()) this.#keepInStep(registry, wrapper, true);
+  }
+
+  #keepInStep(registry: OperationRegistry, wrapper: ConnectedServer, registered = false): void {
+    if (!registered) registry.registerAll(wrapper.tools);
+    const stop = wrapper.onToolsChanged((_, { added, changed, removed }) => {
+      for (const { namespace, name } of removed) registry.unregister(`${namespace}.${name}`);
+      registry.registerAll([...added, ...changed]);
+    });
+    this.#stops.set(wrapper.name, [...(this.#stops.get(wrapper.name) ?? []), stop]);
+  }
+
+  #forget(name: string): void {
+    for (const stop of this.#stops.get(name) ?? []) stop();
+    this.#stops.delete(name);
+    this.#wrappers.delete(name);
+  }
+
+  /** Ends all connections, at once. */
+  async closeAll(): Promise<void> {
+    const wrappers = this.getAllWrappers();
+    const links = [...this.#connecting.values()];
+    for (const { name } of wrappers) this.#forget(name);
+    this.#failed.clear();
+    this.#inStep.length = 0;
+    await Promise.all([...wrappers.map(closeMCPClient), ...links.map((link) => link.close())]);
+  }
+}
+
+function serversOf(config: MCPServersFile): MCPServers {
+  const servers: unknown = isFile(config) ? config.mcpServers : config;
+  if (typeof servers === "object" && servers !== null && !Array.isArray(servers)) {
+    return servers as MCPServers;
+  }
+  throw new CallError(
+    InfrastructureErrorCode.VALIDATION_ERROR,
+    "MCPClientLoader.load expects an object with a configuration for each server, or one that has them under 'mcpServers'",
+  );
+}
+
+/** A server may be called `mcpServers` too; then it says how it is started or reached. */
+function isFile(config: MCPServersFile): config is { mcpServers: MCPServers } {
+  const servers: unknown = (config as { mcpServers?: unknown } | null)?.mcpServers;
+  if (typeof servers !== "object" || servers === null) return false;
+  const { command, url } = servers as MCPClientConfig;
+  return typeof command !== "string" && typeof url !== "string";
+}
+
+function loadError(count: number, { wrappers, failures }: MCPLoadReport): CallError {
+  const lines = failures.map(({ name, error }) => `  - ${name}: ${error.message}`);
+  return new CallError(
+    InfrastructureErrorCode.EXECUTION_ERROR,
+    `${failures.length} of ${count} MCP servers could not be loaded:\n${lines.join("\n")}`,
+    {
+      failures: failures.map(({ name, error: { code, message, details } }) => ({
+        name,
+        code,
+        message,
+        details,
+      })),
+      loaded: wrappers.map(({ name }) => name),
+    },
+  );
+}

@@ -1,0 +1,200 @@
+import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { logger } from "../logging.js";
+import { compiled } from "../schema/compiled.js";
+import { FromSchema } from "../schema/from-schema.js";
+import type { TypeBoxSchema } from "../schema-types.js";
+import { Type } from "../type-builder.js";
+import { type OperationContext, type OperationHandler, type OperationSpec, OperationType } from "../types.js";
+import { envelopeOfResult } from "./result.js";
+import type { MCPProgress, RequestOptions, ServerLink } from "./server-link.js";
+
+const log = logger("mcp");
+
+/** A tool as an operation. */
+export type MCPOperation = OperationSpec & { handler: OperationHandler };
+
+/** A tool, or a part of one, that could not be imported as it is. */
+export interface MCPToolProblem {
+  /** The name of the tool, or its place in the list. */
+  tool: string;
+  field: "name" | "inputSchema" | "outputSchema";
+  reason: string;
+}
+
+/** A tool as the server lists it. */
+interface Tool {
+  name: string;
+  title?: unknown;
+  description?: unknown;
+  inputSchema?: unknown;
+  outputSchema?: unknown;
+  annotations?: { title?: unknown; [hint: string]: unknown };
+  _meta?: unknown;
+}
+
+interface Imported {
+  operation: MCPOperation;
+  problems: MCPToolProblem[];
+}
+
+/** The tools of one server, as operations. Those that do not change stay the same objects. */
+export class ToolList {
+  #imported = new Map<string, Imported & { text: string }>();
+  #listProblems: MCPToolProblem[] = [];
+
+  constructor(
+    private readonly link: ServerLink,
+    private readonly version: string,
+  ) {}
+
+  get operations(): MCPOperation[] {
+    return Array.from(this.#imported.values(), ({ operation }) => operation);
+  }
+
+  get problems(): MCPToolProblem[] {
+    return [...this.#listProblems, ...Array.from(this.#imported.values(), ({ problems }) => problems).flat()];
+  }
+
+  /** Takes over a list of tools. Tells what is different now. */
+  update(tools: readonly unknown[]): ToolChanges {
+    const before = this.#imported;
+    const changes: ToolChanges = { added: [], removed: [], changed: [] };
+    this.#imported = new Map();
+    this.#listProblems = [];
+    tools.forEach((tool, index) => {
+      if (!isTool(tool) || this.#imported.has(tool.name)) {
+        this.#skip(tool, index);
+        return;
+      }
+      const text = JSON.stringify(tool);
+      const known = before.get(tool.name);
+      if (known?.text === text) {
+        this.#imported.set(tool.name, known);
+        return;
+      }
+      const imported = importTool(this.link, this.version, tool);
+      this.#imported.set(tool.name, { ...imported, text });
+      (known === undefined ? changes.added : changes.changed).push(imported.operation);
+    });
+    for (const [name, { operation }] of before) {
+      if (!this.#imported.has(name)) changes.removed.push(operation);
+    }
+    return changes;
+  }
+
+  #skip(tool: unknown, index: number): void {
+    const reason = isTool(tool) ? "there is another tool of this name" : "it has no name";
+    const problem: MCPToolProblem = { tool: isTool(tool) ? tool.name : `#${index}`, field: "name", reason };
+    this.#listProblems.push(problem);
+    report(this.link.name, problem, "It is left out.");
+  }
+}
+
+/** What is different in a list of tools. */
+export interface ToolChanges {
+  added: MCPOperation[];
+  removed: MCPOperation[];
+  /** With another description or schema than before. */
+  changed: MCPOperation[];
+}
+
+function isTool(tool: unknown): tool is Tool {
+  const name = typeof tool === "object" && tool !== null && (tool as Tool).name;
+  return typeof name === "string" && name !== "";
+}
+
+function importTool(link: ServerLink, version: string, tool: Tool): Imported {
+  const { name: server, config } = link;
+  const problems: MCPToolProblem[] = [];
+  const schema = (field: "inputSchema" | "outputSchema", source: unknown): TypeBoxSchema => {
+    try {
+      const converted = FromSchema(source);
+      // Compiled now, so that a schema that cannot be used is told now, and not with every call.
+      compiled(converted);
+      return converted as TypeBoxSchema;
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      problems.push({ tool: tool.name, field, reason });
+      return Type.Unknown() as TypeBoxSchema;
+    }
+  };
+  const inputSchema = schema("inputSchema", tool.inputSchema);
+  const outputSchema =
+    tool.outputSchema == null ? (Type.Unknown() as TypeBoxSchema) : schema("outputSchema", tool.outputSchema);
+  for (const problem of problems) report(server, problem, "Unknown stands in its place.");
+  const title = textOf(tool.title) ?? textOf(tool.annotations?.title);
+  const operation: MCPOperation = {
+    name: tool.name,
+    namespace: server,
+    version,
+    type: OperationType.MUTATION,
+    ...(title !== undefined && { title }),
+    description: textOf(tool.description) ?? title ?? tool.name,
+    inputSchema,
+    outputSchema,
+    accessControl: { requiredScopes: [] },
+    _meta: {
+      server,
+      ...(title !== undefined && { title }),
+      ...(tool.annotations != null && { annotations: tool.annotations }),
+      ...(tool._meta != null && { _meta: tool._meta }),
+      ...(config.output !== undefined && { output: config.output }),
+    },
+    handler: (input, context) =>
+      link
+        .call(tool.name, argumentsOf(server, tool.name, input), optionsOf(server, tool.name, context))
+        .then((text) => envelopeOfResult(server, tool.name, text, config)),
+  };
+  return { operation, problems };
+}
+
+function report(server: string, { tool, field, reason }: MCPToolProblem, consequence: string): void {
+  log.warn(
+    `The ${field} of tool '${tool}' of MCP server '${server}' cannot be used: ${reason}. ${consequence}`,
+    {
+      server,
+      tool,
+    },
+  );
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+/** The input as JSON. */
+export function argumentsOf(server: string, tool: string, input: unknown): string | undefined {
+  try {
+    return input === undefined ? undefined : JSON.stringify(input);
+  } catch (error) {
+    throw new CallError(
+      InfrastructureErrorCode.VALIDATION_ERROR,
+      `MCP server '${server}', tool '${tool}': the input cannot be written as JSON: ${(error as Error).message}`,
+      { server, tool },
+    );
+  }
+}
+
+/** What of an operation's context concerns the request. */
+export function optionsOf(server: string, tool: string, context: OperationContext = {}): RequestOptions {
+  const { signal, deadline, metadata, onProgress } = context;
+  const { timeout, resetTimeoutOnProgress } = metadata ?? {};
+  const limits = [
+    typeof timeout === "number" && timeout > 0 ? timeout : undefined,
+    deadline === undefined ? undefined : deadline - Date.now(),
+  ].filter((limit) => limit !== undefined);
+  const shortest = limits.length === 0 ? undefined : Math.min(...limits);
+  if (shortest !== undefined && shortest <= 0) {
+    throw new CallError(
+      InfrastructureErrorCode.TIMEOUT,
+      `MCP server '${server}', tool '${tool}': the deadline has passed; the call was not sent`,
+      { server, tool, deadline, mayHaveExecuted: false },
+    );
+  }
+  return {
+    signal,
+    timeout: shortest,
+    ...(typeof resetTimeoutOnProgress === "boolean" && { resetTimeoutOnProgress }),
+    ...(typeof onProgress === "function" && { onProgress: onProgress as (progress: MCPProgress) => void }),
+  };
+}

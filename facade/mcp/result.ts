@@ -1,0 +1,77 @@
+import { type MCPContentBlock, mcpEnvelope, type ResponseEnvelope } from "../envelope.js";
+import { CallError, InfrastructureErrorCode } from "../errors.js";
+import type { MCPClientConfig } from "./config.js";
+import { mapMCPContentBlocks } from "./content-blocks.js";
+
+/** The result of a tool, as servers send it. */
+interface ToolResult {
+  content?: unknown[];
+  structuredContent?: unknown;
+  isError?: boolean;
+  _meta?: Record<string, unknown>;
+}
+
+/** The result of a tool as an envelope. */
+export function envelopeOfResult(
+  server: string,
+  tool: string,
+  text: string,
+  config: MCPClientConfig,
+): ResponseEnvelope<unknown> {
+  const result = readResult(server, tool, text);
+  const content = mapMCPContentBlocks(result.content);
+  const isError = result.isError === true;
+  const { structuredContent, _meta } = result;
+  const envelope = mcpEnvelope(structuredContent ?? textValue(content, isError, config) ?? content, {
+    isError,
+    content,
+    ...(structuredContent != null && {
+      structuredContent: structuredContent as Record<string, unknown>,
+    }),
+    ...(_meta != null && { _meta }),
+  });
+  if (isError && config.onToolError === "throw") throw toolError(server, tool, envelope, content);
+  return envelope;
+}
+
+function readResult(server: string, tool: string, text: string): ToolResult {
+  try {
+    const result: unknown = JSON.parse(text);
+    if (typeof result === "object" && result !== null) return result;
+  } catch {
+    // Told below.
+  }
+  throw new CallError(
+    InfrastructureErrorCode.EXECUTION_ERROR,
+    `MCP server '${server}', tool '${tool}': the result is not what the protocol prescribes; the call was carried out`,
+    { server, tool, mayHaveExecuted: true },
+  );
+}
+
+/** The value in a result that is one text with a JSON object or array in it, if that is wanted. */
+function textValue(content: MCPContentBlock[], isError: boolean, config: MCPClientConfig): unknown {
+  const [block] = content;
+  if (config.parseJSONText !== true || isError || content.length !== 1 || block?.type !== "text") {
+    return undefined;
+  }
+  try {
+    const value: unknown = JSON.parse(block.text);
+    return typeof value === "object" && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function toolError(
+  server: string,
+  tool: string,
+  envelope: ResponseEnvelope<unknown>,
+  content: MCPContentBlock[],
+): CallError {
+  const words = content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+  return new CallError(
+    InfrastructureErrorCode.EXECUTION_ERROR,
+    `MCP server '${server}', tool '${tool}' failed${words === "" ? "" : `: ${words}`}`,
+    { server, tool, envelope },
+  );
+}
