@@ -15,6 +15,12 @@ export interface NativeBinding {
   ) => Schema;
   /** The specs of a registry, for what runs on the native side. */
   readonly SpecStore: new () => SpecStore;
+  /** The channels of a Redis; `wake` is called when there is something to take. */
+  readonly RedisBus: new (
+    runtime: Runtime,
+    options: string,
+    wake: () => void,
+  ) => RedisBus;
   /** Whether a text has a format; nothing for a format that the engine does not know. */
   checkFormat(name: string, text: string): boolean | null;
   knownFormats(): string[];
@@ -59,6 +65,16 @@ export interface Schema {
 export interface SpecStore {
   set(id: string, json: string): void;
   ids(): string[];
+}
+
+export interface RedisBus {
+  listen(eventType: string): void;
+  unlisten(eventType: string): void;
+  /** With a request id, a failure to send is told by `take`. */
+  publish(eventType: string, detail: string, requestId?: string): void;
+  /** JSON (`Taken` in `redis/redis-event-target.ts`). */
+  take(): string;
+  close(): void;
 }
 
 /** Misbehaviour on request. */

@@ -40,10 +40,6 @@ impl Bridge {
         }))
     }
 
-    #[cfg_attr(
-        not(feature = "test-hooks"),
-        expect(dead_code, reason = "first used by the adapters")
-    )]
     pub(crate) fn logger(&self) -> &Logger {
         &self.logger
     }

@@ -20,6 +20,7 @@ mod live;
     reason = "the one place that calls Node-API directly; each block says why it is sound"
 )]
 mod raw;
+mod redis;
 mod runtime;
 mod schema;
 mod sse;
