@@ -29,6 +29,9 @@ export interface NativeBinding {
   /** JSON: the UTF-16 units that are not read; and in turn data, type (null: `message`) and id (null: as
    * before) of each event. */
   parseSSEFrames(runtime: Runtime, text: string): string;
+  /** `options` and everything else that is text is JSON. `wake` is called when `take` has something. */
+  connectNats(runtime: Runtime, options: string, wake: () => void): Promise<NatsConnection>;
+  readonly NatsConnection: abstract new () => NatsConnection;
   /** In test builds only. */
   readonly TestHooks?: new (
     runtime: Runtime,
@@ -75,6 +78,41 @@ export interface RedisBus {
   /** JSON (`Taken` in `redis/redis-event-target.ts`). */
   take(): string;
   close(): void;
+}
+
+/** A connection to NATS. Payloads, outputs and details are JSON. */
+export interface NatsConnection {
+  readonly id: string;
+  call(
+    id: string,
+    operationId: string,
+    parent: string | null,
+    payload: string,
+    deadline: number | null,
+  ): void;
+  subscribe(
+    id: string,
+    operationId: string,
+    parent: string | null,
+    payload: string,
+    idleTimeout: number | null,
+  ): void;
+  abort(id: string): void;
+  cancel(id: string): void;
+  leave(id: string): void;
+  consumed(id: string, count: number): void;
+  pendingCount(): number;
+  serve(operations: string, concurrency: number | null): Promise<void>;
+  /** Whether a stream may go on at once. */
+  respond(id: string, output: string): boolean;
+  fail(id: string, code: string, message: string, details: string | null): void;
+  complete(id: string): void;
+  finished(id: string): void;
+  /** An array of items (`nats/connection.ts`), or nothing. */
+  take(): string | null;
+  discover(milliseconds: number): Promise<string>;
+  stats(): string;
+  close(milliseconds: number): Promise<void>;
 }
 
 /** Misbehaviour on request. */

@@ -69,10 +69,6 @@ impl Bridge {
 
     /// Runs asynchronous work for JavaScript, off its thread. `convert` makes the result a
     /// JavaScript value, back on the thread. The work does not keep the process alive.
-    #[cfg_attr(
-        not(feature = "test-hooks"),
-        expect(dead_code, reason = "first used by the adapters")
-    )]
     pub(crate) fn spawn<'env, T, V>(
         self: &Arc<Self>,
         env: &'env Env,

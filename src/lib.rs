@@ -15,6 +15,7 @@
 
 mod bridge;
 mod live;
+mod nats;
 #[expect(
     unsafe_code,
     reason = "the one place that calls Node-API directly; each block says why it is sound"

@@ -107,7 +107,7 @@ export class PendingRequestMap {
         pending.release.push(callAt(deadline, () => this.#giveUp(pending, timedOut(operationId, deadline))));
       }
       this.#onAbort(pending, signal, () => wasAborted(operationId));
-      this.#ask(pending, request(requestId, operationId, input, options, { deadline }));
+      this.#ask(pending, requestPayload(requestId, operationId, input, options, { deadline }));
     });
   }
 
@@ -176,7 +176,7 @@ export class PendingRequestMap {
     pending.release.push(() => cancelIdle());
     heard();
     this.#onAbort(pending, signal, () => wasAborted(operationId));
-    this.#ask(pending, request(requestId, operationId, input, options, { idleTimeout }));
+    this.#ask(pending, requestPayload(requestId, operationId, input, options, { idleTimeout }));
     return pending;
   }
 
@@ -268,7 +268,8 @@ export class PendingRequestMap {
   #responded({ requestId, output }: CallRespondedEvent): void {
     const pending = this.#pending.get(requestId);
     if (pending === undefined) return;
-    if (isResponseEnvelope(output)) pending.responded(output);
+    const envelope = withData(output);
+    if (isResponseEnvelope(envelope)) pending.responded(envelope);
     else pending.failed(malformedAnswer(requestId));
   }
 
@@ -306,7 +307,7 @@ export class PendingRequestMap {
 }
 
 /** The payload of a request. Trust is never sent. */
-function request(
+export function requestPayload(
   requestId: string,
   operationId: string,
   input: unknown,
@@ -325,11 +326,18 @@ function request(
   };
 }
 
+/** JSON has no `undefined`: over a wire, an envelope whose data was that arrives without. */
+export function withData(output: ResponseEnvelope): ResponseEnvelope {
+  const { meta } = (output ?? {}) as Partial<ResponseEnvelope>;
+  const isIncomplete = typeof meta === "object" && meta !== null && !("data" in output);
+  return isIncomplete ? { data: undefined, meta } : output;
+}
+
 function errorOf({ code, message, details }: CallErrorEvent): CallError {
   return new CallError(String(code), String(message), details);
 }
 
-function wasAborted(operationId: string): CallError {
+export function wasAborted(operationId: string): CallError {
   return new CallError(InfrastructureErrorCode.ABORTED, `The call of ${operationId} was aborted`, {
     operationId,
   });
