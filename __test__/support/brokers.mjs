@@ -174,7 +174,7 @@ for (const [signal, number] of [
   process.once(signal, () => process.exit(128 + number));
 }
 
-function freePort() {
+export function freePort() {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.once("error", reject);

@@ -177,6 +177,12 @@ impl Sender {
         // Servers before Redis 6 do not know the command; then nothing is concluded.
         let about: RedisResult<HashMap<String, Value>> =
             redis::cmd("HELLO").query_async(&mut commands).await;
+        if let Err(error) = &about {
+            let refusal = Problem::of(error, &self.options);
+            if refusal.is_lasting {
+                return Err(refusal);
+            }
+        }
         let counts_receivers = about.is_ok_and(|about| {
             let says = |field: &str, word: &[u8]| {
                 matches!(about.get(field), Some(Value::BulkString(text)) if text == word)
