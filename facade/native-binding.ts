@@ -27,6 +27,12 @@ export interface NativeBinding {
   ) => OpenApiImport;
   /** The same as the constructor, off the JavaScript thread. */
   readOpenApiDocument(runtime: Runtime, bytes: Uint8Array, uri: string): Promise<OpenApiDocument>;
+  /** The channels of a Redis; `wake` is called when there is something to take. */
+  readonly RedisBus: new (
+    runtime: Runtime,
+    options: string,
+    wake: () => void,
+  ) => RedisBus;
   /** Whether a text has a format; nothing for a format that the engine does not know. */
   checkFormat(name: string, text: string): boolean | null;
   knownFormats(): string[];
@@ -66,6 +72,9 @@ export interface NativeBinding {
     config: string,
     wake: () => void,
   ) => McpClient;
+  /** `options` and everything else that is text is JSON. `wake` is called when `take` has something. */
+  connectNats(runtime: Runtime, options: string, wake: () => void): Promise<NatsConnection>;
+  readonly NatsConnection: abstract new () => NatsConnection;
   /** In test builds only. */
   readonly TestHooks?: new (
     runtime: Runtime,
@@ -224,6 +233,51 @@ export interface McpClient {
    * request; `t` the tools; `q1:kind` a question. */
   drain(): string[];
   status(): string;
+}
+
+export interface RedisBus {
+  listen(eventType: string): void;
+  unlisten(eventType: string): void;
+  /** With a request id, a failure to send is told by `take`. */
+  publish(eventType: string, detail: string, requestId?: string): void;
+  /** JSON (`Taken` in `redis/redis-event-target.ts`). */
+  take(): string;
+  close(): void;
+}
+
+/** A connection to NATS. Payloads, outputs and details are JSON. */
+export interface NatsConnection {
+  readonly id: string;
+  call(
+    id: string,
+    operationId: string,
+    parent: string | null,
+    payload: string,
+    deadline: number | null,
+  ): void;
+  subscribe(
+    id: string,
+    operationId: string,
+    parent: string | null,
+    payload: string,
+    idleTimeout: number | null,
+  ): void;
+  abort(id: string): void;
+  cancel(id: string): void;
+  leave(id: string): void;
+  consumed(id: string, count: number): void;
+  pendingCount(): number;
+  serve(operations: string, concurrency: number | null): Promise<void>;
+  /** Whether a stream may go on at once. */
+  respond(id: string, output: string): boolean;
+  fail(id: string, code: string, message: string, details: string | null): void;
+  complete(id: string): void;
+  finished(id: string): void;
+  /** An array of items (`nats/connection.ts`), or nothing. */
+  take(): string | null;
+  discover(milliseconds: number): Promise<string>;
+  stats(): string;
+  close(milliseconds: number): Promise<void>;
 }
 
 /** Misbehaviour on request. */

@@ -2,6 +2,7 @@
 
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { ensureBrokers } from "./brokers.mjs";
 import { buildAddon, buildFacade, ensureInstalled, heading, root, run, tool } from "./lib.mjs";
 import { packInto } from "./pack.mjs";
 
@@ -13,6 +14,7 @@ process.env.OPERATIONS_SEED ??= "20261116";
 console.log(`OPERATIONS_SEED=${process.env.OPERATIONS_SEED}`);
 
 ensureInstalled();
+ensureBrokers();
 run(process.execPath, [join(root, "scripts", "lint.mjs")]);
 
 heading("cargo test");

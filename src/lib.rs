@@ -19,12 +19,14 @@ mod http;
 mod live;
 mod mcp;
 mod mcp_inbox;
+mod nats;
 mod openapi;
 #[expect(
     unsafe_code,
     reason = "the one place that calls Node-API directly; each block says why it is sound"
 )]
 mod raw;
+mod redis;
 mod runtime;
 mod schema;
 mod sse;

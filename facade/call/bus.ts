@@ -1,6 +1,8 @@
 // Where the events of the call protocol travel.
 
+import type { CallError } from "../errors.js";
 import { CALL_EVENT_TYPES, type CallEventMapValue, type CallEventType } from "./events.js";
+import { isLossy, onLoss } from "./loss.js";
 
 type Listener<T extends CallEventType> = (payload: CallEventMapValue[T]) => unknown;
 
@@ -9,6 +11,8 @@ export interface Bus {
   publish<T extends CallEventType>(type: T, payload: CallEventMapValue[T]): void;
   /** Returns a function that removes the listener. */
   listen<T extends CallEventType>(type: T, listener: Listener<T>): () => void;
+  /** Listens for a loss of events, where there can be one. */
+  listenForLoss?(listener: (reason: CallError) => void): () => void;
 }
 
 /** The bus of a map that nobody shares: plain function calls, without an event object in between. */
@@ -50,6 +54,7 @@ export function eventTargetBus(target: EventTarget): Bus {
       target.addEventListener(type, receive);
       return () => target.removeEventListener(type, receive);
     },
+    ...(isLossy(target) && { listenForLoss: (listener) => target[onLoss](listener) }),
   };
 }
 

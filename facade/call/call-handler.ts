@@ -1,3 +1,4 @@
+import type { ResponseEnvelope } from "../envelope.js";
 import { mapError } from "../errors.js";
 import { logger } from "../logging.js";
 import { alwaysEnforceAccess } from "../registry/protocol-context.js";
@@ -5,16 +6,24 @@ import type { OperationRegistry } from "../registry/registry.js";
 import { subscribe } from "../registry/subscribe.js";
 import { type OperationContext, OperationType } from "../types.js";
 import { payloadOf } from "./bus.js";
-import type { CallRequestedEvent } from "./events.js";
-import type { PendingRequestMap } from "./pending-request-map.js";
+import type { CallAbortedEvent, CallRequestedEvent } from "./events.js";
 import { callAt } from "./timer.js";
 
 /** Serves a `call.requested` event. Never rejects. */
 export type CallHandler = (event: CallRequestedEvent) => Promise<void>;
 
+/** The part of a `PendingRequestMap` that answers. A transport may have one of its own. */
+export interface AnsweringMap {
+  readonly "call.aborted": { subscribe(listener: (event: CallAbortedEvent) => unknown): () => unknown };
+  /** A promise asks a stream to wait until it may go on. */
+  respond(requestId: string, output: ResponseEnvelope): unknown;
+  emitError(requestId: string, code: string, message: string, details?: unknown): void;
+  complete(requestId: string): void;
+}
+
 export interface CallHandlerConfig {
   registry: OperationRegistry;
-  callMap: PendingRequestMap;
+  callMap: AnsweringMap;
 }
 
 const log = logger("call");
@@ -25,7 +34,7 @@ const log = logger("call");
  */
 export function buildCallHandler({ registry, callMap }: CallHandlerConfig): CallHandler {
   const running = new Map<string, AbortController>();
-  let stopListening: (() => void) | undefined;
+  let stopListening: (() => unknown) | undefined;
 
   /** Listens for aborts while there is something that could be aborted. */
   function begin(requestId: string): AbortController {
@@ -65,7 +74,7 @@ export function buildCallHandler({ registry, callMap }: CallHandlerConfig): Call
 
 async function serve(
   registry: OperationRegistry,
-  callMap: PendingRequestMap,
+  callMap: AnsweringMap,
   request: CallRequestedEvent,
   signal: AbortSignal,
 ): Promise<void> {
@@ -81,7 +90,9 @@ async function serve(
   signal.addEventListener("abort", leave, { once: true });
   for await (const envelope of stream) {
     if (signal.aborted) return;
-    callMap.respond(requestId, envelope);
+    const room = callMap.respond(requestId, envelope);
+    // Only a transport that paces its streams has a reason to wait.
+    if (room instanceof Promise) await room;
   }
   if (!signal.aborted) callMap.complete(requestId);
 }
@@ -100,7 +111,7 @@ function contextOf(request: CallRequestedEvent, signal: AbortSignal): OperationC
 
 function report(
   registry: OperationRegistry,
-  callMap: PendingRequestMap,
+  callMap: AnsweringMap,
   { requestId, operationId }: CallRequestedEvent,
   signal: AbortSignal,
   error: unknown,

@@ -26,6 +26,11 @@ export class Inbox {
     return this.#ended !== undefined;
   }
 
+  /** Nothing has arrived that was not read. */
+  get isEmpty(): boolean {
+    return this.#next >= this.#arrived.length;
+  }
+
   /** Takes an event in; says no when there is no room for it. */
   push(envelope: ResponseEnvelope): boolean {
     if (this.#ended !== undefined) return true;

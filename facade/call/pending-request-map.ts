@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { isResponseEnvelope, type ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { logger } from "../logging.js";
 import type { Identity } from "../types.js";
 import { type Bus, eventTargetBus, localBus } from "./bus.js";
 import {
@@ -49,7 +50,7 @@ interface Pending {
   readonly requestId: string;
   readonly parentRequestId: string | undefined;
   responded(output: ResponseEnvelope): void;
-  failed(error: CallError): void;
+  failed(error: unknown): void;
   completed(): void;
   /** The other side, or someone here, has ended it. */
   aborted(): void;
@@ -57,6 +58,7 @@ interface Pending {
   readonly release: (() => void)[];
 }
 
+const log = logger("call");
 const DEFAULT_WAITING_EVENTS = 65_536;
 
 /**
@@ -105,7 +107,7 @@ export class PendingRequestMap {
         pending.release.push(callAt(deadline, () => this.#giveUp(pending, timedOut(operationId, deadline))));
       }
       this.#onAbort(pending, signal, () => wasAborted(operationId));
-      this.#publish("call.requested", request(requestId, operationId, input, options, { deadline }));
+      this.#ask(pending, requestPayload(requestId, operationId, input, options, { deadline }));
     });
   }
 
@@ -124,7 +126,7 @@ export class PendingRequestMap {
     const leave = () => {
       if (pending !== undefined && this.#pending.get(pending.requestId) === pending) {
         this.#finish(pending, () => {});
-        this.#publish("call.aborted", { requestId: pending.requestId });
+        this.#tellAborted(pending.requestId);
       }
       inbox.clear();
     };
@@ -174,7 +176,7 @@ export class PendingRequestMap {
     pending.release.push(() => cancelIdle());
     heard();
     this.#onAbort(pending, signal, () => wasAborted(operationId));
-    this.#publish("call.requested", request(requestId, operationId, input, options, { idleTimeout }));
+    this.#ask(pending, requestPayload(requestId, operationId, input, options, { idleTimeout }));
     return pending;
   }
 
@@ -217,6 +219,25 @@ export class PendingRequestMap {
     this.#bus.publish(type, payload);
   }
 
+  /** Sends a request. If that fails, the request has failed. */
+  #ask(pending: Pending, event: CallRequestedEvent): void {
+    try {
+      this.#publish("call.requested", event);
+    } catch (error) {
+      pending.failed(error);
+    }
+  }
+
+  /** Tells the other side that a request is over. Whoever ended it here has their answer: a transport that
+   * fails does not take it back. */
+  #tellAborted(requestId: string): void {
+    try {
+      this.#publish("call.aborted", { requestId });
+    } catch (error) {
+      log.warn(`The end of a request could not be told to the other side: ${String(error)}`, { requestId });
+    }
+  }
+
   #add(
     requestId: string,
     { parentRequestId }: CommonOptions,
@@ -238,19 +259,24 @@ export class PendingRequestMap {
         this.#abortChildren(requestId);
       }),
     ];
+    const stop = this.#bus.listenForLoss?.((reason) => {
+      for (const pending of [...this.#pending.values()]) this.#giveUp(pending, reason);
+    });
+    if (stop !== undefined) this.#listening.push(stop);
   }
 
   #responded({ requestId, output }: CallRespondedEvent): void {
     const pending = this.#pending.get(requestId);
     if (pending === undefined) return;
-    if (isResponseEnvelope(output)) pending.responded(output);
+    const envelope = withData(output);
+    if (isResponseEnvelope(envelope)) pending.responded(envelope);
     else pending.failed(malformedAnswer(requestId));
   }
 
   /** Whatever a call that was ended has itself called is ended too, and so on down. */
   #abortChildren(parentRequestId: string): void {
     for (const pending of [...this.#pending.values()]) {
-      if (pending.parentRequestId === parentRequestId) this.abort(pending.requestId);
+      if (pending.parentRequestId === parentRequestId) this.#tellAborted(pending.requestId);
     }
   }
 
@@ -258,7 +284,7 @@ export class PendingRequestMap {
   #giveUp(pending: Pending, error: CallError): void {
     if (this.#pending.get(pending.requestId) !== pending) return;
     pending.failed(error);
-    this.#publish("call.aborted", { requestId: pending.requestId });
+    this.#tellAborted(pending.requestId);
     this.#abortChildren(pending.requestId);
   }
 
@@ -281,7 +307,7 @@ export class PendingRequestMap {
 }
 
 /** The payload of a request. Trust is never sent. */
-function request(
+export function requestPayload(
   requestId: string,
   operationId: string,
   input: unknown,
@@ -300,11 +326,18 @@ function request(
   };
 }
 
+/** JSON has no `undefined`: over a wire, an envelope whose data was that arrives without. */
+export function withData(output: ResponseEnvelope): ResponseEnvelope {
+  const { meta } = (output ?? {}) as Partial<ResponseEnvelope>;
+  const isIncomplete = typeof meta === "object" && meta !== null && !("data" in output);
+  return isIncomplete ? { data: undefined, meta } : output;
+}
+
 function errorOf({ code, message, details }: CallErrorEvent): CallError {
   return new CallError(String(code), String(message), details);
 }
 
-function wasAborted(operationId: string): CallError {
+export function wasAborted(operationId: string): CallError {
   return new CallError(InfrastructureErrorCode.ABORTED, `The call of ${operationId} was aborted`, {
     operationId,
   });

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::json::Object;
+
 /// A result and where it came from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ResponseEnvelope {
@@ -88,4 +90,21 @@ pub fn is_response_envelope(value: &Value) -> bool {
         Some("mcp") => has("isError", Value::is_boolean) && has("content", Value::is_array),
         _ => false,
     }
+}
+
+/// [`is_response_envelope`] for a text, of which only `meta` is looked into: the data may be large.
+///
+/// An absent `data` is that of an operation which produced `undefined`: JSON cannot say it.
+#[must_use]
+pub fn is_envelope_text(text: &str) -> bool {
+    let Some(meta) = Object::read(text)
+        .ok()
+        .and_then(|envelope| serde_json::from_str::<Value>(envelope.get("meta")?).ok())
+    else {
+        return false;
+    };
+    is_response_envelope(&Value::Object(Map::from_iter([
+        ("data".to_owned(), Value::Null),
+        ("meta".to_owned(), meta),
+    ])))
 }

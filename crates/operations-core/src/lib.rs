@@ -7,9 +7,11 @@
 #![forbid(unsafe_code)]
 
 pub mod access;
+pub mod call;
 pub mod envelope;
 pub mod error;
 pub mod http;
+pub mod json;
 pub mod log;
 pub mod openapi;
 pub mod panic;

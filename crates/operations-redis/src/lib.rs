@@ -1,6 +1,26 @@
 //! The channels of Redis as a bus for the call protocol.
 //!
+//! A [`RedisBus`] publishes messages and listens to channels over two connections, which come back by
+//! themselves after a loss. What has arrived waits in a bounded [`Mailbox`](mailbox::Mailbox) until it is
+//! taken, many messages at a time. Delivery is at most once, as everything on Redis channels; a message
+//! that could not be sent, and a time in which messages may have been missed, are told, not hidden.
+//!
 //! Everything here runs on Tokio and knows nothing of Node; what a message means is decided in
-//! `operations-core`.
+//! `operations-core` and above.
 
 #![forbid(unsafe_code)]
+
+mod backoff;
+mod bus;
+mod connect;
+mod guard;
+mod listener;
+mod mailbox;
+mod options;
+mod problem;
+mod resp_filter;
+mod sender;
+mod wanted;
+
+pub use bus::RedisBus;
+pub use options::Options;

@@ -1,0 +1,14 @@
+//! The call protocol: its events as they travel, and what becomes of a request.
+//!
+//! Nothing here does I/O or reads a clock: transports hand in what arrived and what time it is, and get back what
+//! to do. The process-internal protocol of the facade (`facade/call/`) has a machine of its own, because crossing
+//! into Rust for each event costs more than it saves; a test runs both on the same random histories.
+
+mod due;
+mod events;
+mod outcome;
+mod pending;
+
+pub use events::{CallEvent, EventType, Refusal, Refused, RequestedEvent};
+pub use outcome::{malformed_answer, timed_out, too_slow, was_aborted, was_silent};
+pub use pending::{Answer, DEFAULT_WAITING_EVENTS, Effect, Kind, PendingRequests, Request};

@@ -1,0 +1,78 @@
+//! The errors with which requests end, worded as in `facade/call/pending-request-map.ts`.
+
+use serde_json::{Value, json};
+
+use crate::error::{CallError, InfrastructureErrorCode};
+
+/// Somebody, on either side, has ended the call.
+#[must_use]
+pub fn was_aborted(operation_id: &str) -> CallError {
+    CallError::new(
+        InfrastructureErrorCode::Aborted,
+        format!("The call of {operation_id} was aborted"),
+    )
+    .with_details(json!({ "operationId": operation_id }))
+}
+
+/// The deadline (Unix milliseconds) has passed.
+#[must_use]
+pub fn timed_out(operation_id: &str, deadline: f64) -> CallError {
+    CallError::new(
+        InfrastructureErrorCode::Timeout,
+        format!("The call of {operation_id} timed out"),
+    )
+    .with_details(json!({ "deadline": number(deadline) }))
+}
+
+/// Nothing arrived for longer than the subscriber wants to wait.
+#[must_use]
+pub fn was_silent(operation_id: &str, idle_timeout: f64) -> CallError {
+    CallError::new(
+        InfrastructureErrorCode::Timeout,
+        format!(
+            "The subscription to {operation_id} timed out: nothing arrived for {} ms",
+            number(idle_timeout)
+        ),
+    )
+    .with_details(json!({ "idleTimeout": number(idle_timeout) }))
+}
+
+/// The consumer of a subscription does not keep up.
+#[must_use]
+pub fn too_slow(operation_id: &str, limit: usize) -> CallError {
+    CallError::new(
+        InfrastructureErrorCode::ExecutionError,
+        format!(
+            "The subscription to {operation_id} was ended: {limit} events wait for a consumer that is too slow. \
+             Read faster, or raise maxWaitingEvents"
+        ),
+    )
+    .with_details(json!({ "maxWaitingEvents": limit }))
+}
+
+/// The other side answered with something that is no envelope.
+#[must_use]
+pub fn malformed_answer(request_id: &str) -> CallError {
+    CallError::new(
+        InfrastructureErrorCode::ExecutionError,
+        format!(
+            "The answer to request {request_id} is no ResponseEnvelope: the other side does not follow the call protocol"
+        ),
+    )
+    .with_details(json!({ "requestId": request_id }))
+}
+
+/// A number as JavaScript writes it: whole ones without a fraction.
+fn number(value: f64) -> Value {
+    /// The largest number up to which every whole number has a float of its own.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() <= EXACT {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "whole, and within the range of exact integers"
+        )]
+        let whole = value as i64;
+        return json!(whole);
+    }
+    json!(value)
+}

@@ -1,0 +1,540 @@
+//! The part that waits: a connection to the broker, the tasks that read and write it, and its clock.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use async_nats::connection::State as Link;
+use async_nats::{Client, Event, Message, StatusCode, Subscriber};
+use futures::StreamExt;
+use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::log::{Level, Logger};
+use serde_json::json;
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::caller::NewRequest;
+use crate::delivery::Delivery;
+use crate::limits::WAITING_NOTICES;
+use crate::options::{Options, Plan, connect_failure};
+use crate::state::{Publication, State, Todo};
+use crate::subjects::{Subjects, token_of};
+use crate::wire::{Notice, Served};
+
+/// How long closing waits for a broker that does not take what is left.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// How many messages are handed to the client in one go.
+const PUBLISH_CHUNK: usize = 128;
+
+/// What a message to ourselves is about, which only shows that the broker has read everything before it.
+const ECHO: &str = "echo";
+
+/// The module under which log lines appear.
+const MODULE: &str = "nats";
+
+/// A connection. Dropping it ends it at once; [`Connection::close`] ends it in good order.
+#[derive(Debug)]
+pub struct Connection {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    me: Arc<str>,
+    subjects: Subjects,
+    queue: String,
+    client: Client,
+    state: Mutex<State>,
+    delivery: Mutex<Delivery>,
+    outbox: mpsc::UnboundedSender<Outbound>,
+    waiting: AtomicUsize,
+    /// Something is due earlier than the clock knows.
+    clock: Notify,
+    /// A call that was worked on is over.
+    finished: Notify,
+    /// JavaScript is to look at what there is.
+    wake: Box<dyn Fn() + Send + Sync>,
+    discoveries: Mutex<HashMap<String, mpsc::UnboundedSender<Notice>>>,
+    /// Ends the subscriptions of the worker; what has arrived is still read.
+    draining: CancellationToken,
+    /// Ends everything.
+    closed: CancellationToken,
+    logger: Logger,
+}
+
+enum Outbound {
+    Message(Publication),
+    /// Everything before this was handed to the broker.
+    Flush(oneshot::Sender<()>),
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("me", &self.me)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.shared.closed.cancel();
+    }
+}
+
+/// Unix milliseconds.
+fn now() -> f64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs_f64()
+        * 1_000.0
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic while it was held is caught at the border; the state is whole after every step.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Connection {
+    /// Connects. `wake` is called when [`Connection::take`] has something, from any thread.
+    ///
+    /// # Errors
+    ///
+    /// When the options are wrong or no server can be reached.
+    pub async fn open(
+        options: Options,
+        logger: Logger,
+        wake: impl Fn() + Send + Sync + 'static,
+    ) -> Result<Self, CallError> {
+        // One provider for the process; another part of this library may have been first.
+        let _ = async_nats::rustls::crypto::ring::default_provider().install_default();
+        let Plan {
+            subjects,
+            name,
+            queue,
+            servers,
+            connect,
+        } = options.plan().await?;
+        let (events_in, events) = mpsc::unbounded_channel();
+        let connect = connect.event_callback(move |event| {
+            let _ = events_in.send(event);
+            async {}
+        });
+        let client = connect
+            .connect(servers.clone())
+            .await
+            .map_err(|error| connect_failure(&error, &servers))?;
+        let me: Arc<str> = uuid::Uuid::new_v4().simple().to_string().into();
+        let (outbox, outgoing) = mpsc::unbounded_channel();
+        let state = State::new(
+            now(),
+            Arc::clone(&me),
+            subjects.clone(),
+            name,
+            client.max_payload(),
+        );
+        let shared = Arc::new(Shared {
+            me,
+            subjects,
+            queue,
+            client,
+            state: Mutex::new(state),
+            delivery: Mutex::default(),
+            outbox,
+            waiting: AtomicUsize::new(0),
+            clock: Notify::new(),
+            finished: Notify::new(),
+            wake: Box::new(wake),
+            discoveries: Mutex::default(),
+            draining: CancellationToken::new(),
+            closed: CancellationToken::new(),
+            logger,
+        });
+        let connection = Self {
+            shared: Arc::clone(&shared),
+        };
+        let inbox = shared.subscribe(shared.subjects.inbox(&shared.me)).await?;
+        let hello = shared.subscribe(shared.subjects.hello()).await?;
+        let never = CancellationToken::new();
+        shared.read(inbox, never.clone(), Shared::on_inbox);
+        shared.read(hello, never, |shared, message| {
+            shared.act(|now, state, todo| state.on_notice(now, &message.payload, todo));
+        });
+        shared.spawn(publish(Arc::clone(&shared), outgoing));
+        shared.spawn(keep_time(Arc::clone(&shared)));
+        shared.spawn(follow(Arc::clone(&shared), events));
+        Ok(connection)
+    }
+
+    /// The id of this connection.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.shared.me
+    }
+
+    /// Runs something on the state, and does what comes of it.
+    pub fn act<T>(&self, work: impl FnOnce(f64, &mut State, &mut Todo) -> T) -> T {
+        self.shared.act(work)
+    }
+
+    /// Sends a request of JavaScript's.
+    ///
+    /// # Errors
+    ///
+    /// When nothing was sent: the connection is closed, the deadline has passed, or the request cannot be a message.
+    pub fn request(&self, request: NewRequest) -> Result<(), CallError> {
+        if self.shared.closed.is_cancelled() {
+            return Err(closed());
+        }
+        self.act(|now, state, todo| state.request(now, request, todo))
+    }
+
+    /// What waits for JavaScript, in one piece; nothing when nothing does.
+    #[must_use]
+    pub fn take(&self) -> Option<String> {
+        locked(&self.shared.delivery).take()
+    }
+
+    /// Serves these operations too, from when the broker knows of it.
+    ///
+    /// # Errors
+    ///
+    /// When an id cannot be a subject, or the connection is closed.
+    pub async fn serve(
+        &self,
+        operations: Vec<Served>,
+        concurrency: usize,
+    ) -> Result<(), CallError> {
+        let shared = &self.shared;
+        if shared.draining.is_cancelled() {
+            return Err(closed());
+        }
+        let (new, is_first) = shared.act(|_, state, _| {
+            let is_first = state.worker.operations().is_empty();
+            let new: Vec<Arc<str>> = operations
+                .iter()
+                .filter(|operation| !state.worker.serves(&operation.id))
+                .map(|operation| Arc::clone(&operation.id))
+                .collect();
+            (new, is_first)
+        });
+        let tokens = new
+            .iter()
+            .map(|id| token_of(id))
+            .collect::<Result<Vec<_>, _>>()?;
+        shared.act(|_, state, _| state.serve(operations, concurrency));
+        if is_first {
+            let discover = shared.subscribe(shared.subjects.discover()).await?;
+            shared.read(discover, shared.draining.clone(), |shared, message| {
+                shared.act(|now, state, todo| state.on_notice(now, &message.payload, todo));
+            });
+        }
+        for token in tokens {
+            let who = shared.subscribe(shared.subjects.who(&token)).await?;
+            shared.read(who, shared.draining.clone(), |shared, message| {
+                shared.act(|now, state, todo| state.on_notice(now, &message.payload, todo));
+            });
+            let calls = shared
+                .client
+                .queue_subscribe(shared.subjects.call(&token), shared.queue.clone())
+                .await
+                .map_err(|_| closed())?;
+            shared.read(calls, shared.draining.clone(), |shared, message| {
+                shared.act(|now, state, todo| state.on_call(now, &message.payload, todo));
+            });
+        }
+        shared.round_trip().await;
+        shared.act(|_, state, todo| state.say_hello(todo));
+        Ok(())
+    }
+
+    /// Asks who is there, and listens for as long as it is given.
+    ///
+    /// # Errors
+    ///
+    /// When the connection is closed.
+    pub async fn discover(&self, patience: Duration) -> Result<Vec<Notice>, CallError> {
+        let shared = &self.shared;
+        if shared.closed.is_cancelled() {
+            return Err(closed());
+        }
+        let question = uuid::Uuid::new_v4().simple().to_string();
+        let (sender, mut answers) = mpsc::unbounded_channel();
+        locked(&shared.discoveries).insert(question.clone(), sender);
+        let notice = Notice::Discover {
+            from: Arc::clone(&shared.me),
+            question: question.as_str().into(),
+        };
+        shared.act(|_, _, todo| {
+            let reply = shared
+                .subjects
+                .to_peer(&shared.me, &format!("discover-{question}"));
+            todo.publish(shared.subjects.discover(), Some(reply), notice.to_json());
+        });
+        let mut found = Vec::new();
+        let _ = timeout(patience, async {
+            while let Some(notice) = answers.recv().await {
+                found.push(notice);
+            }
+        })
+        .await;
+        locked(&shared.discoveries).remove(&question);
+        Ok(found)
+    }
+
+    /// Work on a request is over.
+    pub fn finished(&self, id: &str) {
+        self.shared
+            .act(|now, state, todo| state.worker.finished(now, id, todo));
+        self.shared.finished.notify_waiters();
+    }
+
+    /// Ends it: what is being worked on may finish for as long as `patience` lasts, nothing new is taken, and
+    /// requests of ours that have no answer yet fail.
+    pub async fn close(&self, patience: Duration) {
+        let shared = &self.shared;
+        if shared.closed.is_cancelled() {
+            return;
+        }
+        shared.act(|_, state, _| state.worker.drain());
+        shared.draining.cancel();
+        let _ = timeout(patience, async {
+            loop {
+                let finished = shared.finished.notified();
+                if shared.act(|_, state, _| state.worker.is_empty()) {
+                    break;
+                }
+                finished.await;
+            }
+        })
+        .await;
+        shared.act(|now, state, todo| {
+            let max_payload = state.max_payload();
+            for id in state.worker.close(max_payload, todo) {
+                state.caller.parent_aborted(now, &id, todo);
+            }
+            state.caller.close(now, todo);
+        });
+        let (sender, flushed) = oneshot::channel();
+        let _ = shared.outbox.send(Outbound::Flush(sender));
+        let _ = timeout(LAST_WORDS, flushed).await;
+        shared.closed.cancel();
+    }
+}
+
+/// The error of a connection that is no more.
+#[must_use]
+pub fn closed() -> CallError {
+    CallError::new(
+        InfrastructureErrorCode::ExecutionError,
+        "The NATS connection is closed",
+    )
+    .with_details(json!({ "reason": "closed", "delivery": "none" }))
+}
+
+impl Shared {
+    fn act<T>(&self, work: impl FnOnce(f64, &mut State, &mut Todo) -> T) -> T {
+        let mut todo = Todo::default();
+        let mut state = locked(&self.state);
+        let due_before = state.next_due();
+        let result = work(now(), &mut state, &mut todo);
+        // While the state is still locked: what follows from it keeps its order.
+        for publication in todo.publish {
+            let waiting = self.waiting.fetch_add(1, Ordering::Relaxed);
+            if publication.is_notice && waiting >= WAITING_NOTICES {
+                self.waiting.fetch_sub(1, Ordering::Relaxed);
+                state.stats.dropped_notices += 1;
+                continue;
+            }
+            // Only a connection that is over has nobody who listens.
+            let _ = self.outbox.send(Outbound::Message(publication));
+        }
+        let must_wake = locked(&self.delivery).add(todo.deliver);
+        if state.next_due() < due_before {
+            self.clock.notify_one();
+        }
+        drop(state);
+        if must_wake {
+            (self.wake)();
+        }
+        for notice in todo.found {
+            if let Notice::Worker { question, .. } = &notice
+                && let Some(sender) = locked(&self.discoveries).get(&**question)
+            {
+                let _ = sender.send(notice);
+            }
+        }
+        result
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let closed = self.closed.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = closed.cancelled() => {}
+                () = task => {}
+            }
+        });
+    }
+
+    async fn subscribe(&self, subject: String) -> Result<Subscriber, CallError> {
+        self.client.subscribe(subject).await.map_err(|_| closed())
+    }
+
+    /// Reads a subscription until the end, or, when `stop` is cancelled, until what has arrived is read.
+    fn read(
+        self: &Arc<Self>,
+        mut subscriber: Subscriber,
+        stop: CancellationToken,
+        receive: fn(&Arc<Self>, &Message),
+    ) {
+        let shared = Arc::clone(self);
+        self.spawn(async move {
+            let mut is_stopping = false;
+            loop {
+                tokio::select! {
+                    () = stop.cancelled(), if !is_stopping => {
+                        is_stopping = true;
+                        let _ = subscriber.drain().await;
+                    }
+                    message = subscriber.next() => match message {
+                        Some(message) => receive(&shared, &message),
+                        None => break,
+                    }
+                }
+            }
+        });
+    }
+
+    fn on_inbox(self: &Arc<Self>, message: &Message) {
+        let subject = message.subject.as_str();
+        let about = subject.rsplit('.').next().unwrap_or_default();
+        if about == ECHO {
+            return;
+        }
+        if message.status == Some(StatusCode::NO_RESPONDERS) {
+            if let Some(question) = about.strip_prefix("discover-") {
+                locked(&self.discoveries).remove(question);
+            } else {
+                self.act(|now, state, todo| state.on_nobody(now, about, todo));
+            }
+        } else {
+            self.act(|now, state, todo| state.on_inbox(now, about, &message.payload, todo));
+        }
+    }
+
+    /// Waits until the broker has seen everything that was sent so far.
+    async fn round_trip(&self) {
+        let subject = self.subjects.to_peer(&self.me, ECHO);
+        if let Ok(mut echo) = self.client.subscribe(subject.clone()).await {
+            let _ = self.client.publish(subject, Vec::new().into()).await;
+            let _ = timeout(LAST_WORDS, echo.next()).await;
+        }
+    }
+}
+
+/// Hands messages to the client, in their order.
+async fn publish(shared: Arc<Shared>, mut outgoing: mpsc::UnboundedReceiver<Outbound>) {
+    let mut chunk = Vec::with_capacity(PUBLISH_CHUNK);
+    while outgoing.recv_many(&mut chunk, PUBLISH_CHUNK).await > 0 {
+        for outbound in chunk.drain(..) {
+            match outbound {
+                Outbound::Message(Publication {
+                    subject,
+                    reply,
+                    payload,
+                    ..
+                }) => {
+                    shared.waiting.fetch_sub(1, Ordering::Relaxed);
+                    let payload = payload.into_bytes().into();
+                    // It fails when the connection is over, or when a new broker takes less than the old one;
+                    // then what was asked for is found to be missing, and fails with a reason.
+                    let _ = match reply {
+                        Some(reply) => {
+                            shared
+                                .client
+                                .publish_with_reply(subject, reply, payload)
+                                .await
+                        }
+                        None => shared.client.publish(subject, payload).await,
+                    };
+                }
+                Outbound::Flush(done) => {
+                    let _ = shared.client.flush().await;
+                    let _ = done.send(());
+                }
+            }
+        }
+    }
+}
+
+/// Deadlines, signs of life, and what else has its time.
+async fn keep_time(shared: Arc<Shared>) {
+    loop {
+        let due = shared.act(|now, state, _| state.next_due() - now);
+        let wait = Duration::from_secs_f64(due.clamp(0.0, 1_000.0) / 1_000.0);
+        tokio::select! {
+            () = sleep(wait) => {}
+            () = shared.clock.notified() => continue,
+        }
+        look_at_link(&shared);
+        shared.act(|now, state, todo| state.time(now, todo));
+    }
+}
+
+/// What the client tells about the connection.
+async fn follow(shared: Arc<Shared>, mut events: mpsc::UnboundedReceiver<Event>) {
+    while let Some(event) = events.recv().await {
+        match event {
+            Event::Connected | Event::Disconnected => look_at_link(&shared),
+            Event::SlowConsumer(_) => shared.logger.log(
+                Level::Warning,
+                MODULE,
+                "Messages were dropped: they arrived faster than they could be read",
+                [],
+            ),
+            Event::ServerError(error) => shared.logger.log(
+                Level::Warning,
+                MODULE,
+                format!("The NATS server reports: {error}"),
+                [],
+            ),
+            Event::ClientError(error) => shared.logger.log(
+                Level::Debug,
+                MODULE,
+                format!("A connection attempt failed: {error}"),
+                [],
+            ),
+            Event::LameDuckMode | Event::Draining | Event::Closed => {}
+        }
+    }
+}
+
+/// Tells the state whether there is a connection. Events of the client can be lost, its state cannot.
+fn look_at_link(shared: &Arc<Shared>) {
+    let is_up = shared.client.connection_state() == Link::Connected;
+    let max_payload = shared.client.max_payload();
+    let changed = shared.act(|now, state, todo| {
+        if state.is_connected() == is_up {
+            return false;
+        }
+        if is_up {
+            state.connected(now, max_payload, todo);
+        } else {
+            state.disconnected(now);
+        }
+        true
+    });
+    if changed {
+        let message = if is_up {
+            "The connection to NATS is back"
+        } else {
+            "The connection to NATS is lost; it is being restored"
+        };
+        shared.logger.log(Level::Warning, MODULE, message, []);
+    }
+}

@@ -1,0 +1,54 @@
+//! The bounds and periods of the transport, in one place. Times are in milliseconds.
+
+/// How often peers are asked whether they are there, and parked requests are asked for again.
+pub const TICK: f64 = 500.0;
+
+/// A peer of which the broker says that it is not there is given this long to come back (it may be on its way
+/// back to a broker that was restarted).
+pub const GONE_WHEN_ABSENT: f64 = 2_500.0;
+
+/// A peer that says nothing, although the broker knows it, is given this long.
+pub const GONE_WHEN_SILENT: f64 = 6_000.0;
+
+/// How long a request may be without a word from a worker that it has arrived.
+pub const CONFIRMATION: f64 = 5_000.0;
+
+/// How long a request waits for a connection that is lost.
+pub const RECONNECTION: f64 = 10_000.0;
+
+/// For this long after a reconnection, an operation that nobody serves may be one whose workers are on their
+/// way back.
+pub const WORKERS_RETURN: f64 = 3_000.0;
+
+/// A worker tells that it has taken a call after this long, unless it has answered it by then.
+pub const TAKEN_DELAY: f64 = 2.0;
+
+/// How long a worker keeps a free place for the caller that it was promised to.
+pub const RESERVATION: f64 = 2_000.0;
+
+/// Requests for one operation that were sent and not confirmed. More of them wait here, not at the workers.
+pub const UNCONFIRMED: usize = 256;
+
+/// Ids in one question whether they are known.
+pub const IDS_PER_PING: usize = 1_000;
+
+/// Callers (times operations) that a worker remembers as waiting for it. Others ask again by themselves.
+pub const REMEMBERED: usize = 4_096;
+
+/// Notices that may wait to be sent. Beyond it they are dropped: every one of them is repeated or made up for.
+pub const WAITING_NOTICES: usize = 65_536;
+
+/// Bytes of answers and requests that JavaScript is handed in one piece.
+pub const BATCH_BYTES: usize = 4 * 1024 * 1024;
+
+/// The longest operation id, escaped, that fits into a subject.
+pub const SUBJECT_TOKEN: usize = 1_024;
+
+/// Calls that one worker runs at a time, unless told.
+pub const CONCURRENCY: usize = 256;
+
+/// Events of a stream that may be on their way to, or waiting for, its consumer.
+pub const STREAM_WINDOW: u64 = 128;
+
+/// Operations in one message of a worker about itself.
+pub const OPERATIONS_PER_MESSAGE: usize = 500;

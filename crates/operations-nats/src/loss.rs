@@ -1,0 +1,149 @@
+//! Errors that only a transport has, and what a caller may conclude from each: `details.delivery` is `"none"` when
+//! the operation cannot have run, and `"unknown"` when it may have.
+
+use operations_core::call::Refusal;
+use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::json::Malformed;
+use serde_json::json;
+
+fn lost(reason: &str, delivery: &str, operation_id: &str, message: String) -> CallError {
+    CallError::new(InfrastructureErrorCode::ExecutionError, message).with_details(json!({
+        "operationId": operation_id,
+        "reason": reason,
+        "delivery": delivery,
+    }))
+}
+
+/// Nobody serves the operation.
+#[must_use]
+pub fn nobody_serves(operation_id: &str) -> CallError {
+    CallError::new(
+        InfrastructureErrorCode::OperationNotFound,
+        format!("Operation not found: {operation_id} (no worker on this NATS prefix serves it)"),
+    )
+    .with_details(json!({ "operationId": operation_id }))
+}
+
+/// The worker that had the call is gone.
+#[must_use]
+pub fn worker_lost(operation_id: &str, worker: &str) -> CallError {
+    lost(
+        "worker-lost",
+        "unknown",
+        operation_id,
+        format!(
+            "The worker {worker} that was running {operation_id} has disappeared. The operation may have been carried out, in part or in full"
+        ),
+    )
+}
+
+/// The request was sent, and nobody said that it arrived.
+#[must_use]
+pub fn unconfirmed(operation_id: &str) -> CallError {
+    lost(
+        "unconfirmed",
+        "unknown",
+        operation_id,
+        format!(
+            "No worker confirmed the call of {operation_id}: the request, or the worker that got it, was lost on the way. The operation may have been carried out"
+        ),
+    )
+}
+
+/// The worker has finished the call, and its answer never came.
+#[must_use]
+pub fn answer_lost(operation_id: &str, worker: &str) -> CallError {
+    lost(
+        "answer-lost",
+        "unknown",
+        operation_id,
+        format!(
+            "The answer of the worker {worker} to the call of {operation_id} was lost on the way (the connection to the broker was interrupted). The operation has most likely been carried out"
+        ),
+    )
+}
+
+/// Events of a stream are missing.
+#[must_use]
+pub fn events_lost(operation_id: &str, expected: u64, got: u64) -> CallError {
+    lost(
+        "events-lost",
+        "unknown",
+        operation_id,
+        format!(
+            "Events of the subscription to {operation_id} were lost on the way (number {expected} was expected, {got} came)"
+        ),
+    )
+}
+
+/// There is no connection, and there was none for long.
+#[must_use]
+pub fn not_connected(operation_id: &str) -> CallError {
+    lost(
+        "not-connected",
+        "none",
+        operation_id,
+        format!(
+            "The call of {operation_id} was not sent: the connection to NATS is lost, and was not restored in time"
+        ),
+    )
+}
+
+/// The user has closed the connection.
+#[must_use]
+pub fn closed(operation_id: &str, was_sent: bool) -> CallError {
+    lost(
+        "closed",
+        if was_sent { "unknown" } else { "none" },
+        operation_id,
+        format!("The call of {operation_id} has no answer: the NATS connection was closed"),
+    )
+}
+
+/// The worker was closed before the call was over.
+#[must_use]
+pub fn worker_closed(operation_id: &str) -> CallError {
+    lost(
+        "worker-closed",
+        "unknown",
+        operation_id,
+        format!("The worker that was running {operation_id} was closed before it had finished"),
+    )
+}
+
+/// A request that no worker would read.
+#[must_use]
+pub fn cannot_be_sent(operation_id: &str, refusal: &Refusal) -> CallError {
+    CallError::new(
+        InfrastructureErrorCode::ValidationError,
+        format!("The call of {operation_id} cannot be sent: {refusal}"),
+    )
+    .with_details(json!({ "operationId": operation_id }))
+}
+
+/// An answer that no caller would read.
+#[must_use]
+pub fn unreadable(operation_id: &str, why: Malformed) -> CallError {
+    CallError::new(
+        InfrastructureErrorCode::ExecutionError,
+        format!("The output of {operation_id} cannot be sent: {why}"),
+    )
+    .with_details(json!({ "operationId": operation_id }))
+}
+
+/// A message that the broker would not take.
+#[must_use]
+pub fn too_large(what: &str, operation_id: &str, size: usize, limit: usize) -> CallError {
+    let code = if what == "input" {
+        InfrastructureErrorCode::ValidationError
+    } else {
+        InfrastructureErrorCode::ExecutionError
+    };
+    CallError::new(
+        code,
+        format!(
+            "The {what} of {operation_id} makes a message of {size} bytes; this NATS server takes at most {limit} (max_payload). Send less, or a reference to it, or raise the limit of the server"
+        ),
+    )
+    .with_details(json!({ "operationId": operation_id, "size": size, "limit": limit }))
+}

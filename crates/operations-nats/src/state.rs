@@ -1,0 +1,401 @@
+//! One connection without its I/O: a message, a call of JavaScript's or the passing of time goes in, and what is to
+//! be done about it comes out.
+
+use std::sync::Arc;
+
+use operations_core::call::{CallEvent, EventType, Refusal};
+use operations_core::error::CallError;
+use operations_core::json::Object;
+
+use crate::caller::{Caller, NewRequest};
+use crate::delivery::Item;
+use crate::limits::{OPERATIONS_PER_MESSAGE, TICK};
+use crate::loss;
+use crate::peers::Peers;
+use crate::stats::Stats;
+use crate::subjects::Subjects;
+use crate::wire::{Arrival, Notice, Served};
+use crate::worker::Worker;
+
+/// A message to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Publication {
+    /// Where to.
+    pub subject: String,
+    /// Where "nobody is there" is to be said.
+    pub reply: Option<String>,
+    /// What.
+    pub payload: String,
+    /// It may be dropped when too much waits: it is repeated, or made up for.
+    pub is_notice: bool,
+}
+
+/// What is to be done.
+#[derive(Debug, Default)]
+pub struct Todo {
+    /// Messages, in their order.
+    pub publish: Vec<Publication>,
+    /// For JavaScript, in its order.
+    pub deliver: Vec<Item>,
+    /// What discovery has found.
+    pub found: Vec<Notice>,
+    watch: Vec<Arc<str>>,
+}
+
+impl Todo {
+    /// A message that matters.
+    pub fn publish(&mut self, subject: String, reply: Option<String>, payload: String) {
+        self.publish.push(Publication {
+            subject,
+            reply,
+            payload,
+            is_notice: false,
+        });
+    }
+
+    /// A notice.
+    pub fn notify(&mut self, subject: String, reply: Option<String>, notice: &Notice) {
+        self.publish.push(Publication {
+            subject,
+            reply,
+            payload: notice.to_json(),
+            is_notice: true,
+        });
+    }
+
+    /// A notice that is not repeated.
+    pub fn notify_surely(&mut self, subject: String, notice: &Notice) {
+        self.publish(subject, None, notice.to_json());
+    }
+
+    /// Something for JavaScript.
+    pub fn deliver(&mut self, item: Item) {
+        self.deliver.push(item);
+    }
+
+    /// Somebody is to be watched.
+    pub fn watch(&mut self, peer: &Arc<str>) {
+        self.watch.push(Arc::clone(peer));
+    }
+}
+
+/// One connection.
+#[derive(Debug)]
+pub struct State {
+    me: Arc<str>,
+    subjects: Subjects,
+    /// The side that calls.
+    pub caller: Caller,
+    /// The side that works.
+    pub worker: Worker,
+    /// What was counted.
+    pub stats: Stats,
+    peers: Peers,
+    max_payload: usize,
+    is_connected: bool,
+    ticked_at: f64,
+    rounds: usize,
+}
+
+impl State {
+    /// A connection that has just been made.
+    #[must_use]
+    pub fn new(
+        now: f64,
+        me: Arc<str>,
+        subjects: Subjects,
+        name: String,
+        max_payload: usize,
+    ) -> Self {
+        Self {
+            caller: Caller::new(Arc::clone(&me), subjects.clone()),
+            worker: Worker::new(Arc::clone(&me), subjects.clone(), name),
+            stats: Stats::default(),
+            peers: Peers::default(),
+            me,
+            subjects,
+            max_payload,
+            is_connected: true,
+            ticked_at: now,
+            rounds: 0,
+        }
+    }
+
+    /// The largest message that the broker takes.
+    #[must_use]
+    pub fn max_payload(&self) -> usize {
+        self.max_payload
+    }
+
+    /// Whether there is a connection, as far as it was told.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.is_connected
+    }
+
+    /// When [`State::time`] has something to do next.
+    #[must_use]
+    pub fn next_due(&self) -> f64 {
+        [self.caller.next_due(), self.worker.next_due()]
+            .into_iter()
+            .flatten()
+            .fold(self.ticked_at + TICK, f64::min)
+    }
+
+    /// A request of JavaScript's.
+    ///
+    /// # Errors
+    ///
+    /// When nothing was sent.
+    pub fn request(
+        &mut self,
+        now: f64,
+        request: NewRequest,
+        todo: &mut Todo,
+    ) -> Result<(), CallError> {
+        // Looked at here as the worker will look at it: what it would drop is told to whoever sent it.
+        Object::read(&request.payload)
+            .map_err(Refusal::from)
+            .and_then(|payload| CallEvent::read_payload(EventType::Requested, &payload).map(|_| ()))
+            .map_err(|refusal| loss::cannot_be_sent(&request.operation_id, &refusal))?;
+        self.caller.request(now, request, self.max_payload, todo)
+    }
+
+    /// A message to whichever worker serves an operation.
+    pub fn on_call(&mut self, now: f64, payload: &[u8], todo: &mut Todo) {
+        match read(payload).and_then(Arrival::read) {
+            Ok(arrival) => {
+                self.peers.heard(now, &arrival.from);
+                self.worker.arrived(now, arrival, todo);
+            }
+            Err(refusal) => self.stats.refuse(&refusal),
+        }
+        self.watch(now, todo);
+    }
+
+    /// A message to everybody (`who`, `hello`, `discover`).
+    pub fn on_notice(&mut self, now: f64, payload: &[u8], todo: &mut Todo) {
+        match read(payload).and_then(Notice::read) {
+            Ok(notice) => self.notice(now, notice, todo),
+            Err(refusal) => self.stats.refuse(&refusal),
+        }
+        self.watch(now, todo);
+    }
+
+    /// A message to this connection; `about` is the last token of its subject.
+    pub fn on_inbox(&mut self, now: f64, about: &str, payload: &[u8], todo: &mut Todo) {
+        match about {
+            "call" => self.on_call(now, payload, todo),
+            "note" => {
+                let result = read(payload).and_then(|text| self.note(now, text, todo));
+                if let Err(refusal) = result {
+                    self.stats.refuse(&refusal);
+                }
+            }
+            _ => {
+                let result = read(payload).and_then(|text| {
+                    let event = CallEvent::read(None, text)?;
+                    let number = Object::read(text)?.count("number");
+                    if event.request_id() != about || matches!(event, CallEvent::Requested(_)) {
+                        return Err(Refusal::Field("requestId"));
+                    }
+                    self.caller.event(now, event, number, todo);
+                    Ok(())
+                });
+                if let Err(refusal) = result {
+                    self.stats.refuse(&refusal);
+                }
+            }
+        }
+        self.watch(now, todo);
+    }
+
+    /// The broker says that nobody is where a message was sent to.
+    pub fn on_nobody(&mut self, now: f64, about: &str, todo: &mut Todo) {
+        if let Some(token) = about.strip_prefix("who-") {
+            self.caller.nobody_serves(now, token, todo);
+        } else if let Some(peer) = about.strip_prefix("gone-") {
+            self.peers.absent(now, peer);
+            self.worker.caller_absent(now, peer, todo);
+        } else {
+            self.caller.no_responders(now, about, todo);
+        }
+        self.watch(now, todo);
+    }
+
+    fn note(&mut self, now: f64, text: &str, todo: &mut Todo) -> Result<(), Refusal> {
+        let message = Object::read(text)?;
+        if message.string("type").as_deref() != Some(EventType::Aborted.as_str()) {
+            let notice = Notice::read(text)?;
+            self.notice(now, notice, todo);
+            return Ok(());
+        }
+        let event = CallEvent::read(None, text)?;
+        let from = message.string("from").ok_or(Refusal::Field("from"))?;
+        self.peers.heard(now, &from);
+        self.work_aborted(now, &from, event.request_id(), todo);
+        Ok(())
+    }
+
+    fn work_aborted(&mut self, now: f64, caller: &str, id: &str, todo: &mut Todo) {
+        if self.worker.aborted(caller, id, todo) {
+            self.caller.parent_aborted(now, id, todo);
+        }
+    }
+
+    fn notice(&mut self, now: f64, notice: Notice, todo: &mut Todo) {
+        self.peers.heard(now, notice.from());
+        match notice {
+            Notice::Taken { from, ids } => self.caller.taken(now, &from, &ids, todo),
+            Notice::Busy { from, id } => self.caller.busy(now, &from, &id, todo),
+            Notice::Slots {
+                from,
+                operation,
+                count,
+            } => self.caller.slots(now, &from, &operation, count, todo),
+            Notice::Who {
+                from,
+                operation,
+                count,
+            } => self.worker.wanted(now, &from, &operation, count, todo),
+            Notice::Pass {
+                from,
+                operation,
+                count,
+            } => self.worker.passed(now, &from, &operation, count, todo),
+            Notice::Credit { from, id, up_to } => self.worker.credit(&from, &id, up_to, todo),
+            Notice::Ping {
+                from,
+                calls,
+                serving,
+            } => {
+                let calls = unknown(calls, |id| self.worker.knows(id));
+                let serving = unknown(serving, |id| self.caller.knows(id));
+                let notice = Notice::Pong {
+                    from: Arc::clone(&self.me),
+                    calls,
+                    serving,
+                };
+                todo.notify(self.subjects.to_peer(&from, "note"), None, &notice);
+            }
+            Notice::Pong {
+                from,
+                calls,
+                serving,
+            } => {
+                self.caller.answers_lost(now, &from, &calls, todo);
+                for id in serving {
+                    self.work_aborted(now, &from, &id, todo);
+                }
+            }
+            Notice::Hello { .. } => self.caller.worker_came(todo),
+            Notice::Discover { from, question } => self.introduce(&from, &question, todo),
+            notice @ Notice::Worker { .. } => todo.found.push(notice),
+        }
+    }
+
+    /// Tells what is served here.
+    fn introduce(&self, to: &str, question: &Arc<str>, todo: &mut Todo) {
+        let operations = self.worker.operations();
+        for part in operations.chunks(OPERATIONS_PER_MESSAGE) {
+            let notice = Notice::Worker {
+                from: Arc::clone(&self.me),
+                question: Arc::clone(question),
+                name: self.worker.name().to_owned(),
+                concurrency: self.worker.concurrency() as u64,
+                running: self.worker.len() as u64,
+                operations: part.to_vec(),
+            };
+            todo.notify(self.subjects.to_peer(to, "note"), None, &notice);
+        }
+    }
+
+    /// Serves these operations too.
+    pub fn serve(&mut self, operations: Vec<Served>, concurrency: usize) {
+        self.worker.serve(operations, concurrency);
+    }
+
+    /// Says that there is a worker here.
+    pub fn say_hello(&self, todo: &mut Todo) {
+        if !self.worker.operations().is_empty() {
+            let notice = Notice::Hello {
+                from: Arc::clone(&self.me),
+            };
+            todo.notify(self.subjects.hello(), None, &notice);
+        }
+    }
+
+    /// Time has passed.
+    pub fn time(&mut self, now: f64, todo: &mut Todo) {
+        self.caller.due(now, todo);
+        if self.worker.next_due().is_some_and(|due| due <= now) {
+            self.worker.tell(todo);
+        }
+        if now - self.ticked_at >= TICK || now < self.ticked_at {
+            self.ticked_at = now;
+            self.tick(now, todo);
+        }
+        self.watch(now, todo);
+    }
+
+    fn tick(&mut self, now: f64, todo: &mut Todo) {
+        self.caller.tick(now, todo);
+        if !self.is_connected {
+            return;
+        }
+        self.worker.tick(now, todo);
+        for peer in self.peers.take_gone(now) {
+            self.caller.worker_gone(now, &peer, todo);
+            for id in self.worker.caller_gone(now, &peer, todo) {
+                self.caller.parent_aborted(now, &id, todo);
+            }
+        }
+        self.rounds = self.rounds.wrapping_add(1);
+        let (caller, worker) = (&self.caller, &self.worker);
+        for peer in self
+            .peers
+            .keep(|peer| caller.waits_for(peer) || worker.works_for(peer))
+        {
+            let calls = self.caller.ask_about(&peer, self.rounds, todo);
+            let notice = Notice::Ping {
+                from: Arc::clone(&self.me),
+                calls,
+                serving: self.worker.ask_about(&peer, self.rounds),
+            };
+            let reply = self.subjects.to_peer(&self.me, &format!("gone-{peer}"));
+            todo.notify(self.subjects.to_peer(&peer, "note"), Some(reply), &notice);
+        }
+    }
+
+    /// The connection to the broker is lost.
+    pub fn disconnected(&mut self, now: f64) {
+        self.is_connected = false;
+        self.caller.disconnected(now);
+    }
+
+    /// The connection to the broker is back.
+    pub fn connected(&mut self, now: f64, max_payload: usize, todo: &mut Todo) {
+        self.is_connected = true;
+        self.max_payload = max_payload;
+        self.stats.reconnections += 1;
+        self.peers.forgive(now);
+        self.caller.connected(now, todo);
+        self.say_hello(todo);
+        self.watch(now, todo);
+    }
+
+    fn watch(&mut self, now: f64, todo: &mut Todo) {
+        for peer in todo.watch.drain(..) {
+            self.peers.watch(now, &peer);
+        }
+    }
+}
+
+fn read(payload: &[u8]) -> Result<&str, Refusal> {
+    std::str::from_utf8(payload)
+        .map_err(|_| Refusal::Malformed(operations_core::json::Malformed::Encoding))
+}
+
+fn unknown(ids: Vec<Arc<str>>, is_known: impl Fn(&str) -> bool) -> Vec<Arc<str>> {
+    ids.into_iter().filter(|id| !is_known(id)).collect()
+}

@@ -1,0 +1,150 @@
+//! Names as subjects. Any operation id becomes one valid token, and no two become the same.
+
+use std::fmt::Write as _;
+
+use operations_core::error::{CallError, InfrastructureErrorCode};
+use serde_json::json;
+
+use crate::limits::SUBJECT_TOKEN;
+
+/// The subjects of one prefix.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subjects {
+    prefix: String,
+}
+
+impl Subjects {
+    /// The subjects below a prefix, which may have several tokens.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be a subject.
+    pub fn new(prefix: &str) -> Result<Self, CallError> {
+        if prefix.split('.').all(is_token) && prefix.len() <= 128 {
+            Ok(Self {
+                prefix: prefix.to_owned(),
+            })
+        } else {
+            Err(invalid("prefix", prefix))
+        }
+    }
+
+    /// Where an operation is asked for: one of its workers gets the message.
+    #[must_use]
+    pub fn call(&self, token: &str) -> String {
+        format!("{}.call.{token}", self.prefix)
+    }
+
+    /// Where all workers of an operation are asked for a free place.
+    #[must_use]
+    pub fn who(&self, token: &str) -> String {
+        format!("{}.who.{token}", self.prefix)
+    }
+
+    /// Where workers say that they have come.
+    #[must_use]
+    pub fn hello(&self) -> String {
+        format!("{}.hello", self.prefix)
+    }
+
+    /// Where all workers are asked what they serve.
+    #[must_use]
+    pub fn discover(&self) -> String {
+        format!("{}.discover", self.prefix)
+    }
+
+    /// Everything that is for one connection.
+    #[must_use]
+    pub fn inbox(&self, peer: &str) -> String {
+        format!("{}.peer.{peer}.*", self.prefix)
+    }
+
+    /// One message for one connection. What it is about is the last token.
+    #[must_use]
+    pub fn to_peer(&self, peer: &str, about: &str) -> String {
+        format!("{}.peer.{peer}.{about}", self.prefix)
+    }
+}
+
+/// An operation id as one token: letters, digits, `_` and `-` as they are, every other byte as `=` and two
+/// hexadecimal digits.
+///
+/// # Errors
+///
+/// When the id is too long for a subject.
+pub fn token_of(operation_id: &str) -> Result<String, CallError> {
+    let mut token = String::with_capacity(operation_id.len() + 8);
+    for byte in operation_id.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-') {
+            token.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(token, "={byte:02X}");
+        }
+    }
+    if token.is_empty() {
+        // The empty id: `=` alone stands for nothing else.
+        token.push('=');
+    }
+    if token.len() > SUBJECT_TOKEN {
+        return Err(CallError::new(
+            InfrastructureErrorCode::ValidationError,
+            format!(
+                "An operation id of {} bytes is too long for a NATS subject (escaped {}, at most {SUBJECT_TOKEN})",
+                operation_id.len(),
+                token.len()
+            ),
+        ));
+    }
+    Ok(token)
+}
+
+/// Whether a text that somebody sent may be put into a subject.
+#[must_use]
+pub fn is_token(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= 128
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+}
+
+/// The error for a name of the user's that cannot be part of a subject.
+pub(crate) fn invalid(option: &str, value: &str) -> CallError {
+    CallError::new(
+        InfrastructureErrorCode::ValidationError,
+        format!(
+            "connectNats: {option} must consist of letters, digits, \"_\" and \"-\" (a prefix also of \".\" between them), not {value:?}"
+        ),
+    )
+    .with_details(json!({ "option": option }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_id_is_one_token_and_no_two_are_the_same() {
+        for (id, token) in [
+            ("tasks.create", "tasks=2Ecreate"),
+            ("a b>*.\t", "a=20b=3E=2A=2E=09"),
+            ("=2E", "=3D2E"),
+            ("", "="),
+            ("ünïcode", "=C3=BCn=C3=AFcode"),
+        ] {
+            assert_eq!(token_of(id).unwrap(), token);
+        }
+        assert!(token_of(&"x".repeat(2_000)).is_err());
+    }
+
+    #[test]
+    fn prefixes_are_checked() {
+        assert!(Subjects::new("acme.operations").is_ok());
+        for bad in ["", "a..b", "a.*", ">", "a b", ".a"] {
+            assert!(Subjects::new(bad).is_err(), "{bad}");
+        }
+        let subjects = Subjects::new("p").unwrap();
+        assert_eq!(subjects.to_peer("x", "y"), "p.peer.x.y");
+    }
+}

@@ -1,0 +1,435 @@
+//! The messages. Events of the call protocol are `{ type, id, payload }`, as over any other wire, with what only this
+//! transport needs beside the payload. Notices between connections are small objects of their own.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use operations_core::call::{CallEvent, EventType, Refusal, RequestedEvent};
+use operations_core::error::CallError;
+use operations_core::json::Object;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::subjects::is_token;
+
+/// A request as it arrives at a worker.
+#[derive(Debug)]
+pub struct Arrival<'a> {
+    /// The request itself.
+    pub event: RequestedEvent<'a>,
+    /// The connection that asks.
+    pub from: Arc<str>,
+    /// Milliseconds until the caller gives up. A clock reading would mean something else on another machine.
+    pub remaining: Option<f64>,
+    /// For a subscription: how many events may be sent before more are asked for.
+    pub window: Option<u64>,
+    /// The worker had promised a place for it.
+    pub offered: bool,
+    /// How many more requests of this operation wait at the caller.
+    pub more: u64,
+}
+
+/// What connections tell each other beside the events.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type")]
+pub enum Notice {
+    /// A worker has these calls and works on them.
+    #[serde(rename = "nats.taken")]
+    Taken {
+        /// The worker.
+        #[serde(with = "shared_text")]
+        from: Arc<str>,
+        /// The calls.
+        #[serde(with = "shared_texts")]
+        ids: Vec<Arc<str>>,
+    },
+    /// A worker had no place for this request and has forgotten it.
+    #[serde(rename = "nats.busy")]
+    Busy {
+        /// The worker.
+        #[serde(with = "shared_text")]
+        from: Arc<str>,
+        /// The request.
+        #[serde(with = "shared_text")]
+        id: Arc<str>,
+    },
+    /// A caller has requests for which nobody had a place.
+    #[serde(rename = "nats.who")]
+    Who {
+        /// The caller.
+        #[serde(with = "shared_text")]
+        from: Arc<str>,
+        /// What it wants to call.
+        #[serde(with = "shared_text")]
+        operation: Arc<str>,
+        /// How often.
+        count: u64,
+    },
+    /// A worker keeps places free for a caller.
+    #[serde(rename = "nats.slots")]
+    Slots {
+        /// The worker.
+        #[serde(with = "shared_text")]
+        from: Arc<str>,
+        /// For this operation.
+        #[serde(with = "shared_text")]
+        operation: Arc<str>,
+        /// How many.
+        count: u64,
+    },
+    /// A caller does not need the places.
+    #[serde(rename = "nats.pass")]
+    Pass {
+        /// The caller.
+        #[serde(with = "shared_text")]
+        from: Arc<str>,
+        /// For this operation.
+        #[serde(with = "shared_text")]
+        operation: Arc<str>,
+        /// How many.
+        count: u64,
+    },
+    /// The consumer of a stream has read on: events up to this number may be sent.
+    #[serde(rename = "nats.credit")]
+    Credit {
+        /// The caller.
+        #[serde(with = "shared_text")]
+        from: Arc<str>,
+        /// The stream.
+        #[serde(with = "shared_text")]
+        id: Arc<str>,
+        /// Counted from its beginning, so that a repeated or lost notice does no harm.
+        #[serde(rename = "upTo")]
+        up_to: u64,
+    },
+    /// Are you there, and do you still know these?
+    #[serde(rename = "nats.ping")]
+    Ping {
+        /// Who asks.
+        #[serde(with = "shared_text")]
+        from: Arc<str>,
+        /// Requests that the other one should be working on.
+        #[serde(with = "shared_texts")]
+        calls: Vec<Arc<str>>,
+        /// Requests of the other one's that are worked on here.
+        #[serde(with = "shared_texts")]
+        serving: Vec<Arc<str>>,
+    },
+    /// The answer: these are not known.
+    #[serde(rename = "nats.pong")]
+    Pong {
+        /// Who answers.
+        #[serde(with = "shared_text")]
+        from: Arc<str>,
+        /// Of the calls.
+        #[serde(with = "shared_texts")]
+        calls: Vec<Arc<str>>,
+        /// Of those served.
+        #[serde(with = "shared_texts")]
+        serving: Vec<Arc<str>>,
+    },
+    /// A worker has come (back), or is there.
+    #[serde(rename = "nats.hello")]
+    Hello {
+        /// The worker.
+        #[serde(with = "shared_text")]
+        from: Arc<str>,
+    },
+    /// What do you serve?
+    #[serde(rename = "nats.discover")]
+    Discover {
+        /// Who asks.
+        #[serde(with = "shared_text")]
+        from: Arc<str>,
+        /// Which question it is.
+        #[serde(with = "shared_text")]
+        question: Arc<str>,
+    },
+    /// What a worker serves (a part of it, when it is much).
+    #[serde(rename = "nats.worker")]
+    Worker {
+        /// The worker.
+        #[serde(with = "shared_text")]
+        from: Arc<str>,
+        /// Which question this answers.
+        #[serde(with = "shared_text")]
+        question: Arc<str>,
+        /// The name that its user gave it.
+        name: String,
+        /// How many calls it runs at a time.
+        concurrency: u64,
+        /// How many it runs now.
+        running: u64,
+        /// What it serves.
+        operations: Vec<Served>,
+    },
+}
+
+/// An operation that a worker serves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Served {
+    /// `namespace.name`.
+    #[serde(with = "shared_text")]
+    pub id: Arc<str>,
+    /// `query`, `mutation` or `subscription`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// `Arc<str>` for serde, whose own support is a feature that the rest of the program would have to be built with.
+mod shared_text {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(text)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<str>, D::Error> {
+        String::deserialize(from).map(Into::into)
+    }
+}
+
+/// The same for lists.
+mod shared_texts {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(texts: &[Arc<str>], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(texts.iter().map(|text| &**text))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<Arc<str>>, D::Error> {
+        let texts = Vec::<String>::deserialize(from)?;
+        Ok(texts.into_iter().map(Into::into).collect())
+    }
+}
+
+impl Notice {
+    /// Who sent it.
+    #[must_use]
+    pub fn from(&self) -> &Arc<str> {
+        match self {
+            Self::Taken { from, .. }
+            | Self::Busy { from, .. }
+            | Self::Who { from, .. }
+            | Self::Slots { from, .. }
+            | Self::Pass { from, .. }
+            | Self::Credit { from, .. }
+            | Self::Ping { from, .. }
+            | Self::Pong { from, .. }
+            | Self::Hello { from }
+            | Self::Discover { from, .. }
+            | Self::Worker { from, .. } => from,
+        }
+    }
+
+    /// Reads a notice.
+    ///
+    /// # Errors
+    ///
+    /// When it is none, or comes from somebody to whom nothing could be sent.
+    pub fn read(text: &str) -> Result<Self, Refusal> {
+        let notice: Self =
+            serde_json::from_str(text).map_err(|_| Refusal::Field("a field of the notice"))?;
+        let question = match &notice {
+            Self::Discover { question, .. } => is_token(question),
+            _ => true,
+        };
+        if is_token(notice.from()) && question {
+            Ok(notice)
+        } else {
+            Err(Refusal::Field("from"))
+        }
+    }
+
+    /// As it is sent.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // Strings and numbers can always be written.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+impl<'a> Arrival<'a> {
+    /// Reads a request.
+    ///
+    /// # Errors
+    ///
+    /// When it is none.
+    pub fn read(text: &'a str) -> Result<Self, Refusal> {
+        let message = Object::read(text)?;
+        let CallEvent::Requested(event) = CallEvent::read(Some(EventType::Requested), text)? else {
+            return Err(Refusal::OtherType);
+        };
+        let from = message.string("from").ok_or(Refusal::Field("from"))?;
+        // Both become parts of subjects.
+        if !is_token(&from) || !is_token(&event.request_id) {
+            return Err(Refusal::Field("from"));
+        }
+        Ok(Self {
+            event: *event,
+            from: from.into(),
+            remaining: message.number("remaining"),
+            window: message.count("window"),
+            offered: message.get("offered") == Some("true"),
+            more: message.count("more").unwrap_or_default(),
+        })
+    }
+}
+
+/// What a request says beside its payload.
+#[derive(Debug, Clone, Copy)]
+pub struct Beside {
+    /// Milliseconds until the caller gives up.
+    pub remaining: Option<f64>,
+    /// For a subscription: how many events may be sent at first.
+    pub window: Option<u64>,
+    /// A place was promised.
+    pub offered: bool,
+    /// How many more wait.
+    pub more: usize,
+}
+
+/// A request as it is sent.
+#[must_use]
+pub fn request(from: &str, payload: &str, beside: Beside) -> String {
+    let mut json = String::with_capacity(payload.len() + 160);
+    // Writing to a string cannot fail.
+    let _ = write!(
+        json,
+        "{{\"type\":\"call.requested\",\"id\":\"\",\"payload\":{payload},\"from\":\"{from}\""
+    );
+    if let Some(remaining) = beside.remaining.filter(|remaining| remaining.is_finite()) {
+        let _ = write!(json, ",\"remaining\":{remaining}");
+    }
+    if let Some(window) = beside.window {
+        let _ = write!(json, ",\"window\":{window}");
+    }
+    if beside.offered {
+        let _ = write!(json, ",\"offered\":true,\"more\":{}", beside.more);
+    }
+    json.push('}');
+    json
+}
+
+/// `call.responded`. Events of a stream are numbered from 1.
+#[must_use]
+pub fn responded(id: &str, output: &str, number: Option<u64>) -> String {
+    let mut json = String::with_capacity(output.len() + 128);
+    let _ = write!(
+        json,
+        "{{\"type\":\"call.responded\",\"id\":\"\",\"payload\":{{\"requestId\":\"{id}\",\"output\":{output}}}"
+    );
+    if let Some(number) = number {
+        let _ = write!(json, ",\"number\":{number}");
+    }
+    json.push('}');
+    json
+}
+
+/// `call.completed`, with the number of events that there were.
+#[must_use]
+pub fn completed(id: &str, events: u64) -> String {
+    format!(
+        "{{\"type\":\"call.completed\",\"id\":\"\",\"payload\":{{\"requestId\":\"{id}\"}},\"number\":{events}}}"
+    )
+}
+
+/// `call.aborted`.
+#[must_use]
+pub fn aborted(id: &str, from: &str) -> String {
+    format!(
+        "{{\"type\":\"call.aborted\",\"id\":\"\",\"payload\":{{\"requestId\":\"{id}\"}},\"from\":\"{from}\"}}"
+    )
+}
+
+/// `call.error`.
+#[must_use]
+pub fn error(id: &str, error: &CallError) -> String {
+    let mut payload = serde_json::Map::new();
+    payload.insert("requestId".to_owned(), Value::from(id));
+    payload.insert("code".to_owned(), Value::from(&*error.code));
+    payload.insert("message".to_owned(), Value::from(&*error.message));
+    if let Some(details) = &error.details {
+        payload.insert("details".to_owned(), details.clone());
+    }
+    format!(
+        "{{\"type\":\"call.error\",\"id\":\"\",\"payload\":{}}}",
+        Value::Object(payload)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_crosses() {
+        let payload =
+            r#"{"requestId":"r-1","operationId":"a.b","input":{"n":1.50},"trusted":true}"#;
+        let beside = Beside {
+            remaining: Some(12.5),
+            window: Some(8),
+            offered: true,
+            more: 3,
+        };
+        let text = request("me", payload, beside);
+        let arrival = Arrival::read(&text).unwrap();
+        assert_eq!(arrival.event.input, Some(r#"{"n":1.50}"#));
+        assert_eq!(&*arrival.from, "me");
+        assert_eq!(arrival.remaining, Some(12.5));
+        assert_eq!((arrival.window, arrival.more), (Some(8), 3));
+        assert!(arrival.offered);
+        assert!(!arrival.event.to_json().contains("trusted"));
+    }
+
+    #[test]
+    fn who_cannot_be_answered_is_refused() {
+        let payload = r#"{"requestId":"r","operationId":"a"}"#;
+        let beside = Beside {
+            remaining: None,
+            window: None,
+            offered: false,
+            more: 0,
+        };
+        for from in ["", "a.b", "*", ">", "a b"] {
+            assert!(Arrival::read(&request(from, payload, beside)).is_err());
+            let hello = Notice::Hello { from: from.into() };
+            assert!(Notice::read(&hello.to_json()).is_err());
+        }
+        let other = r#"{"requestId":"a.>","operationId":"a"}"#;
+        assert!(Arrival::read(&request("me", other, beside)).is_err());
+    }
+
+    #[test]
+    fn notices_cross() {
+        let from: Arc<str> = Arc::from("w");
+        let notices = [
+            Notice::Taken {
+                from: Arc::clone(&from),
+                ids: vec![Arc::from("a")],
+            },
+            Notice::Credit {
+                from: Arc::clone(&from),
+                id: Arc::from("a"),
+                up_to: 7,
+            },
+            Notice::Ping {
+                from,
+                calls: Vec::new(),
+                serving: vec![Arc::from("b")],
+            },
+        ];
+        for notice in notices {
+            assert_eq!(Notice::read(&notice.to_json()).unwrap(), notice);
+        }
+    }
+}

@@ -1,0 +1,554 @@
+//! The side that works: which calls it has, and for whom it keeps a place.
+//!
+//! The queue group picks a worker at random, and perhaps a busy one. A worker without a free place says so, forgets
+//! the request (the caller has kept it) and remembers the caller. When a place is free again, it is promised to the
+//! one that has waited longest, and kept until that one sends its request or passes. So a request waits only while
+//! no worker of its operation has a place.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use operations_core::error::CallError;
+use operations_core::json;
+
+use crate::delivery::Item;
+use crate::limits::{IDS_PER_PING, REMEMBERED, RESERVATION, STREAM_WINDOW, TAKEN_DELAY};
+use crate::loss;
+use crate::state::Todo;
+use crate::subjects::Subjects;
+use crate::wire::{self, Arrival, Notice, Served};
+
+/// A caller and an operation that it wants to call.
+type Want = (Arc<str>, Arc<str>);
+
+#[derive(Debug)]
+struct Running {
+    from: Arc<str>,
+    operation: Arc<str>,
+    /// The caller knows that it is here.
+    is_told: bool,
+    is_aborted: bool,
+    is_answered: bool,
+    stream: Option<Stream>,
+}
+
+#[derive(Debug)]
+struct Stream {
+    sent: u64,
+    up_to: u64,
+    /// JavaScript waits until more may be sent.
+    is_waiting: bool,
+}
+
+#[derive(Debug)]
+struct Reserved {
+    count: usize,
+    at: f64,
+}
+
+/// The calls that one connection works on.
+#[derive(Debug)]
+pub struct Worker {
+    me: Arc<str>,
+    subjects: Subjects,
+    name: String,
+    concurrency: usize,
+    operations: Vec<Served>,
+    is_draining: bool,
+    running: HashMap<Arc<str>, Running>,
+    /// How many calls of each caller run here.
+    callers: HashMap<Arc<str>, usize>,
+    wanting: VecDeque<(Want, usize)>,
+    reserved: HashMap<Want, Reserved>,
+    reserved_count: usize,
+    /// Calls whose callers are yet to be told that they are here, and when.
+    untold: Vec<Arc<str>>,
+    tell_at: Option<f64>,
+}
+
+impl Worker {
+    /// A worker that serves nothing yet.
+    #[must_use]
+    pub fn new(me: Arc<str>, subjects: Subjects, name: String) -> Self {
+        Self {
+            me,
+            subjects,
+            name,
+            concurrency: 0,
+            operations: Vec::new(),
+            is_draining: false,
+            running: HashMap::new(),
+            callers: HashMap::new(),
+            wanting: VecDeque::new(),
+            reserved: HashMap::new(),
+            reserved_count: 0,
+            untold: Vec::new(),
+            tell_at: None,
+        }
+    }
+
+    /// Serves these operations too, this many calls at a time.
+    pub fn serve(&mut self, operations: Vec<Served>, concurrency: usize) {
+        self.concurrency = concurrency;
+        for operation in operations {
+            match self
+                .operations
+                .iter_mut()
+                .find(|served| served.id == operation.id)
+            {
+                Some(served) => *served = operation,
+                None => self.operations.push(operation),
+            }
+        }
+    }
+
+    /// Whether an operation is served already.
+    #[must_use]
+    pub fn serves(&self, operation: &str) -> bool {
+        self.operations
+            .iter()
+            .any(|served| &*served.id == operation)
+    }
+
+    /// What is served.
+    #[must_use]
+    pub fn operations(&self) -> &[Served] {
+        &self.operations
+    }
+
+    /// How many calls run.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.running.len()
+    }
+
+    /// Whether none runs.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    /// How many calls may run.
+    #[must_use]
+    pub fn concurrency(&self) -> usize {
+        self.concurrency
+    }
+
+    /// The name that the user gave it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// When [`Worker::tell`] has something to do.
+    #[must_use]
+    pub fn next_due(&self) -> Option<f64> {
+        self.tell_at
+    }
+
+    /// Whether a call runs here.
+    #[must_use]
+    pub fn knows(&self, id: &str) -> bool {
+        self.running.contains_key(id)
+    }
+
+    /// Whether calls of this caller run here, or it waits for a place.
+    #[must_use]
+    pub fn works_for(&self, caller: &str) -> bool {
+        self.callers.contains_key(caller)
+    }
+
+    fn free(&self) -> usize {
+        if self.is_draining {
+            return 0;
+        }
+        self.concurrency
+            .saturating_sub(self.running.len() + self.reserved_count)
+    }
+
+    /// A request has arrived.
+    pub fn arrived(&mut self, now: f64, arrival: Arrival<'_>, todo: &mut Todo) {
+        let Arrival {
+            mut event,
+            from,
+            remaining,
+            window,
+            offered,
+            more,
+        } = arrival;
+        let id: Arc<str> = event.request_id.as_str().into();
+        let operation: Arc<str> = event.operation_id.as_str().into();
+        if self.running.contains_key(&id) {
+            // Nobody of ours sends a request twice.
+            return;
+        }
+        let want = (Arc::clone(&from), Arc::clone(&operation));
+        let has_place = (offered && self.use_reservation(&want)) || self.free() > 0;
+        if !has_place {
+            let notice = Notice::Busy {
+                from: Arc::clone(&self.me),
+                id,
+            };
+            todo.notify(self.subjects.to_peer(&from, "note"), None, &notice);
+            self.remember(want, usize::try_from(more).unwrap_or(usize::MAX).max(1));
+            return;
+        }
+        event.deadline = remaining.map(|remaining| now + remaining);
+        event.idle_timeout = None;
+        todo.watch(&from);
+        *self.callers.entry(Arc::clone(&from)).or_default() += 1;
+        let stream = window.map(|window| Stream {
+            sent: 0,
+            up_to: window.min(STREAM_WINDOW),
+            is_waiting: false,
+        });
+        let is_stream = stream.is_some();
+        self.running.insert(
+            Arc::clone(&id),
+            Running {
+                from,
+                operation,
+                is_told: false,
+                is_aborted: false,
+                is_answered: false,
+                stream,
+            },
+        );
+        self.untold.push(id);
+        if is_stream {
+            // Its consumer needs to know whom to ask for more.
+            self.tell(todo);
+        } else {
+            self.tell_at.get_or_insert(now + TAKEN_DELAY);
+        }
+        todo.deliver(Item::request(&event.to_json()));
+        if more > 0 {
+            self.remember(want, usize::try_from(more).unwrap_or(usize::MAX));
+            self.grant(now, todo);
+        }
+    }
+
+    /// Tells callers which calls are here and not answered yet.
+    pub fn tell(&mut self, todo: &mut Todo) {
+        self.tell_at = None;
+        let mut by_caller: HashMap<Arc<str>, Vec<Arc<str>>> = HashMap::new();
+        for id in self.untold.drain(..) {
+            if let Some(running) = self.running.get_mut(&id)
+                && !running.is_answered
+            {
+                running.is_told = true;
+                by_caller
+                    .entry(Arc::clone(&running.from))
+                    .or_default()
+                    .push(id);
+            }
+        }
+        for (caller, ids) in by_caller {
+            for part in ids.chunks(IDS_PER_PING) {
+                let notice = Notice::Taken {
+                    from: Arc::clone(&self.me),
+                    ids: part.to_vec(),
+                };
+                todo.notify_surely(self.subjects.to_peer(&caller, "note"), &notice);
+            }
+        }
+    }
+
+    /// A caller asks all workers for places.
+    pub fn wanted(
+        &mut self,
+        now: f64,
+        caller: &Arc<str>,
+        operation: &Arc<str>,
+        count: u64,
+        todo: &mut Todo,
+    ) {
+        if self.is_draining || count == 0 {
+            return;
+        }
+        let want = (Arc::clone(caller), Arc::clone(operation));
+        if !self.reserved.contains_key(&want) {
+            self.remember(want, usize::try_from(count).unwrap_or(usize::MAX));
+        }
+        self.grant(now, todo);
+    }
+
+    /// A caller does not need the places that were kept for it.
+    pub fn passed(
+        &mut self,
+        now: f64,
+        caller: &Arc<str>,
+        operation: &Arc<str>,
+        count: u64,
+        todo: &mut Todo,
+    ) {
+        let want = (Arc::clone(caller), Arc::clone(operation));
+        for _ in 0..count {
+            if !self.use_reservation(&want) {
+                break;
+            }
+        }
+        self.grant(now, todo);
+    }
+
+    fn remember(&mut self, want: Want, count: usize) {
+        if self.is_draining {
+            return;
+        }
+        if let Some((_, known)) = self.wanting.iter_mut().find(|(known, _)| *known == want) {
+            *known = count;
+        } else if self.wanting.len() < REMEMBERED {
+            self.wanting.push_back((want, count));
+        }
+    }
+
+    fn use_reservation(&mut self, want: &Want) -> bool {
+        let Some(reserved) = self.reserved.get_mut(want) else {
+            return false;
+        };
+        reserved.count -= 1;
+        self.reserved_count -= 1;
+        if reserved.count == 0 {
+            self.reserved.remove(want);
+        }
+        true
+    }
+
+    /// Promises free places to those who wait, the longest waiting first.
+    fn grant(&mut self, now: f64, todo: &mut Todo) {
+        while self.free() > 0
+            && let Some((want, wanted)) = self.wanting.pop_front()
+        {
+            let count = wanted.min(self.free());
+            let (caller, operation) = want.clone();
+            let reserved = self
+                .reserved
+                .entry(want)
+                .or_insert(Reserved { count: 0, at: now });
+            reserved.count += count;
+            reserved.at = now;
+            self.reserved_count += count;
+            let notice = Notice::Slots {
+                from: Arc::clone(&self.me),
+                operation,
+                count: count as u64,
+            };
+            let reply = self.subjects.to_peer(&self.me, &format!("gone-{caller}"));
+            todo.notify(self.subjects.to_peer(&caller, "note"), Some(reply), &notice);
+        }
+    }
+
+    /// Every half second: places that were kept in vain are free again.
+    pub fn tick(&mut self, now: f64, todo: &mut Todo) {
+        let expired: Vec<Want> = self
+            .reserved
+            .iter()
+            .filter(|(_, reserved)| now - reserved.at >= RESERVATION)
+            .map(|(want, _)| want.clone())
+            .collect();
+        for want in expired {
+            if let Some(reserved) = self.reserved.remove(&want) {
+                self.reserved_count -= reserved.count;
+            }
+        }
+        self.grant(now, todo);
+    }
+
+    /// An answer, or one event of a stream. Says whether more events may follow at once.
+    ///
+    /// # Errors
+    ///
+    /// When it is too large for the broker.
+    pub fn respond(
+        &mut self,
+        id: &str,
+        output: &str,
+        max_payload: usize,
+        todo: &mut Todo,
+    ) -> Result<bool, CallError> {
+        let Some(running) = self.running.get_mut(id) else {
+            return Ok(true);
+        };
+        if running.is_aborted || running.is_answered {
+            return Ok(true);
+        }
+        json::check(output).map_err(|why| loss::unreadable(&running.operation, why))?;
+        let number = running.stream.as_ref().map(|stream| stream.sent + 1);
+        let message = wire::responded(id, output, number);
+        if message.len() > max_payload {
+            let size = message.len();
+            return Err(loss::too_large(
+                "output",
+                &running.operation,
+                size,
+                max_payload,
+            ));
+        }
+        let may_go_on = if let Some(stream) = &mut running.stream {
+            stream.sent += 1;
+            stream.is_waiting = stream.sent >= stream.up_to;
+            !stream.is_waiting
+        } else {
+            running.is_answered = true;
+            true
+        };
+        todo.publish(self.subjects.to_peer(&running.from, id), None, message);
+        Ok(may_go_on)
+    }
+
+    /// A call has failed.
+    pub fn fail(&mut self, id: &str, error: &CallError, max_payload: usize, todo: &mut Todo) {
+        /// As much of a message as is told when all of it does not fit.
+        const SHORTENED: usize = 4_096;
+        let Some(running) = self.running.get_mut(id) else {
+            return;
+        };
+        if running.is_aborted || running.is_answered {
+            return;
+        }
+        running.is_answered = true;
+        let mut message = wire::error(id, error);
+        if message.len() > max_payload {
+            let code: String = error.code.chars().take(128).collect();
+            let text: String = error.message.chars().take(SHORTENED).collect();
+            message = wire::error(id, &CallError::new(code, text));
+        }
+        todo.publish(self.subjects.to_peer(&running.from, id), None, message);
+    }
+
+    /// A stream has ended.
+    pub fn complete(&mut self, id: &str, todo: &mut Todo) {
+        let Some(running) = self.running.get_mut(id) else {
+            return;
+        };
+        if running.is_aborted || running.is_answered {
+            return;
+        }
+        running.is_answered = true;
+        let events = running.stream.as_ref().map_or(0, |stream| stream.sent);
+        let message = wire::completed(id, events);
+        todo.publish(self.subjects.to_peer(&running.from, id), None, message);
+    }
+
+    /// The work is over, whatever came of it: its place is free.
+    pub fn finished(&mut self, now: f64, id: &str, todo: &mut Todo) {
+        let Some(running) = self.running.remove(id) else {
+            return;
+        };
+        if let Some(count) = self.callers.get_mut(&running.from) {
+            *count -= 1;
+            if *count == 0 {
+                self.callers.remove(&running.from);
+            }
+        }
+        self.grant(now, todo);
+    }
+
+    /// The consumer of a stream wants more.
+    pub fn credit(&mut self, caller: &str, id: &str, up_to: u64, todo: &mut Todo) {
+        let Some(running) = self.running.get_mut(id) else {
+            return;
+        };
+        let Some(stream) = &mut running.stream else {
+            return;
+        };
+        if &*running.from != caller {
+            return;
+        }
+        // Not more than a window ahead, whatever is asked for.
+        stream.up_to = stream.up_to.max(up_to.min(stream.sent + STREAM_WINDOW));
+        if stream.is_waiting && stream.sent < stream.up_to {
+            stream.is_waiting = false;
+            todo.deliver(Item::credit(id));
+        }
+    }
+
+    /// The caller does not want this any more. Says whether it was running.
+    pub fn aborted(&mut self, caller: &str, id: &str, todo: &mut Todo) -> bool {
+        let Some(running) = self.running.get_mut(id) else {
+            return false;
+        };
+        if &*running.from != caller || running.is_aborted {
+            return false;
+        }
+        running.is_aborted = true;
+        todo.deliver(Item::aborted(id));
+        true
+    }
+
+    /// The calls of a caller, to ask it whether it still waits for them.
+    #[must_use]
+    pub fn ask_about(&self, caller: &str, round: usize) -> Vec<Arc<str>> {
+        let Some(count) = self.callers.get(caller) else {
+            return Vec::new();
+        };
+        let rounds = count.div_ceil(IDS_PER_PING).max(1);
+        let skipped = round % rounds * IDS_PER_PING;
+        self.running
+            .iter()
+            .filter(|(_, running)| &*running.from == caller && !running.is_aborted)
+            .skip(skipped)
+            .take(IDS_PER_PING)
+            .map(|(id, _)| Arc::clone(id))
+            .collect()
+    }
+
+    /// A place was promised to somebody who does not listen. Should it come back, it will ask again.
+    pub fn caller_absent(&mut self, now: f64, caller: &str, todo: &mut Todo) {
+        self.wanting.retain(|((known, _), _)| &**known != caller);
+        let kept: Vec<Want> = self
+            .reserved
+            .keys()
+            .filter(|(known, _)| &**known == caller)
+            .cloned()
+            .collect();
+        for want in kept {
+            if let Some(reserved) = self.reserved.remove(&want) {
+                self.reserved_count -= reserved.count;
+            }
+        }
+        self.grant(now, todo);
+    }
+
+    /// A caller has disappeared: these of its calls were running.
+    pub fn caller_gone(&mut self, now: f64, caller: &str, todo: &mut Todo) -> Vec<Arc<str>> {
+        self.caller_absent(now, caller, todo);
+        let ids: Vec<Arc<str>> = self
+            .running
+            .iter()
+            .filter(|(_, running)| &*running.from == caller)
+            .map(|(id, _)| Arc::clone(id))
+            .collect();
+        ids.into_iter()
+            .filter(|id| self.aborted(caller, id, todo))
+            .collect()
+    }
+
+    /// Takes nothing new.
+    pub fn drain(&mut self) {
+        self.is_draining = true;
+        self.wanting.clear();
+        self.operations.clear();
+    }
+
+    /// Gives up what is still running: the callers are told.
+    pub fn close(&mut self, max_payload: usize, todo: &mut Todo) -> Vec<Arc<str>> {
+        let ids: Vec<Arc<str>> = self.running.keys().cloned().collect();
+        for id in &ids {
+            let Some(running) = self.running.get(id) else {
+                continue;
+            };
+            let error = loss::worker_closed(&running.operation);
+            self.fail(id, &error, max_payload, todo);
+            if let Some(running) = self.running.get_mut(id)
+                && !std::mem::replace(&mut running.is_aborted, true)
+            {
+                todo.deliver(Item::aborted(id));
+            }
+        }
+        ids
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! The bus as its user sees it.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::log::Logger;
+use serde_json::json;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::listener::Listener;
+use crate::mailbox::Mailbox;
+use crate::options::Options;
+use crate::problem::execution_error;
+use crate::sender::{Outbox, Outgoing, Sender};
+use crate::wanted::Wanted;
+
+/// Publishes events to the channels of a Redis, and listens to them. Connects when there is something to do.
+pub struct RedisBus {
+    options: Arc<Options>,
+    wanted: Arc<Wanted>,
+    outbox: Arc<Outbox>,
+    mailbox: Arc<Mailbox>,
+    closed: CancellationToken,
+}
+
+impl RedisBus {
+    /// A bus, and the work that drives it, which ends when the bus is closed or dropped. `announce` is called,
+    /// from any thread, when there is something to [`take`](Self::take).
+    pub fn new(
+        options: Options,
+        logger: Logger,
+        announce: impl Fn() + Send + Sync + 'static,
+    ) -> (Self, impl Future<Output = ()> + Send + 'static) {
+        let bus = Self {
+            options: Arc::new(options),
+            wanted: Arc::new(Wanted::new()),
+            outbox: Arc::default(),
+            mailbox: Arc::new(Mailbox::new(announce)),
+            closed: CancellationToken::new(),
+        };
+        let listener = Listener {
+            options: Arc::clone(&bus.options),
+            wanted: Arc::clone(&bus.wanted),
+            mailbox: Arc::clone(&bus.mailbox),
+            logger: logger.clone(),
+        };
+        let sender = Sender {
+            options: Arc::clone(&bus.options),
+            outbox: Arc::clone(&bus.outbox),
+            wanted: Arc::clone(&bus.wanted),
+            mailbox: Arc::clone(&bus.mailbox),
+            logger,
+        };
+        let closed = bus.closed.clone();
+        let mailbox = Arc::clone(&bus.mailbox);
+        let work = async move {
+            let running = async { tokio::join!(listener.run(), sender.run()) };
+            let guarded = AssertUnwindSafe(running).catch_unwind();
+            let outcome = tokio::select! {
+                () = closed.cancelled() => return,
+                outcome = guarded => outcome,
+            };
+            // A defect of ours: those who wait are told, and nothing more is taken in.
+            if let Err(panic) = outcome {
+                closed.cancel();
+                mailbox.lost(CallError::from_panic(&*panic).message);
+            }
+        };
+        (bus, work)
+    }
+
+    /// Somebody listens to events of this type from now on.
+    pub fn listen(&self, event_type: &str) {
+        self.wanted.listen(event_type);
+    }
+
+    /// Nobody listens to events of this type any more.
+    pub fn unlisten(&self, event_type: &str) {
+        self.wanted.unlisten(event_type);
+    }
+
+    /// Sends an event. If `request_id` is given and the event cannot be sent, that is told by
+    /// [`take`](Self::take).
+    ///
+    /// # Errors
+    ///
+    /// If the bus is closed, the message is too large, or too many wait already.
+    pub fn publish(
+        &self,
+        event_type: &str,
+        detail: String,
+        request_id: Option<String>,
+    ) -> Result<(), CallError> {
+        if self.closed.is_cancelled() {
+            return Err(execution_error(
+                "The connection to Redis was closed by close(): nothing can be sent".to_owned(),
+                &self.options,
+            ));
+        }
+        let limit = self.options.max_message_bytes;
+        if detail.len() > limit {
+            let message = format!(
+                "An event {event_type} of {} bytes is larger than maxMessageBytes ({limit}): send less, or raise the limit on both sides",
+                detail.len()
+            );
+            return Err(
+                CallError::new(InfrastructureErrorCode::ValidationError, message)
+                    .with_details(json!({ "bytes": detail.len(), "maxMessageBytes": limit })),
+            );
+        }
+        let message = Outgoing {
+            channel: self.options.channel(event_type),
+            text: detail,
+            request_id,
+            after: self.wanted.version(),
+            until: Instant::now() + self.options.publish_timeout,
+        };
+        self.outbox.push(message, &self.options)
+    }
+
+    /// All that is ready, as one JSON text: `{ more, malformed, tooLarge, waiting, items }`. `waiting` is how many
+    /// messages are not sent yet.
+    #[must_use]
+    pub fn take(&self) -> String {
+        self.mailbox.take(self.outbox.unfinished())
+    }
+
+    /// Ends both connections. What is not sent yet is not sent.
+    pub fn close(&self) {
+        self.closed.cancel();
+    }
+}
+
+impl Drop for RedisBus {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

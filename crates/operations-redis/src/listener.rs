@@ -1,0 +1,231 @@
+//! The connection on which messages arrive.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use operations_core::log::{Level, Logger};
+use redis::Msg;
+use redis::aio::{PubSub, PubSubSink, PubSubStream};
+use serde_json::json;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use crate::backoff::Backoff;
+use crate::connect::{CONNECT_TIMEOUT, open};
+use crate::mailbox::Mailbox;
+use crate::options::Options;
+use crate::problem::Problem;
+use crate::resp_filter::TOO_LONG;
+use crate::wanted::{Plan, Wanted};
+
+/// How often a silent server is asked whether it is there, and how long it may take to answer.
+const PING_EVERY: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+
+pub(crate) struct Listener {
+    pub(crate) options: Arc<Options>,
+    pub(crate) wanted: Arc<Wanted>,
+    pub(crate) mailbox: Arc<Mailbox>,
+    pub(crate) logger: Logger,
+}
+
+impl Listener {
+    /// Listens to what is wanted, over one connection after the other, for ever.
+    pub(crate) async fn run(self) {
+        let mut backoff = Backoff::new();
+        loop {
+            self.wait_until_wanted().await;
+            let mut session = Session::default();
+            let ended = self.listen(&mut session).await;
+            self.wanted.confirm(0);
+            let Err(problem) = ended else {
+                backoff.reset();
+                continue;
+            };
+            if session.has_listened {
+                backoff.reset();
+                self.mailbox.lost(format!(
+                    "The connection to Redis was lost ({problem}): events may have been missed"
+                ));
+            }
+            self.logger.log(
+                Level::Warning,
+                "redis",
+                format!("Not listening to Redis, trying again: {problem}"),
+                [("server", json!(self.options.server()))],
+            );
+            self.wait(backoff.wait()).await;
+        }
+    }
+
+    async fn wait_until_wanted(&self) {
+        while self.wanted.is_empty() {
+            // Who publishes without listening waits for nobody.
+            self.wanted.confirm(self.wanted.version());
+            self.wanted.changed().await;
+        }
+    }
+
+    /// Waits, unless there is nothing left to wait for.
+    async fn wait(&self, duration: Duration) {
+        let end = Instant::now() + duration;
+        while !self.wanted.is_empty() {
+            tokio::select! {
+                () = sleep_until(end) => return,
+                () = self.wanted.changed() => {}
+            }
+        }
+    }
+
+    /// One connection, until nothing is wanted any more or it is lost.
+    async fn listen(&self, session: &mut Session) -> Result<(), Problem> {
+        let (mut sink, mut stream) = timeout(CONNECT_TIMEOUT, self.connect())
+            .await
+            .map_err(|_| Problem::passing("it took too long to connect"))??;
+        loop {
+            let plan = self.wanted.plan(&session.subscribed);
+            if plan.missing.is_empty() && session.subscribed.len() == plan.surplus.len() {
+                return Ok(());
+            }
+            let look_again = plan.look_again;
+            self.follow(plan, &mut sink, session).await?;
+            tokio::select! {
+                message = stream.next() => self.deliver(&message.ok_or_else(|| {
+                    Problem::passing(format!("Redis at {} closed it", self.options.server()))
+                })?),
+                () = self.wanted.changed() => {}
+                () = until(look_again) => {}
+                () = sleep(PING_EVERY) => self.ping(&mut sink).await?,
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<(PubSubSink, PubSubStream), Problem> {
+        let socket = open(&self.options, Some(Arc::clone(&self.mailbox))).await?;
+        let connection = PubSub::new(&self.options.login, socket)
+            .await
+            .map_err(|error| Problem::of(&error, &self.options))?;
+        Ok(connection.split())
+    }
+
+    /// Subscribes and unsubscribes, and says so to those who wait for it.
+    async fn follow(
+        &self,
+        plan: Plan,
+        sink: &mut PubSubSink,
+        session: &mut Session,
+    ) -> Result<(), Problem> {
+        let channels = |types: &[String]| -> Vec<String> {
+            types
+                .iter()
+                .map(|each| self.options.channel(each))
+                .collect()
+        };
+        if !plan.missing.is_empty() {
+            self.answered(sink.subscribe(channels(&plan.missing)))
+                .await?;
+            session.subscribed.extend(plan.missing);
+            session.has_listened = true;
+        }
+        if !plan.surplus.is_empty() {
+            self.answered(sink.unsubscribe(channels(&plan.surplus)))
+                .await?;
+            for event_type in &plan.surplus {
+                session.subscribed.remove(event_type);
+            }
+        }
+        self.wanted.confirm(plan.version);
+        Ok(())
+    }
+
+    /// A server that has gone without a word is noticed by its silence.
+    async fn ping(&self, sink: &mut PubSubSink) -> Result<(), Problem> {
+        // While nobody takes messages nothing is read, answers included.
+        if self.mailbox.is_full() {
+            return Ok(());
+        }
+        self.answered(sink.ping::<redis::Value>()).await.map(drop)
+    }
+
+    async fn answered<T>(
+        &self,
+        answer: impl Future<Output = redis::RedisResult<T>>,
+    ) -> Result<T, Problem> {
+        timeout(ANSWER_TIMEOUT, answer)
+            .await
+            .map_err(|_| {
+                Problem::passing(format!(
+                    "Redis at {} does not answer",
+                    self.options.server()
+                ))
+            })?
+            .map_err(|error| Problem::of(&error, &self.options))
+    }
+
+    fn deliver(&self, message: &Msg) {
+        let Some(event_type) = message
+            .get_channel_name()
+            .strip_prefix(self.options.prefix.as_str())
+            .filter(|event_type| self.wanted.has_listener(event_type))
+        else {
+            return;
+        };
+        match read(message.get_payload_bytes()) {
+            Ok(detail) => self.mailbox.message(event_type, detail),
+            Err(Unusable::TooLong) => self.mailbox.too_large(),
+            Err(Unusable::Malformed) => self.mailbox.malformed(),
+        }
+    }
+}
+
+/// What one connection has seen.
+#[derive(Default)]
+struct Session {
+    subscribed: HashSet<String>,
+    has_listened: bool,
+}
+
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[derive(Debug, PartialEq)]
+enum Unusable {
+    TooLong,
+    Malformed,
+}
+
+/// A message as JSON text. An empty one is an event without a detail.
+fn read(payload: &[u8]) -> Result<&str, Unusable> {
+    if payload.is_empty() {
+        return Ok("null");
+    }
+    if payload == TOO_LONG {
+        return Err(Unusable::TooLong);
+    }
+    let text = std::str::from_utf8(payload).map_err(|_| Unusable::Malformed)?;
+    // Passed over without recursion, and so without a limit on depth.
+    serde_json::from_str::<serde::de::IgnoredAny>(text).map_err(|_| Unusable::Malformed)?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_json_is_passed_on() {
+        assert_eq!(read(b"{\"a\":[1,null]}"), Ok("{\"a\":[1,null]}"));
+        assert_eq!(read(b""), Ok("null"));
+        assert_eq!(read(TOO_LONG), Err(Unusable::TooLong));
+        for broken in [&b"{"[..], b"1]", b"1,2", b"\xff", b"NaN", b"{'a':1}", b"\0"] {
+            assert_eq!(read(broken), Err(Unusable::Malformed));
+        }
+        let deep = "[".repeat(100_000) + &"]".repeat(100_000);
+        assert_eq!(read(deep.as_bytes()), Ok(deep.as_str()));
+    }
+}

@@ -1,0 +1,94 @@
+//! What went wrong with Redis, in words that hold no secret.
+
+use operations_core::error::{CallError, InfrastructureErrorCode};
+use redis::{ErrorKind, RedisError};
+use serde_json::json;
+
+use crate::options::Options;
+
+/// How much of a server's own text is passed on.
+const QUOTED: usize = 300;
+
+/// A failure to connect, to listen or to publish.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{reason}")]
+pub(crate) struct Problem {
+    pub(crate) reason: String,
+    /// Trying again soon will not help: a wrong password, a certificate that is not trusted.
+    pub(crate) is_lasting: bool,
+}
+
+impl Problem {
+    pub(crate) fn passing(reason: impl Into<String>) -> Self {
+        Self {
+            reason: reason.into(),
+            is_lasting: false,
+        }
+    }
+
+    pub(crate) fn lasting(reason: impl Into<String>) -> Self {
+        Self {
+            reason: reason.into(),
+            is_lasting: true,
+        }
+    }
+
+    /// What the client library reports. A server may quote the command that it refuses, and with it the
+    /// password, so secrets are taken out of its text.
+    pub(crate) fn of(error: &RedisError, options: &Options) -> Self {
+        let is_refused = error.kind() == ErrorKind::AuthenticationFailed
+            || matches!(error.code(), Some("NOAUTH" | "WRONGPASS" | "NOPERM"));
+        let told = redact(&error.to_string(), options);
+        if is_refused {
+            Self::lasting(format!(
+                "Redis at {} refused the login ({told}): check the user and the password in the URL",
+                options.server()
+            ))
+        } else {
+            Self::passing(format!("Redis at {}: {told}", options.server()))
+        }
+    }
+
+    /// What a caller gets.
+    pub(crate) fn into_error(self, what: &str, options: &Options) -> CallError {
+        execution_error(format!("{what}: {}", self.reason), options)
+    }
+}
+
+pub(crate) fn execution_error(message: String, options: &Options) -> CallError {
+    CallError::new(InfrastructureErrorCode::ExecutionError, message)
+        .with_details(json!({ "server": options.server() }))
+}
+
+fn redact(text: &str, options: &Options) -> String {
+    let mut text = text.to_owned();
+    for secret in options.secrets().filter(|secret| !secret.is_empty()) {
+        text = text.replace(secret, "***");
+    }
+    text.chars().take(QUOTED).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_quotes_the_password_is_not_repeated() {
+        let options = Options::from_json(r#"{"url":"redis://:s3cret@h"}"#).expect("fine");
+        let error = RedisError::from((
+            ErrorKind::Client,
+            "ERR",
+            "unknown command 'AUTH', with args beginning with: 's3cret'".to_owned(),
+        ));
+        let problem = Problem::of(&error, &options);
+        assert!(!problem.reason.contains("s3cret"), "{problem}");
+        assert!(problem.reason.contains("h:6379"), "{problem}");
+    }
+
+    #[test]
+    fn a_long_text_is_cut() {
+        let options = Options::from_json(r#"{"url":"redis://h"}"#).expect("fine");
+        let error = RedisError::from((ErrorKind::Client, "ERR", "x".repeat(100_000)));
+        assert!(Problem::of(&error, &options).reason.len() < 500);
+    }
+}

@@ -1,0 +1,326 @@
+//! The connection on which messages are published.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::log::{Level, Logger};
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, RedisResult, Value};
+use serde_json::json;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+
+use crate::backoff::Backoff;
+use crate::connect::{CONNECT_TIMEOUT, open};
+use crate::mailbox::Mailbox;
+use crate::options::Options;
+use crate::problem::{Problem, execution_error};
+use crate::wanted::Wanted;
+
+/// What may wait to be sent. Beyond either, publishing is refused.
+const WAITING_BYTES: usize = 64 * 1024 * 1024;
+const WAITING_MESSAGES: usize = 65_536;
+/// What is sent in one go.
+const BATCH_BYTES: usize = 1024 * 1024;
+const BATCH_MESSAGES: usize = 512;
+/// How long Redis may take to accept a batch.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A message on its way.
+pub(crate) struct Outgoing {
+    pub(crate) channel: String,
+    pub(crate) text: String,
+    /// Somebody waits for an answer to it, and is told when it is not sent.
+    pub(crate) request_id: Option<String>,
+    /// What must be subscribed first.
+    pub(crate) after: u64,
+    /// Until when it may wait for a connection.
+    pub(crate) until: Instant,
+}
+
+/// Messages that wait to be sent.
+#[derive(Default)]
+pub(crate) struct Outbox {
+    queue: Mutex<(VecDeque<Outgoing>, usize)>,
+    filled: Notify,
+    /// Waiting or under way.
+    unfinished: AtomicUsize,
+}
+
+impl Outbox {
+    fn lock(&self) -> MutexGuard<'_, (VecDeque<Outgoing>, usize)> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a message in, if there is room.
+    pub(crate) fn push(&self, message: Outgoing, options: &Options) -> Result<(), CallError> {
+        let mut queue = self.lock();
+        if queue.0.len() >= WAITING_MESSAGES || queue.1 + message.text.len() > WAITING_BYTES {
+            return Err(execution_error(
+                format!(
+                    "{} messages wait to be sent to Redis at {}: it does not keep up, or cannot be reached",
+                    queue.0.len(),
+                    options.server()
+                ),
+                options,
+            ));
+        }
+        queue.1 += message.text.len();
+        queue.0.push_back(message);
+        drop(queue);
+        self.unfinished.fetch_add(1, Ordering::Relaxed);
+        self.filled.notify_one();
+        Ok(())
+    }
+
+    /// How many messages are not sent yet.
+    pub(crate) fn unfinished(&self) -> usize {
+        self.unfinished.load(Ordering::Relaxed)
+    }
+
+    fn take(&self, mut may_take: impl FnMut(&Outgoing, usize) -> bool) -> Vec<Outgoing> {
+        let mut queue = self.lock();
+        let mut taken = Vec::new();
+        while queue
+            .0
+            .front()
+            .is_some_and(|next| may_take(next, taken.len()))
+        {
+            let Some(message) = queue.0.pop_front() else {
+                break;
+            };
+            queue.1 -= message.text.len();
+            taken.push(message);
+        }
+        taken
+    }
+
+    /// The next messages that need nothing to be subscribed beyond `confirmed`.
+    fn take_batch(&self, confirmed: u64) -> Vec<Outgoing> {
+        let mut bytes = 0;
+        self.take(|next, count| {
+            bytes += next.text.len();
+            next.after <= confirmed
+                && (count == 0 || (count < BATCH_MESSAGES && bytes <= BATCH_BYTES))
+        })
+    }
+
+    async fn is_filled(&self) {
+        while self.lock().0.is_empty() {
+            self.filled.notified().await;
+        }
+    }
+}
+
+/// An open connection.
+struct Connection {
+    commands: MultiplexedConnection,
+    driver: JoinHandle<()>,
+    /// The server alone knows who listens, so that "nobody" is conclusive.
+    counts_receivers: bool,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+pub(crate) struct Sender {
+    pub(crate) options: Arc<Options>,
+    pub(crate) outbox: Arc<Outbox>,
+    pub(crate) wanted: Arc<Wanted>,
+    pub(crate) mailbox: Arc<Mailbox>,
+    pub(crate) logger: Logger,
+}
+
+impl Sender {
+    /// Sends what there is, over one connection after the other, for ever.
+    pub(crate) async fn run(self) {
+        let mut backoff = Backoff::new();
+        let mut connection: Option<Connection> = None;
+        loop {
+            self.outbox.is_filled().await;
+            let open = match connection.take().filter(|open| !open.driver.is_finished()) {
+                Some(open) => Ok(open),
+                None => timeout(CONNECT_TIMEOUT, self.connect())
+                    .await
+                    .unwrap_or_else(|_| Err(Problem::passing("it took too long to connect"))),
+            };
+            match open {
+                Ok(mut open) => {
+                    backoff.reset();
+                    if self.send_batch(&mut open).await.is_ok() {
+                        connection = Some(open);
+                    }
+                }
+                Err(problem) => self.postpone(&problem, backoff.wait()).await,
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<Connection, Problem> {
+        let socket = open(&self.options, None).await?;
+        let config = AsyncConnectionConfig::new()
+            .set_response_timeout(Some(ANSWER_TIMEOUT))
+            .set_connection_timeout(None);
+        let problem = |error| Problem::of(&error, &self.options);
+        let (mut commands, driver) =
+            MultiplexedConnection::new_with_config(&self.options.login, socket, config)
+                .await
+                .map_err(problem)?;
+        let driver = tokio::spawn(driver);
+        // Servers before Redis 6 do not know the command; then nothing is concluded.
+        let about: RedisResult<HashMap<String, Value>> =
+            redis::cmd("HELLO").query_async(&mut commands).await;
+        if let Err(error) = &about {
+            let refusal = Problem::of(error, &self.options);
+            if refusal.is_lasting {
+                return Err(refusal);
+            }
+        }
+        let counts_receivers = about.is_ok_and(|about| {
+            let says = |field: &str, word: &[u8]| {
+                matches!(about.get(field), Some(Value::BulkString(text)) if text == word)
+            };
+            says("mode", b"standalone") && says("role", b"master")
+        });
+        Ok(Connection {
+            commands,
+            driver,
+            counts_receivers,
+        })
+    }
+
+    /// There is no connection: whoever has waited long enough is told, the others wait on.
+    async fn postpone(&self, problem: &Problem, wait: Duration) {
+        let end = Instant::now() + wait;
+        loop {
+            let now = Instant::now();
+            let overdue = self
+                .outbox
+                .take(|next, _| problem.is_lasting || next.until <= now);
+            self.not_sent(overdue, problem, "was not sent");
+            let next = self.outbox.lock().0.front().map(|next| next.until);
+            match next {
+                Some(until) if until < end => sleep_until(until).await,
+                _ => break,
+            }
+        }
+        sleep_until(end).await;
+    }
+
+    /// Sends the next messages in one go. Fails if the connection is no longer of use.
+    async fn send_batch(&self, open: &mut Connection) -> Result<(), Problem> {
+        let first = self
+            .outbox
+            .lock()
+            .0
+            .front()
+            .map(|next| (next.after, next.until));
+        let Some((after, until)) = first else {
+            return Ok(());
+        };
+        // An answer must find its listeners.
+        if timeout_at(until, self.wanted.is_confirmed(after))
+            .await
+            .is_err()
+        {
+            let now = Instant::now();
+            let overdue = self.outbox.take(|next, _| next.until <= now);
+            let problem = Problem::passing(format!(
+                "Redis at {} does not let us listen for the answer",
+                self.options.server()
+            ));
+            self.not_sent(overdue, &problem, "was not sent");
+            return Ok(());
+        }
+        let batch = self.outbox.take_batch(after);
+        let mut pipeline = redis::Pipeline::with_capacity(batch.len());
+        for message in &batch {
+            pipeline
+                .cmd("PUBLISH")
+                .arg(&message.channel)
+                .arg(&message.text);
+        }
+        let outcome: RedisResult<Vec<RedisResult<u64>>> = pipeline
+            .ignore_errors()
+            .query_async(&mut open.commands)
+            .await;
+        match outcome {
+            Ok(receivers) => {
+                self.sent(batch, receivers, open.counts_receivers);
+                Ok(())
+            }
+            Err(error) => {
+                let problem = Problem::of(&error, &self.options);
+                self.not_sent(batch, &problem, "may not have been sent");
+                Err(problem)
+            }
+        }
+    }
+
+    fn sent(&self, batch: Vec<Outgoing>, receivers: Vec<RedisResult<u64>>, counts_receivers: bool) {
+        let is_conclusive = counts_receivers && self.options.require_receiver;
+        for (message, receivers) in batch.into_iter().zip(receivers) {
+            match receivers {
+                Ok(0) if is_conclusive => self.nobody_listens(message),
+                Ok(_) => self.finished(),
+                Err(error) => {
+                    let problem = Problem::of(&error, &self.options);
+                    self.not_sent(vec![message], &problem, "was not sent");
+                }
+            }
+        }
+    }
+
+    fn finished(&self) {
+        if self.outbox.unfinished.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.mailbox.announce();
+        }
+    }
+
+    fn nobody_listens(&self, message: Outgoing) {
+        if let Some(request_id) = message.request_id {
+            let error = CallError::new(
+                InfrastructureErrorCode::OperationNotFound,
+                format!(
+                    "Nobody serves calls: no one listens to the channel {} of Redis at {}",
+                    message.channel,
+                    self.options.server()
+                ),
+            )
+            .with_details(json!({ "channel": message.channel, "server": self.options.server() }));
+            self.mailbox.failed(request_id, error);
+        }
+        self.finished();
+    }
+
+    fn not_sent(&self, messages: Vec<Outgoing>, problem: &Problem, fate: &str) {
+        let mut answers = 0_u64;
+        for message in messages {
+            match message.request_id {
+                Some(request_id) => {
+                    let error = problem
+                        .clone()
+                        .into_error(&format!("The request {fate}"), &self.options);
+                    self.mailbox.failed(request_id, error);
+                }
+                None => answers += 1,
+            }
+            self.finished();
+        }
+        if answers > 0 {
+            self.logger.log(
+                Level::Warning,
+                "redis",
+                format!("{answers} events that nobody waits for here {fate}: {problem}"),
+                [("server", json!(self.options.server()))],
+            );
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Which events somebody listens to, and whether Redis knows.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+
+/// How long a channel stays subscribed when its last listener has gone. A caller that makes one call after the
+/// other would otherwise subscribe and unsubscribe for each.
+const LINGER: Duration = Duration::from_secs(1);
+
+#[derive(Default)]
+struct State {
+    /// Event types, and since when nobody listens to them any more.
+    types: HashMap<String, Option<Instant>>,
+    /// Grows when there is something new to subscribe to.
+    version: u64,
+}
+
+/// What the listener must do.
+pub(crate) struct Plan {
+    pub(crate) version: u64,
+    pub(crate) missing: Vec<String>,
+    pub(crate) surplus: Vec<String>,
+    /// When to look again, even if nothing changes.
+    pub(crate) look_again: Option<Instant>,
+}
+
+pub(crate) struct Wanted {
+    state: Mutex<State>,
+    changed: Notify,
+    confirmed: watch::Sender<u64>,
+}
+
+impl Wanted {
+    pub(crate) fn new() -> Self {
+        Self {
+            state: Mutex::default(),
+            changed: Notify::new(),
+            confirmed: watch::Sender::new(0),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn listen(&self, event_type: &str) {
+        let mut state = self.lock();
+        if state.types.insert(event_type.to_owned(), None).is_none() {
+            state.version += 1;
+            self.changed.notify_one();
+        }
+    }
+
+    pub(crate) fn unlisten(&self, event_type: &str) {
+        if let Some(idle) = self.lock().types.get_mut(event_type) {
+            idle.get_or_insert_with(Instant::now);
+            self.changed.notify_one();
+        }
+    }
+
+    /// Whether somebody listens now.
+    pub(crate) fn has_listener(&self, event_type: &str) -> bool {
+        matches!(self.lock().types.get(event_type), Some(None))
+    }
+
+    /// Forgets what nobody listened to for a while; says whether anything is left.
+    pub(crate) fn is_empty(&self) -> bool {
+        let mut state = self.lock();
+        state.types.retain(|_, idle| !is_over(*idle));
+        state.types.is_empty()
+    }
+
+    /// The difference between what is wanted and what is subscribed.
+    pub(crate) fn plan(&self, subscribed: &std::collections::HashSet<String>) -> Plan {
+        let mut state = self.lock();
+        state.types.retain(|_, idle| !is_over(*idle));
+        let State { types, version } = &*state;
+        Plan {
+            version: *version,
+            missing: types
+                .keys()
+                .filter(|each| !subscribed.contains(*each))
+                .cloned()
+                .collect(),
+            surplus: subscribed
+                .iter()
+                .filter(|each| !types.contains_key(*each))
+                .cloned()
+                .collect(),
+            look_again: types
+                .values()
+                .filter_map(|idle| idle.map(|since| since + LINGER))
+                .min(),
+        }
+    }
+
+    /// Waits until something may have changed.
+    pub(crate) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// What a message that is sent now has to wait for: an answer must find its listeners subscribed.
+    pub(crate) fn version(&self) -> u64 {
+        self.lock().version
+    }
+
+    /// Redis knows everything up to this version; nothing when the connection is lost.
+    pub(crate) fn confirm(&self, version: u64) {
+        self.confirmed.send_replace(version);
+    }
+
+    /// Waits until Redis knows a version.
+    pub(crate) async fn is_confirmed(&self, version: u64) {
+        // The sender lives as long as this object.
+        let _ = self
+            .confirmed
+            .subscribe()
+            .wait_for(|confirmed| *confirmed >= version)
+            .await;
+    }
+}
+
+fn is_over(idle: Option<Instant>) -> bool {
+    idle.is_some_and(|since| since.elapsed() >= LINGER)
+}

@@ -1,0 +1,73 @@
+// The side of a NATS connection that serves: requests go to the call handler, its answers to the native side.
+
+import { buildCallHandler, type CallHandler } from "../call/call-handler.js";
+import type { CallAbortedEvent, CallRequestedEvent } from "../call/events.js";
+import type { ResponseEnvelope } from "../envelope.js";
+import type { NatsConnection as Native } from "../native-binding.js";
+import type { OperationRegistry } from "../registry/registry.js";
+
+type AbortListener = (event: CallAbortedEvent) => unknown;
+
+/** What `buildCallHandler` needs of a call map. */
+export class Answers {
+  readonly #native: Native;
+  readonly #listeners = new Set<AbortListener>();
+  /** Streams that may not send at the moment, and how to let them go on. */
+  readonly #paused = new Map<string, () => void>();
+  readonly #handle: CallHandler;
+
+  readonly "call.aborted" = {
+    subscribe: (listener: AbortListener) => {
+      this.#listeners.add(listener);
+      return () => this.#listeners.delete(listener);
+    },
+  };
+
+  constructor(native: Native, registry: OperationRegistry) {
+    this.#native = native;
+    this.#handle = buildCallHandler({ registry, callMap: this });
+  }
+
+  /** Serves a request. The handler never rejects. */
+  requested(request: CallRequestedEvent): void {
+    const { requestId } = request;
+    void this.#handle(request).finally(() => {
+      this.#paused.delete(requestId);
+      this.#native.finished(requestId);
+    });
+  }
+
+  aborted(requestId: string): void {
+    for (const listener of this.#listeners) listener({ requestId });
+    this.mayGoOn(requestId);
+  }
+
+  mayGoOn(requestId: string): void {
+    const goOn = this.#paused.get(requestId);
+    this.#paused.delete(requestId);
+    goOn?.();
+  }
+
+  /** For a stream whose consumer has not asked for more: a promise of the moment when it has. */
+  respond(requestId: string, output: ResponseEnvelope): Promise<void> | undefined {
+    if (this.#native.respond(requestId, JSON.stringify(output))) return undefined;
+    return new Promise((resolve) => this.#paused.set(requestId, resolve));
+  }
+
+  emitError(requestId: string, code: string, message: string, details?: unknown): void {
+    this.#native.fail(requestId, code, message, textOf(details));
+  }
+
+  complete(requestId: string): void {
+    this.#native.complete(requestId);
+  }
+}
+
+/** Details as JSON. An error is not lost because something about it cannot be written. */
+function textOf(details: unknown): string | null {
+  try {
+    return JSON.stringify(details) ?? null;
+  } catch {
+    return null;
+  }
+}

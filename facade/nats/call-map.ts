@@ -1,0 +1,234 @@
+// The side of a NATS connection that calls. What becomes of a request is decided natively
+// (`crates/operations-core/src/call`); here are the promises and iterators that wait for it.
+
+import { randomUUID } from "node:crypto";
+import { Inbox } from "../call/inbox.js";
+import {
+  type CallOptions,
+  requestPayload,
+  type SubscribeOptions,
+  wasAborted,
+  withData,
+} from "../call/pending-request-map.js";
+import type { ResponseEnvelope } from "../envelope.js";
+import { CallError, InfrastructureErrorCode } from "../errors.js";
+import type { NatsConnection as Native } from "../native-binding.js";
+import type { CallMap } from "../registry/env.js";
+import type { KeepAlive } from "./keep-alive.js";
+
+/** Calls and subscriptions over NATS: what a caller needs of a `PendingRequestMap`. */
+export interface NatsCallMap extends CallMap {
+  /** Calls an operation. Resolves with its envelope, or rejects. */
+  call(operationId: string, input: unknown, options?: CallOptions): Promise<ResponseEnvelope>;
+  /** Subscribes to an operation. Nothing is sent before the first `next()`; a slow consumer slows the worker. */
+  subscribe(
+    operationId: string,
+    input: unknown,
+    options?: SubscribeOptions,
+  ): AsyncIterableIterator<ResponseEnvelope, undefined>;
+  /** Ends a request. */
+  abort(requestId: string): void;
+  /** How many requests have no final answer yet. */
+  getPendingCount(): number;
+}
+
+/** How many events are read before the worker is told that it may send more. Half of what it may send ahead. */
+const REPORT_EVERY = 64;
+
+/** An error as it comes from the native side. */
+export interface WireError {
+  code: string;
+  message: string;
+  details: unknown;
+}
+
+interface Waiting {
+  resolved(output: ResponseEnvelope): void;
+  event(output: ResponseEnvelope): void;
+  failed(error: CallError): void;
+  ended(): void;
+}
+
+export class Requests implements NatsCallMap {
+  readonly #native: Native;
+  readonly #keepAlive: KeepAlive;
+  readonly #waiting = new Map<string, Waiting>();
+
+  constructor(native: Native, keepAlive: KeepAlive) {
+    this.#native = native;
+    this.#keepAlive = keepAlive;
+  }
+
+  call(operationId: string, input: unknown, options: CallOptions = {}): Promise<ResponseEnvelope> {
+    const { deadline, parentRequestId, signal } = options;
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted === true) throw wasAborted(operationId);
+      const requestId = randomUUID();
+      const payload = payloadText(requestId, operationId, input, options, {});
+      this.#native.call(requestId, operationId, parentRequestId ?? null, payload, deadline ?? null);
+      const release = this.#onAbort(requestId, signal);
+      const finish = () => {
+        release();
+        this.#remove(requestId);
+      };
+      this.#add(requestId, {
+        resolved: (output) => {
+          finish();
+          resolve(output);
+        },
+        failed: (error) => {
+          finish();
+          reject(error);
+        },
+        // A call has no events and no end of its own.
+        event: () => {},
+        ended: () => {},
+      });
+    });
+  }
+
+  subscribe(
+    operationId: string,
+    input: unknown,
+    options: SubscribeOptions = {},
+  ): AsyncIterableIterator<ResponseEnvelope, undefined> {
+    // The worker sends no more than it was asked for: the bound is there, not here.
+    const inbox = new Inbox(Number.POSITIVE_INFINITY);
+    let requestId: string | undefined;
+    let unreported = 0;
+    const report = () => {
+      if (requestId === undefined || unreported === 0) return;
+      this.#native.consumed(requestId, unreported);
+      unreported = 0;
+    };
+    const start = () => {
+      if (requestId !== undefined || inbox.isEnded) return;
+      requestId = this.#open(operationId, input, options, inbox);
+    };
+    const leave = () => {
+      if (requestId !== undefined && this.#waiting.has(requestId)) {
+        this.#native.leave(requestId);
+        this.#waiting.get(requestId)?.ended();
+      }
+      inbox.clear();
+    };
+    return {
+      [Symbol.asyncIterator]() {
+        return this;
+      },
+      next: async () => {
+        start();
+        // Whoever waits has read all there is. Only then does the worker's silence count.
+        if (inbox.isEmpty) report();
+        const step = await inbox.next();
+        if (step.done !== true) {
+          unreported += 1;
+          if (unreported >= REPORT_EVERY) report();
+        }
+        return step;
+      },
+      return: async () => {
+        leave();
+        return { done: true, value: undefined };
+      },
+      throw: async (error?: unknown) => {
+        leave();
+        throw error;
+      },
+    };
+  }
+
+  #open(operationId: string, input: unknown, options: SubscribeOptions, inbox: Inbox): string | undefined {
+    const { idleTimeout, parentRequestId, signal } = options;
+    const requestId = randomUUID();
+    try {
+      if (signal?.aborted === true) throw wasAborted(operationId);
+      const payload = payloadText(requestId, operationId, input, options, { idleTimeout });
+      this.#native.subscribe(requestId, operationId, parentRequestId ?? null, payload, idleTimeout ?? null);
+    } catch (error) {
+      inbox.end({ error });
+      return undefined;
+    }
+    const release = this.#onAbort(requestId, signal);
+    const finish = () => {
+      release();
+      this.#remove(requestId);
+    };
+    this.#add(requestId, {
+      event: (output) => void inbox.push(output),
+      failed: (error) => {
+        finish();
+        inbox.end({ error });
+      },
+      ended: () => {
+        finish();
+        inbox.end();
+      },
+      resolved: () => {},
+    });
+    return requestId;
+  }
+
+  abort(requestId: string): void {
+    this.#native.abort(requestId);
+  }
+
+  getPendingCount(): number {
+    return this.#native.pendingCount();
+  }
+
+  resolved(requestId: string, output: ResponseEnvelope): void {
+    this.#waiting.get(requestId)?.resolved(withData(output));
+  }
+
+  event(requestId: string, output: ResponseEnvelope): void {
+    this.#waiting.get(requestId)?.event(withData(output));
+  }
+
+  failed(requestId: string, { code, message, details }: WireError): void {
+    this.#waiting.get(requestId)?.failed(new CallError(code, message, details ?? undefined));
+  }
+
+  ended(requestId: string): void {
+    this.#waiting.get(requestId)?.ended();
+  }
+
+  #add(requestId: string, waiting: Waiting): void {
+    this.#waiting.set(requestId, waiting);
+    this.#keepAlive.acquire();
+  }
+
+  #remove(requestId: string): void {
+    if (this.#waiting.delete(requestId)) this.#keepAlive.release();
+  }
+
+  #onAbort(requestId: string, signal: AbortSignal | undefined): () => void {
+    if (signal === undefined) return () => {};
+    const cancel = () => this.#native.cancel(requestId);
+    signal.addEventListener("abort", cancel, { once: true });
+    return () => signal.removeEventListener("abort", cancel);
+  }
+}
+
+/** The payload of a request as JSON. A deadline is not part of it: it travels as the time that is left. */
+function payloadText(
+  requestId: string,
+  operationId: string,
+  input: unknown,
+  options: CallOptions | SubscribeOptions,
+  times: { idleTimeout?: number | undefined },
+): string {
+  try {
+    return JSON.stringify(requestPayload(requestId, operationId, input, options, times));
+  } catch (error) {
+    throw new CallError(
+      InfrastructureErrorCode.VALIDATION_ERROR,
+      `The call of ${operationId} cannot be sent: its input, identity or metadata cannot be written as JSON (${reasonOf(error)})`,
+      { operationId },
+    );
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? (error.message.split("\n", 1)[0] ?? "") : "it threw while being written";
+}

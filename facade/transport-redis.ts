@@ -1,0 +1,6 @@
+export {
+  createRedisEventTarget,
+  type DroppedMessages,
+  type RedisEventTarget,
+  type RedisEventTargetOptions,
+} from "./redis/redis-event-target.js";

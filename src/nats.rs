@@ -1,0 +1,268 @@
+//! A NATS connection, for `facade/nats/`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use napi::bindgen_prelude::{Env, Function, PromiseRaw};
+use napi::threadsafe_function::ThreadsafeFunctionCallMode;
+use napi_derive::napi;
+use operations_core::call::Kind;
+use operations_core::error::CallError;
+use operations_nats::caller::NewRequest;
+use operations_nats::{Connection, Options, discovery, serving};
+
+use crate::bridge::Bridge;
+use crate::runtime::Runtime;
+
+/// Wake-ups that may wait for the JavaScript thread. One is enough: it looks at everything there is.
+const WAITING_WAKE_UPS: usize = 2;
+
+/// A connection to NATS.
+#[napi]
+pub struct NatsConnection {
+    bridge: Arc<Bridge>,
+    connection: Arc<Connection>,
+}
+
+/// Connects. `wake` is called, on the JavaScript thread, when `take` has something; it keeps no process alive.
+#[napi]
+pub(crate) fn connect_nats<'env>(
+    env: &'env Env,
+    runtime: &Runtime,
+    options: String,
+    wake: Function<'env, (), ()>,
+) -> napi::Result<PromiseRaw<'env, NatsConnection>> {
+    let queue = wake
+        .build_threadsafe_function::<()>()
+        .weak::<true>()
+        .max_queue_size::<WAITING_WAKE_UPS>()
+        .build_callback(|_| Ok(()))?;
+    let bridge = Arc::clone(&runtime.bridge);
+    let logger = bridge.logger().clone();
+    runtime.bridge.spawn(
+        env,
+        async move {
+            let options = Options::read(&options)?;
+            Connection::open(options, logger, move || {
+                // A full queue has a wake-up in it; an environment that is going away needs none.
+                let _ = queue.call((), ThreadsafeFunctionCallMode::NonBlocking);
+            })
+            .await
+        },
+        move |_, connection| {
+            Ok(NatsConnection {
+                bridge,
+                connection: Arc::new(connection),
+            })
+        },
+    )
+}
+
+#[napi]
+impl NatsConnection {
+    /// The id under which other connections know this one.
+    #[napi(getter)]
+    #[must_use]
+    pub fn id(&self) -> String {
+        self.connection.id().to_owned()
+    }
+
+    /// Sends a call. `payload` is that of `call.requested`.
+    #[napi]
+    pub fn call(
+        &self,
+        env: Env,
+        id: String,
+        operation_id: String,
+        parent: Option<String>,
+        payload: String,
+        deadline: Option<f64>,
+    ) -> napi::Result<()> {
+        let kind = Kind::Call { deadline };
+        self.request(&env, id, operation_id, parent, payload, kind)
+    }
+
+    /// Sends a subscription.
+    #[napi]
+    pub fn subscribe(
+        &self,
+        env: Env,
+        id: String,
+        operation_id: String,
+        parent: Option<String>,
+        payload: String,
+        idle_timeout: Option<f64>,
+    ) -> napi::Result<()> {
+        let kind = Kind::Subscription {
+            idle_timeout,
+            paced: true,
+        };
+        self.request(&env, id, operation_id, parent, payload, kind)
+    }
+
+    fn request(
+        &self,
+        env: &Env,
+        id: String,
+        operation_id: String,
+        parent: Option<String>,
+        payload: String,
+        kind: Kind,
+    ) -> napi::Result<()> {
+        let request = NewRequest {
+            id,
+            operation_id,
+            parent,
+            payload,
+            kind,
+        };
+        self.bridge.run(env, || self.connection.request(request))
+    }
+
+    /// Ends a request, as either side may.
+    #[napi]
+    pub fn abort(&self, id: String) {
+        self.connection
+            .act(|now, state, todo| state.caller.abort(now, &id, todo));
+    }
+
+    /// Ends a request because its caller's signal says so.
+    #[napi]
+    pub fn cancel(&self, id: String) {
+        self.connection
+            .act(|now, state, todo| state.caller.cancel(now, &id, todo));
+    }
+
+    /// The consumer of a stream has left.
+    #[napi]
+    pub fn leave(&self, id: String) {
+        self.connection
+            .act(|now, state, todo| state.caller.leave(now, &id, todo));
+    }
+
+    /// The consumer of a stream has read so many events.
+    #[napi]
+    pub fn consumed(&self, id: String, count: u32) {
+        self.connection
+            .act(|now, state, todo| state.caller.consumed(now, &id, count.into(), todo));
+    }
+
+    /// How many requests have no final answer.
+    #[napi]
+    #[must_use]
+    pub fn pending_count(&self) -> u32 {
+        let pending = self.connection.act(|_, state, _| state.caller.len());
+        u32::try_from(pending).unwrap_or(u32::MAX)
+    }
+
+    /// Serves operations (JSON), so many calls at a time.
+    #[napi]
+    pub fn serve<'env>(
+        &self,
+        env: &'env Env,
+        operations: String,
+        concurrency: Option<f64>,
+    ) -> napi::Result<PromiseRaw<'env, ()>> {
+        let connection = Arc::clone(&self.connection);
+        self.bridge.spawn(
+            env,
+            async move {
+                let operations = serving::operations(&operations)?;
+                let concurrency = serving::concurrency(concurrency)?;
+                connection.serve(operations, concurrency).await
+            },
+            |_, ()| Ok(()),
+        )
+    }
+
+    /// Answers a request that is served. Says whether a stream may go on at once.
+    #[napi]
+    pub fn respond(&self, env: Env, id: String, output: String) -> napi::Result<bool> {
+        self.bridge.run(&env, || {
+            self.connection.act(|_, state, todo| {
+                let max_payload = state.max_payload();
+                state.worker.respond(&id, &output, max_payload, todo)
+            })
+        })
+    }
+
+    /// Fails a request that is served.
+    #[napi]
+    pub fn fail(&self, id: String, code: String, message: String, details: Option<String>) {
+        let mut error = CallError::new(code, message);
+        error.details = details.and_then(|text| serde_json::from_str(&text).ok());
+        self.connection.act(|_, state, todo| {
+            let max_payload = state.max_payload();
+            state.worker.fail(&id, &error, max_payload, todo);
+        });
+    }
+
+    /// Ends a stream that is served.
+    #[napi]
+    pub fn complete(&self, id: String) {
+        self.connection
+            .act(|_, state, todo| state.worker.complete(&id, todo));
+    }
+
+    /// The work on a request is over.
+    #[napi]
+    pub fn finished(&self, id: String) {
+        self.connection.finished(&id);
+    }
+
+    /// What has arrived, as one JSON array; nothing when nothing has.
+    #[napi]
+    #[must_use]
+    pub fn take(&self) -> Option<String> {
+        self.connection.take()
+    }
+
+    /// Who serves what, as JSON.
+    #[napi]
+    pub fn discover<'env>(
+        &self,
+        env: &'env Env,
+        milliseconds: f64,
+    ) -> napi::Result<PromiseRaw<'env, String>> {
+        let connection = Arc::clone(&self.connection);
+        self.bridge.spawn(
+            env,
+            async move {
+                let found = connection.discover(duration(milliseconds)).await?;
+                Ok(discovery::summary(found))
+            },
+            |_, json| Ok(json),
+        )
+    }
+
+    /// What was counted, as JSON.
+    #[napi]
+    #[must_use]
+    pub fn stats(&self) -> String {
+        self.connection
+            .act(|_, state, _| state.stats.to_json().to_string())
+    }
+
+    /// Ends it, after what is being worked on, but not after more than so many milliseconds.
+    #[napi]
+    pub fn close<'env>(
+        &self,
+        env: &'env Env,
+        milliseconds: f64,
+    ) -> napi::Result<PromiseRaw<'env, ()>> {
+        let connection = Arc::clone(&self.connection);
+        self.bridge.spawn(
+            env,
+            async move {
+                connection.close(duration(milliseconds)).await;
+                Ok(())
+            },
+            |_, ()| Ok(()),
+        )
+    }
+}
+
+/// A duration of JavaScript's; what is none counts as no time at all.
+fn duration(milliseconds: f64) -> Duration {
+    Duration::try_from_secs_f64(milliseconds / 1_000.0).unwrap_or_default()
+}

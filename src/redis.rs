@@ -1,0 +1,82 @@
+//! The channels of Redis, for the facade's event target.
+
+use std::sync::Arc;
+
+use napi::bindgen_prelude::{Env, Function, spawn};
+use napi::threadsafe_function::ThreadsafeFunctionCallMode;
+use napi_derive::napi;
+use operations_redis::{Options, RedisBus as Bus};
+
+use crate::bridge::Bridge;
+use crate::runtime::Runtime;
+
+/// Publishes events to the channels of a Redis, and listens to them. The connections end when it is closed or
+/// collected; they do not keep the process alive.
+#[napi]
+pub struct RedisBus {
+    bridge: Arc<Bridge>,
+    bus: Bus,
+}
+
+#[napi]
+impl RedisBus {
+    /// `options` are those of `createRedisEventTarget`, as JSON; `wake` is called when there is something to
+    /// take, and not again before it was taken.
+    #[napi(constructor)]
+    pub fn new(
+        env: Env,
+        runtime: &Runtime,
+        options: String,
+        wake: Function<'_, (), ()>,
+    ) -> napi::Result<Self> {
+        let bridge = Arc::clone(&runtime.bridge);
+        let options = bridge.run(&env, || Options::from_json(&options))?;
+        let wake = wake
+            .build_threadsafe_function::<()>()
+            .weak::<true>()
+            .build_callback(|_| Ok(()))?;
+        let (bus, work) = Bus::new(options, bridge.logger().clone(), move || {
+            // An environment that is going away takes nothing more.
+            let _ = wake.call((), ThreadsafeFunctionCallMode::NonBlocking);
+        });
+        spawn(work);
+        Ok(Self { bridge, bus })
+    }
+
+    /// Somebody listens to events of this type from now on.
+    #[napi]
+    pub fn listen(&self, event_type: String) {
+        self.bus.listen(&event_type);
+    }
+
+    /// Nobody listens to events of this type any more.
+    #[napi]
+    pub fn unlisten(&self, event_type: String) {
+        self.bus.unlisten(&event_type);
+    }
+
+    /// Sends an event. With a request id, a failure to do so is told by `take`.
+    #[napi]
+    pub fn publish(
+        &self,
+        env: Env,
+        event_type: String,
+        detail: String,
+        request_id: Option<String>,
+    ) -> napi::Result<()> {
+        self.bridge
+            .run(&env, || self.bus.publish(&event_type, detail, request_id))
+    }
+
+    /// All that is ready, as JSON: `{ more, malformed, tooLarge, waiting, items }`.
+    #[napi]
+    pub fn take(&self) -> String {
+        self.bus.take()
+    }
+
+    /// Ends the connections.
+    #[napi]
+    pub fn close(&self) {
+        self.bus.close();
+    }
+}
