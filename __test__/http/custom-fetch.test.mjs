@@ -233,6 +233,50 @@ describe("a stream through fetch", () => {
     await until(() => closed);
   });
 
+  it("is opened again where the configuration says so, and goes on", async () => {
+    const { url, received } = await serve((request, response) => {
+      const next = Number(request.headers["last-event-id"] ?? 0) + 1;
+      if (next > 3) {
+        response.writeHead(204);
+        return response.end();
+      }
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write(`retry: 1\nevent: e${next}\nid: ${next}\ndata: ${next}\n\n`);
+      setTimeout(() => (next === 1 ? response.destroy() : response.end()), 10);
+    });
+    const config = { baseUrl: url, fetch: recording().fetch, sse: { reconnect: true } };
+    const envelopes = [];
+    for await (const envelope of single("get", streaming, config)({}, {})) envelopes.push(envelope);
+    assert.deepEqual(
+      envelopes.map(({ data, meta }) => [data, meta.sse]),
+      [1, 2, 3].map((n) => [n, { event: `e${n}`, id: String(n), retry: 1 }]),
+    );
+    assert.deepEqual(
+      received.map(({ headers }) => headers["last-event-id"]),
+      [undefined, "1", "2", "3"],
+    );
+  });
+
+  it("is given up after so many attempts, and opening is tried again as `retry` says", async () => {
+    let count = 0;
+    const fetch = async () => {
+      if (count++ > 0) return new Response("", { status: 503 });
+      return new Response("retry: 1\ndata: 1\n\n", { headers: { "content-type": "text/event-stream" } });
+    };
+    const sse = { reconnect: true, maxRetries: 2 };
+    const stream = single("get", streaming, { baseUrl: "http://host.test", fetch, sse })({}, {});
+    await stream.next();
+    await assert.rejects(stream.next(), /HTTP 503: Service Unavailable \(tried 3 times\)/);
+    assert.equal(count, 3);
+    let opened = 0;
+    const late = async () => {
+      if (opened++ === 0) throw new Error("lost");
+      return new Response("data: 1\n\n", { headers: { "content-type": "text/event-stream" } });
+    };
+    const config = { baseUrl: "http://host.test", fetch: late, retry: { retries: 1, delay: 1 } };
+    assert.deepEqual(await all(single("get", streaming, config)({}, {})), [1]);
+  });
+
   it("has the same rules for what comes instead of a stream", async () => {
     const of = (response) => {
       const fetch = async () => response;

@@ -126,6 +126,8 @@ export class EventStream implements AsyncGenerator<ResponseEnvelope, void, unkno
         case TAKEN.LINES:
           this.#hasEvents = taken === TAKEN.EVENTS;
           this.#meta = JSON.parse(source.head()) as HTTPResponseMeta;
+          this.#type = "message";
+          this.#id = "";
           break;
         case TAKEN.FAILED:
           throw source.failure();

@@ -12,7 +12,9 @@ use operations_core::http::retry::{self, Failure as Why, RetryPolicy};
 use operations_core::http::{Request, ResponseHead, Secret, redirect, transport};
 use operations_core::openapi::ResponseKind;
 use operations_core::sse::Limits;
-use operations_http::{Feed, Service, StreamKind, decoded_reply, stream_kind};
+use operations_http::{
+    Feed, Lost, Reconnect, Service, StreamKind, decoded_reply, resume_after, stream_kind,
+};
 use serde_json::json;
 
 use super::reply_outcome;
@@ -24,11 +26,14 @@ use crate::completions::Outcome;
 pub struct PreparedRequest {
     bridge: Arc<Bridge>,
     request: Request,
+    /// What it was before it followed a redirect.
+    original: Option<Request>,
     secrets: Vec<Secret>,
     promised: ResponseKind,
     limits: Limits,
     max_response_bytes: usize,
     retry: RetryPolicy,
+    reconnect: Option<Reconnect>,
     followed: usize,
 }
 
@@ -43,11 +48,13 @@ impl PreparedRequest {
         Self {
             bridge,
             request,
+            original: None,
             secrets,
             promised,
             limits: service.event_limits(),
             max_response_bytes: service.max_response_bytes(),
             retry: service.retry_policy(),
+            reconnect: service.reconnect(),
             followed: 0,
         }
     }
@@ -83,6 +90,15 @@ impl PreparedRequest {
         self.max_response_bytes as f64
     }
 
+    /// Is the first request again, after redirects.
+    #[napi]
+    pub fn restart(&mut self) {
+        if let Some(original) = self.original.take() {
+            self.request = original;
+            self.followed = 0;
+        }
+    }
+
     /// Turns into the request that a redirect asks for; false when the response is none.
     #[napi]
     pub fn redirect(
@@ -102,7 +118,8 @@ impl PreparedRequest {
         let Some(next) = next else {
             return Ok(false);
         };
-        self.request = next;
+        let before = std::mem::replace(&mut self.request, next);
+        self.original.get_or_insert(before);
         self.followed += 1;
         Ok(true)
     }
@@ -129,6 +146,35 @@ impl PreparedRequest {
         let mut array = env.create_array(Outcome::PARTS)?;
         outcome.write(env, &mut array, 0)?;
         Ok(array)
+    }
+
+    /// Makes the request ask for what comes after the event with this id.
+    #[napi]
+    pub fn resume_after(&mut self, id: String) {
+        self.restart();
+        resume_after(&mut self.request, &id);
+    }
+
+    /// The pause in milliseconds before a stream is opened again, or nothing when it is not to be. A
+    /// status of 0 is a connection that has ended or was never made.
+    #[napi]
+    pub fn reconnection_delay(
+        &self,
+        feed: &StreamFeed,
+        attempts: u32,
+        status: u32,
+        retry_after: Option<String>,
+    ) -> Option<f64> {
+        // A stream of lines has no ids to go on from.
+        let policy = self.reconnect.filter(|_| feed.has_events())?;
+        let pause = policy.pause(Lost {
+            attempts,
+            why: (status != 0).then_some(Why::Status(word(status))),
+            stream_asks: feed.feed.reconnection_time(),
+            server_asks: retry_after
+                .and_then(|value| retry::retry_after(&value, SystemTime::now())),
+        })?;
+        Some(pause.as_secs_f64() * 1000.0)
     }
 
     /// What a successful response to a stream request is: a feed for its bytes; nothing where it is
@@ -212,6 +258,12 @@ impl StreamFeed {
     #[napi]
     pub fn head(&self) -> String {
         self.about.clone()
+    }
+
+    /// The id of the last event.
+    #[napi]
+    pub fn last_event_id(&self) -> String {
+        self.feed.last_event_id().to_owned()
     }
 
     /// Reads a piece and gives what is ready.

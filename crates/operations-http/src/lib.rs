@@ -12,6 +12,7 @@
 //! | `limited` | a body that may not be larger than a limit |
 //! | `service` | calls: the request, retries, the time limit, the decoded answer |
 //! | `stream` | streams: opened, read in batches, opened again |
+//! | `reconnect` | when a stream is opened again, and from where |
 //! | `batch` | many events as one JSON text |
 //! | `lines` | one JSON value per line |
 
@@ -25,12 +26,14 @@ mod lines;
 mod outcome;
 mod pool;
 mod random;
+mod reconnect;
 mod service;
 mod settings;
 mod stream;
 
 pub use batch::{Batch, Feed};
 pub use outcome::{Failure, Reply, decoded_reply};
+pub use reconnect::{Lost, Reconnect, resume_after};
 pub use service::{CallInput, Fetched, Service};
 pub use settings::ServiceSettings;
 pub use stream::{Opened, StreamKind, StreamReader, stream_kind};

@@ -21,6 +21,7 @@ use crate::limited::collect;
 use crate::outcome::{Failure, Reply, decoded_reply};
 use crate::pool::{Connections, Pool, certificates};
 use crate::random;
+use crate::reconnect::Reconnect;
 use crate::settings::ServiceSettings;
 
 /// What one call brings along.
@@ -82,6 +83,18 @@ impl Service {
     #[must_use]
     pub fn event_limits(&self) -> Limits {
         self.settings.event_limits
+    }
+
+    /// How a stream is opened again, if it is.
+    #[must_use]
+    pub fn reconnect(&self) -> Option<Reconnect> {
+        self.settings.reconnect
+    }
+
+    /// Where streams begin.
+    #[must_use]
+    pub fn last_event_id(&self) -> &str {
+        self.settings.last_event_id.as_deref().unwrap_or_default()
     }
 
     /// Which failures are worth another try.

@@ -16,10 +16,8 @@ use crate::failure;
 use crate::limited::collect;
 use crate::outcome::{Failure, Reply, decoded_reply};
 use crate::random;
+use crate::reconnect::{Lost, resume_after};
 use crate::service::{CallInput, Service, retry_after, too_late};
-
-/// The longest pause that a server may ask for before a stream is opened again.
-const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
 /// What a stream consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,9 +87,9 @@ impl Service {
         input: CallInput,
     ) -> Result<Opened, Failure> {
         let (mut request, secrets) = self.prepare(operation, input)?;
-        let resumed = self.settings.last_event_id.clone().unwrap_or_default();
-        if !resumed.is_empty() && request.headers.get("Last-Event-ID").is_none() {
-            request.headers.set("Last-Event-ID", &resumed)?;
+        let resumed = self.last_event_id().to_owned();
+        if request.headers.get("Last-Event-ID").is_none() {
+            resume_after(&mut request, &resumed);
         }
         let outgoing = Outgoing::new(request);
         let mut tries = 1;
@@ -325,35 +323,34 @@ impl StreamReader {
 
     /// Opens the stream again, if the configuration asks for it. False when it is over.
     async fn reopen(&mut self, how: Option<CallError>) -> Result<bool, CallError> {
-        let Some(policy) = self.service.settings.reconnect else {
-            return how.map_or(Ok(false), Err);
-        };
+        let mut error = how;
         // A stream of lines has no ids to go on from: what was sent would be sent again.
-        if self.feed.kind() == StreamKind::Lines {
-            return how.map_or(Ok(false), Err);
-        }
-        let mut last = how;
-        let mut asked = None;
-        while self.fruitless < policy.max_retries {
+        let policy = match self.feed.kind() {
+            StreamKind::Events => self.service.reconnect(),
+            StreamKind::Lines => None,
+        };
+        let mut why = None;
+        let mut server_asks = None;
+        loop {
+            let lost = Lost {
+                attempts: self.fruitless,
+                why,
+                stream_asks: self.feed.reconnection_time(),
+                server_asks,
+            };
+            let Some(pause) = policy.and_then(|policy| policy.pause(lost)) else {
+                return error.map_or(Ok(false), Err);
+            };
+            tokio::time::sleep(pause).await;
             self.fruitless += 1;
-            let time = self.feed.reconnection_time();
-            let pause = retry::reconnection_delay(time, self.fruitless, random::fraction());
-            tokio::time::sleep(asked.take().unwrap_or(pause).max(pause)).await;
-            let id = self.feed.last_event_id().to_owned();
-            if !id.is_empty() {
-                // An id is what the server sent; one that no header can carry is not sent back.
-                let _ = self
-                    .outgoing
-                    .request
-                    .headers
-                    .set("Last-Event-ID", &header_text(&id));
-            }
+            resume_after(&mut self.outgoing.request, self.feed.last_event_id());
             let attempt = self
                 .service
                 .open_once(self.promised, &self.outgoing, &self.secrets)
                 .await;
-            match attempt {
+            let refused = match attempt {
                 Ok(Begun::Stream(StreamKind::Events, answer)) => {
+                    self.feed.begin_again();
                     self.host = answer.host;
                     self.new_head = Some(answer.head);
                     self.state = State::Reading(answer.response);
@@ -361,31 +358,18 @@ impl StreamReader {
                 }
                 // The server has nothing more to say, or something that goes on nowhere.
                 Ok(_) => return Ok(false),
-                Err(refused) => {
-                    let again = match refused.why {
-                        Some(Why::Status(status)) => {
-                            matches!(status, 408 | 425 | 429 | 500 | 502 | 503 | 504)
-                        }
-                        Some(Why::NeverConnected | Why::ConnectionLost) => true,
-                        None => false,
-                    };
-                    let too_long = refused.retry_after.is_some_and(|time| time > LONGEST_PAUSE);
-                    let tries = self.fruitless + 1;
-                    let error = retry::with_tries(*refused.failure.error, tries);
-                    if !again || too_long {
-                        return Err(error);
-                    }
-                    asked = refused.retry_after;
-                    last = Some(error);
-                }
+                Err(refused) => refused,
+            };
+            let refusal = *refused.failure.error;
+            // Too late is as good as never.
+            let late = refusal.is(InfrastructureErrorCode::Timeout);
+            why = refused.why.or(late.then_some(Why::ConnectionLost));
+            server_asks = refused.retry_after;
+            let refusal = retry::with_tries(refusal, self.fruitless + 1);
+            if why.is_none() {
+                return Err(refusal);
             }
+            error = Some(refusal);
         }
-        last.map_or(Ok(false), Err)
     }
-}
-
-/// An id as the bytes of its UTF-8, which is how `Last-Event-ID` is sent; headers are written as
-/// Latin-1, so each byte is a character of its own.
-fn header_text(id: &str) -> String {
-    id.bytes().map(char::from).collect()
 }
