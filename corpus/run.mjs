@@ -12,7 +12,7 @@ import { parseArgs } from "node:util";
 
 const here = dirname(fileURLToPath(import.meta.url));
 /** Longer than any document needs: a document that hangs must not hang the run. */
-const PATIENCE = 300_000;
+const PATIENCE = 900_000;
 
 const { values: options } = parseArgs({
   options: {
