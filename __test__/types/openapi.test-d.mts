@@ -59,7 +59,7 @@ expectTypeOf(FromSubPath).toEqualTypeOf(FromOpenAPI);
 // What comes of it fits where the TypeScript package's results fitted.
 const former: Array<OperationSpec & { handler: OperationHandler }> = literal;
 expectTypeOf(former).toBeArray();
-expectTypeOf(literal[0]!.handler).toEqualTypeOf<OperationHandler | SubscriptionHandler>();
+expectTypeOf<OpenAPIImportedOperation["handler"]>().toEqualTypeOf<OperationHandler | SubscriptionHandler>();
 new OperationRegistry().registerAll(literal);
 for (const operation of literal) new OperationRegistry().register(operation);
 
@@ -85,8 +85,8 @@ const config: HTTPServiceConfig = {
 const { operations, report } = inspectOpenAPI(foreign, config);
 expectTypeOf(operations).toEqualTypeOf<OpenAPIImportedOperation[]>();
 expectTypeOf(report).toEqualTypeOf<OpenAPIReportEntry[]>();
-expectTypeOf(report[0]!.status).toEqualTypeOf<"imported" | "degraded" | "skipped">();
-expectTypeOf(report[0]!.problems[0]!.pointer).toBeString();
+expectTypeOf<OpenAPIReportEntry["status"]>().toEqualTypeOf<"imported" | "degraded" | "skipped">();
+for (const { problems } of report) for (const { pointer } of problems) expectTypeOf(pointer).toBeString();
 
 const fs: OpenAPIFS = { readFile: async (path) => path };
 expectTypeOf(FromOpenAPIFile("a", config, fs)).resolves.toEqualTypeOf<OpenAPIImportedOperation[]>();
