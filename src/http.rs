@@ -128,7 +128,7 @@ impl HttpService {
     ) -> napi::Result<()> {
         let headers = self.bridge.run(&env, || input::headers(Some(&headers)))?;
         let service = Arc::clone(&self.service);
-        let timeout = timeout.map(|time| Duration::from_secs_f64(time.clamp(0.0, 1e9) / 1000.0));
+        let timeout = timeout.and_then(|time| Duration::try_from_secs_f64(time / 1000.0).ok());
         let max_bytes = limit(max_bytes);
         self.start(id, false, async move |cancel| {
             let fetched = service

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { FromOpenAPIUrl } from "@alkdev/operations";
+import { FromOpenAPIUrl, OpenAPIServiceRegistry } from "@alkdev/operations";
 import {
   answers,
   documentOf,
@@ -27,7 +27,7 @@ const streaming = { responses: answers("text/event-stream") };
 function recording(inner = genuine) {
   const calls = [];
   const fetch = (url, init) => {
-    calls.push({ url: String(url), ...init, headers: Object.fromEntries(init.headers) });
+    calls.push({ url: String(url), ...init });
     return inner(url, init);
   };
   return { fetch, calls };
@@ -54,6 +54,7 @@ describe("config.fetch", () => {
     assert.equal(calls.length, 1);
     assert.equal(calls[0].method, "POST");
     assert.equal(calls[0].body, '{"a":1}');
+    assert.equal(calls[0].headers.Authorization, "Bearer abc");
     assert.deepEqual(
       [
         data.url,
@@ -159,6 +160,31 @@ describe("config.fetch", () => {
       single("get", {}, { baseUrl: "http://host.test", fetch: failing, retry })({}, {}),
     );
     assert.equal(error.message, "HTTP 503: Service Unavailable (tried 3 times)");
+  });
+});
+
+describe("closeAll", () => {
+  it("ends calls and streams through fetch, too", async () => {
+    const { url, received } = await serve((request, response) => {
+      if (request.url !== "/stream") return;
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write("data: 1\n\n");
+    });
+    const services = new OpenAPIServiceRegistry();
+    const paths = {
+      "/": { get: { operationId: "call", responses: answers() } },
+      "/stream": { get: { operationId: "stream", ...streaming } },
+    };
+    const config = { namespace: "t", baseUrl: url, fetch: recording().fetch };
+    const [call, stream] = services.add("t", documentOf(paths), config).map(({ handler }) => handler);
+    const calling = failureOf(call({}, {}));
+    const events = stream({}, {});
+    await events.next();
+    const waiting = failureOf(events.next());
+    await until(() => received.length === 2);
+    await services.closeAll();
+    assert.equal((await calling).code, "ABORTED");
+    assert.equal((await waiting).code, "ABORTED");
   });
 });
 

@@ -77,6 +77,27 @@ describe("a process", () => {
     assert.deepEqual(outcome, { ...silent, stdout: "closed\n" });
   });
 
+  it("keeps a service for as long as a call or a stream of it goes on", async () => {
+    const { url } = await serve((request, response) => {
+      if (request.url === "/") return setTimeout(() => sendJson(response, "answered"), 300);
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.flushHeaders();
+      setTimeout(() => response.end("data: streamed\n\n"), 300);
+    });
+    const outcome = await runModule(
+      `import { setFlagsFromString } from "node:v8";
+       import { runInNewContext } from "node:vm";
+       setFlagsFromString("--expose-gc");
+       const collect = setInterval(runInNewContext("gc"), 10);
+       const handlers = async () => { ${prologue(url).replace(/import \{ (\w+) \} from ("[^"]+");/, "const { $1 } = await import($2);")}
+         return { call, stream }; };
+       const pending = [await (async () => ({ is: (await handlers()).call({}, {}) }))(), await (async () => ({ is: (await handlers()).stream({}, {}).next() }))()];
+       console.log((await pending[0].is).data, (await pending[1].is).value.data);
+       clearInterval(collect);`,
+    );
+    assert.deepEqual(outcome, { ...silent, stdout: "answered streamed\n" });
+  });
+
   it("with worker threads that are terminated in mid-call goes on", async () => {
     const { url } = await serve((_, response) => setTimeout(() => sendJson(response, 1), 20));
     const outcome = await runModule(

@@ -6,6 +6,7 @@ import type { PreparedRequest } from "../native-binding.js";
 import type { CheckedConfig } from "./config-check.js";
 import { Attempt, type Fetch } from "./fetch-attempt.js";
 import { headerOf, headerPairs, readBody, textOfBody } from "./fetch-response.js";
+import type { HttpService } from "./handler.js";
 import { toEnvelope, withTries } from "./outcome.js";
 
 /** The `fetch` that was there when the package was loaded. */
@@ -20,34 +21,34 @@ export function replacedFetch(config: CheckedConfig): Fetch | undefined {
 
 /** Makes a call. */
 export async function callThroughFetch(
+  service: HttpService,
   fetch: Fetch,
   request: PreparedRequest,
-  timeout: number | undefined,
   signal: AbortSignal | undefined,
 ): Promise<ResponseEnvelope> {
-  const [kind, about, body] = await withRetries(fetch, request, timeout, signal);
+  const [kind, about, body] = await withRetries(service, fetch, request, signal);
   return toEnvelope(kind as number, about as string, body);
 }
 
 /** Fetches a text that is no operation. */
 export async function textThroughFetch(
+  service: HttpService,
   fetch: Fetch,
   request: PreparedRequest,
-  timeout: number | undefined,
 ): Promise<{ text: string; url: string }> {
-  const [kind, about, body] = await withRetries(fetch, request, timeout, undefined);
+  const [kind, about, body] = await withRetries(service, fetch, request, undefined);
   const { data } = toEnvelope(kind as number, about as string, body);
   return { text: textOfBody(data, body), url: JSON.parse(request.head()).url };
 }
 
 /** Kind, text and body of the result. */
 async function withRetries(
+  service: HttpService,
   fetch: Fetch,
   request: PreparedRequest,
-  timeout: number | undefined,
   signal: AbortSignal | undefined,
 ): Promise<unknown[]> {
-  const attempt = new Attempt(request, timeout, signal);
+  const attempt = new Attempt(service, request, signal);
   try {
     for (let tries = 1; ; tries++) {
       attempt.tries = tries;

@@ -2,7 +2,12 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PreparedRequest } from "../native-binding.js";
+import { onAbort } from "./abort.js";
 import { headerOf, type SomeResponse } from "./fetch-response.js";
+import type { HttpService } from "./handler.js";
+
+/** What Node's timers can count. A call that may take longer has no limit. */
+const LONGEST_TIMER = 0x7fffffff;
 
 export type Fetch = (url: string, init: RequestInit) => Promise<SomeResponse>;
 
@@ -14,19 +19,22 @@ export class Attempt {
   reason = "";
   readonly #controller = new AbortController();
   readonly #timeout: number | undefined;
-  readonly #signal: AbortSignal | undefined;
+  readonly #ignoreSignal: () => void;
   readonly #timer: NodeJS.Timeout | undefined;
+  readonly #service: HttpService;
   #ended: "timeout" | "aborted" | undefined;
 
-  constructor(request: PreparedRequest, timeout: number | undefined, signal: AbortSignal | undefined) {
+  constructor(service: HttpService, request: PreparedRequest, signal: AbortSignal | undefined) {
+    const { timeout } = service.config;
+    this.#service = service;
+    this.#service.attempts.add(this);
     this.request = request;
     this.#timeout = timeout;
-    this.#signal = signal;
-    this.#signal?.addEventListener("abort", this.#onAbort, { once: true });
-    if (timeout !== undefined) this.#timer = setTimeout(() => this.#stop("timeout"), timeout);
+    this.#ignoreSignal = onAbort(signal, () => this.#stop("aborted"));
+    if (timeout !== undefined && timeout <= LONGEST_TIMER) {
+      this.#timer = setTimeout(() => this.#stop("timeout"), timeout);
+    }
   }
-
-  readonly #onAbort = () => this.#stop("aborted");
 
   #stop(why: "timeout" | "aborted"): void {
     this.#ended ??= why;
@@ -40,7 +48,8 @@ export class Attempt {
 
   end(): void {
     this.noTimeLimit();
-    this.#signal?.removeEventListener("abort", this.#onAbort);
+    this.#service.attempts.delete(this);
+    this.#ignoreSignal();
   }
 
   /** Closes the connection. */
@@ -86,7 +95,9 @@ export class Attempt {
   async exchange(fetch: Fetch): Promise<SomeResponse | undefined> {
     this.request.restart();
     for (;;) {
-      const { method, url, headers } = JSON.parse(this.request.head());
+      const { method, url, headers: pairs } = JSON.parse(this.request.head());
+      // A plain object is what most mocks expect to look into.
+      const headers = Object.fromEntries(pairs);
       const body = this.request.body() ?? undefined;
       const init: RequestInit = { method, headers, redirect: "manual", signal: this.#controller.signal };
       if (body !== undefined) init.body = body as NonNullable<RequestInit["body"]>;

@@ -11,7 +11,7 @@ import { type StreamSource, TAKEN } from "./stream.js";
 
 export class FetchSource implements StreamSource {
   readonly #fetch: Fetch;
-  readonly #timeout: number | undefined;
+  readonly #service: HttpService;
   readonly #prepare: () => Promise<PreparedRequest>;
   #lastEventId: string;
   readonly #items: (string | number)[] = [];
@@ -35,7 +35,7 @@ export class FetchSource implements StreamSource {
     headers: string | undefined,
   ) {
     this.#fetch = fetch;
-    this.#timeout = service.config.timeout;
+    this.#service = service;
     this.#lastEventId = service.config.sse?.lastEventId ?? "";
     this.#prepare = async () => {
       const { input, body, blobs } = await encoded;
@@ -147,7 +147,7 @@ export class FetchSource implements StreamSource {
   }
 
   async #open(request: PreparedRequest, tries: number): Promise<void> {
-    const attempt = new Attempt(request, this.#timeout, undefined);
+    const attempt = new Attempt(this.#service, request, undefined);
     attempt.tries = tries;
     this.#attempt = attempt;
     try {

@@ -6,10 +6,12 @@ import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { HttpService as NativeService, OpenApiImport } from "../native-binding.js";
 import { native, runtime } from "../runtime.js";
 import type { OperationContext, OperationHandler, SubscriptionHandler } from "../types.js";
+import { onAbort } from "./abort.js";
 import { callHeaders } from "./call-headers.js";
 import type { CheckedConfig } from "./config-check.js";
 import { callThroughFetch, replacedFetch, textThroughFetch } from "./custom-fetch.js";
 import { type BodyPlan, type EncodedInput, encodeInput } from "./encode-input.js";
+import type { Attempt } from "./fetch-attempt.js";
 import { FetchSource } from "./fetch-source.js";
 import { NativeSource } from "./native-source.js";
 import { toEnvelope } from "./outcome.js";
@@ -26,9 +28,13 @@ export class HttpService {
     this.native = new native.HttpService(runtime, completions, settings(config), imported, documentUrl);
   }
 
+  /** What is under way through a `fetch` of the user's. */
+  readonly attempts = new Set<Attempt>();
+
   /** Ends what is in flight and lets connections go; a later call makes new ones. */
   close(): void {
     this.native.close();
+    for (const attempt of this.attempts) attempt.abort();
   }
 
   /** The input of a call, encoded. */
@@ -99,7 +105,7 @@ async function call(
   if (fetch !== undefined) {
     const { input: text, body, blobs } = encoded;
     const request = service.native.prepare(index, text, body, blobs, headers);
-    return callThroughFetch(fetch, request, service.config.timeout, signal);
+    return callThroughFetch(service, fetch, request, signal);
   }
   return callNatively(service, index, encoded, headers, signal);
 }
@@ -113,9 +119,9 @@ function callNatively(
 ): Promise<ResponseEnvelope> {
   return new Promise((resolve, reject) => {
     const id = nextId();
-    const cancel = signal === undefined ? undefined : () => service.cancel(id);
-    awaitArrival(id, (kind, about, result) => {
-      if (cancel !== undefined) signal?.removeEventListener("abort", cancel);
+    let ignore = () => {};
+    awaitArrival(id, service, (kind, about, result) => {
+      ignore();
       try {
         resolve(toEnvelope(kind, about, result));
       } catch (error) {
@@ -123,9 +129,10 @@ function callNatively(
       }
     });
     try {
-      service.call(id, index, input, body, blobs, headers, cancel !== undefined);
-      if (cancel !== undefined) signal?.addEventListener("abort", cancel, { once: true });
+      ignore = onAbort(signal, () => service.cancel(id));
+      service.call(id, index, input, body, blobs, headers, signal !== undefined);
     } catch (error) {
+      ignore();
       forget(id);
       reject(error);
     }
@@ -163,16 +170,17 @@ export async function fetchText(
   options: TextOptions,
 ): Promise<{ text: string; url: string }> {
   const { timeout, withAuth, maxBytes } = options;
-  const service = new HttpService(undefined, { ...config, maxResponseBytes: maxBytes });
+  const service = new HttpService(undefined, { ...config, timeout, maxResponseBytes: maxBytes });
   const headers = JSON.stringify({ Accept: options.accept, ...options.headers });
   try {
     const fetch = replacedFetch(config);
     if (fetch !== undefined) {
-      return await textThroughFetch(fetch, service.native.prepareFetch(url, headers, withAuth), timeout);
+      const request = service.native.prepareFetch(url, headers, withAuth);
+      return await textThroughFetch(service, fetch, request);
     }
     return await new Promise((resolve, reject) => {
       const id = nextId();
-      awaitArrival(id, (kind, about, text) => {
+      awaitArrival(id, service, (kind, about, text) => {
         try {
           const { data, meta } = toEnvelope(kind, about, text);
           resolve({ text: String(data ?? ""), url: (meta as unknown as { url: string }).url });
