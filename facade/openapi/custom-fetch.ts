@@ -6,8 +6,8 @@ import type { PreparedRequest } from "../native-binding.js";
 import type { CheckedConfig } from "./config-check.js";
 import { Attempt, type Fetch } from "./fetch-attempt.js";
 import { headerOf, headerPairs, readBody, textOfBody } from "./fetch-response.js";
-import type { HttpService } from "./handler.js";
 import { toEnvelope, withTries } from "./outcome.js";
+import type { HttpService } from "./service.js";
 
 /** The `fetch` that was there when the package was loaded. */
 const ORIGINAL: unknown = globalThis.fetch;

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { PreparedRequest } from "../native-binding.js";
 import { onAbort } from "./abort.js";
 import { headerOf, type SomeResponse } from "./fetch-response.js";
-import type { HttpService } from "./handler.js";
+import type { HttpService } from "./service.js";
 
 /** What Node's timers can count. A call that may take longer has no limit. */
 const LONGEST_TIMER = 0x7fffffff;

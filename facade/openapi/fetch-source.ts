@@ -5,8 +5,8 @@ import type { PreparedRequest, StreamFeed } from "../native-binding.js";
 import type { EncodedInput } from "./encode-input.js";
 import { Attempt, type Fetch } from "./fetch-attempt.js";
 import { bodyChunks, headerOf, headerPairs, readBody, type SomeResponse } from "./fetch-response.js";
-import type { HttpService } from "./handler.js";
 import { toEnvelope, toError, withTries } from "./outcome.js";
+import type { HttpService } from "./service.js";
 import { type StreamSource, TAKEN } from "./stream.js";
 
 export class FetchSource implements StreamSource {

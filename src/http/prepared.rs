@@ -12,12 +12,11 @@ use operations_core::http::retry::{self, Failure as Why, RetryPolicy};
 use operations_core::http::{Request, ResponseHead, Secret, redirect, transport};
 use operations_core::openapi::ResponseKind;
 use operations_core::sse::Limits;
-use operations_http::{
-    Feed, Lost, Reconnect, Service, StreamKind, decoded_reply, resume_after, stream_kind,
-};
+use operations_http::{Feed, Lost, Reconnect, Service, decoded_reply, resume_after, stream_kind};
 use serde_json::json;
 
-use super::reply_outcome;
+use super::feed::StreamFeed;
+use super::outcome::{meta_text, reply_outcome};
 use crate::bridge::Bridge;
 use crate::completions::Outcome;
 
@@ -170,7 +169,7 @@ impl PreparedRequest {
         let pause = policy.pause(Lost {
             attempts,
             why: (status != 0).then_some(Why::Status(word(status))),
-            stream_asks: feed.feed.reconnection_time(),
+            stream_asks: feed.reconnection_time(),
             server_asks: retry_after
                 .and_then(|value| retry::retry_after(&value, SystemTime::now())),
         })?;
@@ -190,11 +189,9 @@ impl PreparedRequest {
         self.bridge.run(&env, || {
             let head = head(status, "", &headers)?;
             let kind = stream_kind(self.promised, &head)?;
-            Ok(kind.map(|kind| StreamFeed {
-                bridge: Arc::clone(&self.bridge),
-                feed: Feed::new(kind, self.limits, &last_event_id),
-                kind,
-                about: super::meta_text(&head),
+            Ok(kind.map(|kind| {
+                let feed = Feed::new(kind, self.limits, &last_event_id);
+                StreamFeed::new(&self.bridge, feed, kind, meta_text(&head))
             }))
         })
     }
@@ -234,63 +231,6 @@ impl PreparedRequest {
         let method = &self.request.method;
         let pause = self.retry.delay(tries, method, why, asked, jitter)?;
         Some(pause.as_secs_f64() * 1000.0)
-    }
-}
-
-/// Bytes of a stream in, batches out.
-#[napi]
-pub struct StreamFeed {
-    bridge: Arc<Bridge>,
-    feed: Feed,
-    kind: StreamKind,
-    about: String,
-}
-
-#[napi]
-impl StreamFeed {
-    /// Whether its members are events; otherwise they are lines.
-    #[napi]
-    pub fn has_events(&self) -> bool {
-        self.kind == StreamKind::Events
-    }
-
-    /// What an envelope says about the response, as JSON.
-    #[napi]
-    pub fn head(&self) -> String {
-        self.about.clone()
-    }
-
-    /// The id of the last event.
-    #[napi]
-    pub fn last_event_id(&self) -> String {
-        self.feed.last_event_id().to_owned()
-    }
-
-    /// Reads a piece and gives what is ready.
-    #[napi]
-    pub fn push(&mut self, env: Env, piece: Uint8Array) -> napi::Result<Option<String>> {
-        self.bridge.run(&env, || {
-            self.feed.push(&piece);
-            Ok(self.feed.take())
-        })
-    }
-
-    /// The stream has ended: what is left.
-    #[napi]
-    pub fn finish(&mut self, env: Env) -> napi::Result<Option<String>> {
-        self.bridge.run(&env, || {
-            self.feed.finish();
-            Ok(self.feed.take())
-        })
-    }
-
-    /// Throws if the stream cannot be read on. To be asked when everything before it is handed over.
-    #[napi]
-    pub fn check(&mut self, env: Env) -> napi::Result<()> {
-        self.bridge.run(&env, || {
-            let failure = self.feed.take_failure();
-            failure.map_or(Ok(()), Err)
-        })
     }
 }
 
