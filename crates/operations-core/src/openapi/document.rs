@@ -26,6 +26,9 @@ pub enum Version {
     OpenApi32,
 }
 
+/// Documents of more bytes are let go by a thread of their own.
+const DROPPED_ASIDE: usize = 1 << 20;
+
 /// An OpenAPI document, with the files it refers to as far as they were handed in. Cloning it is
 /// cheap.
 #[derive(Debug, Clone)]
@@ -40,6 +43,19 @@ struct Inner {
     by_uri: HashMap<Arc<str>, usize>,
     anchors: OnceLock<HashMap<String, (usize, String)>>,
     patterns: Runnable,
+}
+
+impl Drop for Inner {
+    /// A million values take a while to let go. Whoever happens to hold the last operation, the garbage
+    /// collector of a JavaScript thread for instance, does not wait for it.
+    fn drop(&mut self) {
+        let bytes: usize = self.parts.iter().map(|part| part.text_bytes).sum();
+        if bytes > DROPPED_ASIDE {
+            let parts = std::mem::take(&mut self.parts);
+            // Without a thread they are dropped here.
+            let _ = std::thread::Builder::new().spawn(move || drop(parts));
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
