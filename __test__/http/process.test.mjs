@@ -132,3 +132,22 @@ describe("a system without CA certificates", { skip: process.platform !== "linux
     assert.match(secure.stdout, /^https cannot be used: .*Install the CA certificates of the system.*`ca`/);
   });
 });
+
+describe("a proxy that the environment names", () => {
+  it("is used, and not where it says so", async () => {
+    const proxy = await serve((request, response) => sendJson(response, request.url));
+    const { url } = await serve((request, response) => sendJson(response, `directly ${request.url}`));
+    const lower = {
+      http_proxy: undefined,
+      https_proxy: undefined,
+      all_proxy: undefined,
+      no_proxy: undefined,
+    };
+    const env = { ...process.env, ...lower, HTTP_PROXY: proxy.url, NO_PROXY: "127.0.0.1" };
+    const print = "console.log((await call({}, {})).data);";
+    const through = await runModule(`${prologue("http://service.invalid/base")}\n${print}`, { env });
+    assert.deepEqual(through, { ...silent, stdout: "http://service.invalid/base/\n" });
+    const direct = await runModule(`${prologue(url)}\n${print}`, { env });
+    assert.deepEqual(direct, { ...silent, stdout: "directly /\n" });
+  });
+});
