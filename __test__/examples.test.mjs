@@ -30,6 +30,11 @@ describe("the tour", () => {
       /weather\.now \(south\) +\{ station: 'south', temperature: 21 \}/,
       /TIMEOUT +The call of weather\.never timed out/,
       /pending calls +0/,
+      /shop\.watchArrivals +subscription, GET \/arrivals/,
+      /shop\.getPet +\{ id: 1, name: 'Ada' \}/,
+      /shop\.addPet +\{ id: 2, name: 'Alan' \}/,
+      /shop\.watchArrivals \(arrival 1\) +\{ id: 11, name: 'Edsger' \}/,
+      /EXECUTION_ERROR +HTTP 404: Not Found \{"reason":"sold out"\}/,
     ]) {
       assert.match(stdout, line);
     }

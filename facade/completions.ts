@@ -1,5 +1,5 @@
 // Results of work off the JavaScript thread. They arrive in batches, under the number of the call that they
-// belong to; a promise for each on the native side would cost several times as much.
+// belong to. A native promise for each would cost half as much again (docs/decisions/0006-http-client.md).
 
 import { setInterval } from "node:timers";
 import { native } from "./runtime.js";
@@ -7,7 +7,13 @@ import { native } from "./runtime.js";
 /** Told once, with what the native side says: a kind, a text, and a body if there is one. It must not throw. */
 export type Arrival = (kind: number, about: string, body: unknown) => void;
 
-const waiting = new Map<number, Arrival>();
+interface Waiter {
+  readonly arrival: Arrival;
+  /** What must not be collected before the result is there. */
+  readonly owner: object;
+}
+
+const waiting = new Map<number, Waiter>();
 /** Given to whatever starts work whose results arrive here. */
 export const completions = new native.Completions(deliver);
 
@@ -25,9 +31,9 @@ export function nextId(): number {
   return lastId;
 }
 
-/** Waits for the next result under this number. */
-export function awaitArrival(id: number, arrival: Arrival): void {
-  waiting.set(id, arrival);
+/** Waits for the next result under this number. `owner` does the work, and ends it if it is collected. */
+export function awaitArrival(id: number, owner: object, arrival: Arrival): void {
+  waiting.set(id, { arrival, owner });
   if (waiting.size > 1) return;
   anchor ??= setInterval(() => {}, LONGEST_INTERVAL);
   anchor.ref();
@@ -43,9 +49,9 @@ function deliver(): void {
   const arrived = completions.take();
   for (let at = 0; at < arrived.length; at += 4) {
     const id = arrived[at] as number;
-    const arrival = waiting.get(id);
-    if (arrival === undefined) continue;
+    const waiter = waiting.get(id);
+    if (waiter === undefined) continue;
     forget(id);
-    arrival(arrived[at + 1] as number, arrived[at + 2] as string, arrived[at + 3]);
+    waiter.arrival(arrived[at + 1] as number, arrived[at + 2] as string, arrived[at + 3]);
   }
 }

@@ -193,6 +193,17 @@ export interface PreparedRequest {
   head(): string;
   body(): string | Uint8Array | null;
   maxResponseBytes(): number;
+  /** Is the first request again, after redirects. */
+  restart(): void;
+  /** Asks for what comes after the event with this id. */
+  resumeAfter(id: string): void;
+  /** Milliseconds before a stream is opened again, if it is to be. */
+  reconnectionDelay(
+    feed: StreamFeed,
+    attempts: number,
+    status: number,
+    retryAfter: string | undefined,
+  ): number | null;
   /** Whether it has become the request that a redirect asks for. */
   redirect(status: number, location?: string): boolean;
   /** Kind, text and body, as results have them; `headers` is a JSON list of pairs. */
@@ -208,6 +219,7 @@ export interface PreparedRequest {
 export interface StreamFeed {
   hasEvents(): boolean;
   head(): string;
+  lastEventId(): string;
   push(piece: Uint8Array): string | null;
   finish(): string | null;
   /** Throws if the stream cannot be read on. */

@@ -5,7 +5,9 @@
     reason = "a call crosses once; an object of arguments would cost a crossing for each field"
 )]
 
+mod feed;
 mod input;
+mod outcome;
 mod prepared;
 mod stream;
 
@@ -19,12 +21,11 @@ use napi::bindgen_prelude::{Env, Uint8Array, spawn};
 use napi_derive::napi;
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::http::media::{self, Family};
-use operations_core::http::{Decoded, ResponseHead, charset};
-use operations_core::openapi::ImportedOperation;
-use operations_http::{Failure, Fetched, Reply, Service, ServiceSettings};
-use serde_json::json;
+use operations_core::openapi::{ImportedOperation, ResponseKind};
+use operations_http::{Failure, Service, ServiceSettings};
 use tokio_util::sync::CancellationToken;
 
+use self::outcome::{fetched_outcome, reply_outcome};
 use self::prepared::PreparedRequest;
 use self::stream::HttpStream;
 use crate::bridge::Bridge;
@@ -128,7 +129,7 @@ impl HttpService {
     ) -> napi::Result<()> {
         let headers = self.bridge.run(&env, || input::headers(Some(&headers)))?;
         let service = Arc::clone(&self.service);
-        let timeout = timeout.map(|time| Duration::from_secs_f64(time.clamp(0.0, 1e9) / 1000.0));
+        let timeout = timeout.and_then(|time| Duration::try_from_secs_f64(time / 1000.0).ok());
         let max_bytes = limit(max_bytes);
         self.start(id, false, async move |cancel| {
             let fetched = service
@@ -203,7 +204,7 @@ impl HttpService {
             Ok(PreparedRequest::new(
                 Arc::clone(&self.bridge),
                 &self.service,
-                operations_core::openapi::ResponseKind::Text,
+                ResponseKind::Text,
                 request,
                 secrets,
             ))
@@ -283,41 +284,6 @@ impl Drop for HttpService {
         let all = self.all.get_mut().unwrap_or_else(PoisonError::into_inner);
         all.cancel();
     }
-}
-
-/// What an envelope says about a response, as JSON.
-pub(crate) fn meta_text(head: &ResponseHead) -> String {
-    json!({
-        "statusCode": head.status,
-        "headers": head.headers,
-        "contentType": head.content_type,
-        "source": "http",
-    })
-    .to_string()
-}
-
-pub(crate) fn reply_outcome(reply: Reply) -> Outcome {
-    let about = meta_text(&reply.head);
-    match reply.body {
-        Decoded::Empty => Outcome::Empty(about),
-        Decoded::Json(text) => Outcome::Json(about, text),
-        Decoded::Text(text) => Outcome::Text(about, text),
-        Decoded::Bytes(bytes) => Outcome::Bytes(about, bytes),
-    }
-}
-
-fn fetched_outcome(fetched: Fetched) -> Outcome {
-    let about = json!({ "url": fetched.url }).to_string();
-    let head = fetched.reply.head;
-    let text = match fetched.reply.body {
-        Decoded::Empty => String::new(),
-        Decoded::Json(text) | Decoded::Text(text) => text,
-        Decoded::Bytes(bytes) => {
-            let label = media::parameter(&head.content_type, "charset");
-            charset::decode(&bytes, label.as_deref())
-        }
-    };
-    Outcome::Text(about, text)
 }
 
 /// A limit from JavaScript, where every number is a float.

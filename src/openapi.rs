@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use napi::bindgen_prelude::{Env, PromiseRaw, Uint8Array};
+use napi::bindgen_prelude::{Env, ObjectFinalize, PromiseRaw, Uint8Array};
 use napi_derive::napi;
 use operations_core::error::CallError;
 use operations_core::error::InfrastructureErrorCode::{
@@ -19,10 +19,45 @@ use crate::bridge::Bridge;
 use crate::runtime::Runtime;
 
 /// A document that has been read.
-#[napi]
+#[napi(custom_finalize)]
 pub struct OpenApiDocument {
     bridge: Arc<Bridge>,
     document: Document,
+    told: Told,
+}
+
+/// What the garbage collector was told about memory that it cannot see: without it, objects that look
+/// small to it would hold hundreds of megabytes until something else makes it run.
+struct Told(i64);
+
+impl Told {
+    fn of(env: &Env, document: &Document) -> Self {
+        let bytes = i64::try_from(document.memory()).unwrap_or(i64::MAX);
+        // A hint that is not taken is no reason to fail.
+        let _ = env.adjust_external_memory(bytes);
+        Self(bytes)
+    }
+
+    fn take_back(&self, env: &Env) {
+        let _ = env.adjust_external_memory(-self.0);
+    }
+}
+
+impl ObjectFinalize for OpenApiDocument {
+    fn finalize(self, env: Env) -> napi::Result<()> {
+        self.told.take_back(&env);
+        Ok(())
+    }
+}
+
+impl OpenApiDocument {
+    fn of(env: &Env, bridge: Arc<Bridge>, document: Document) -> Self {
+        Self {
+            told: Told::of(env, &document),
+            bridge,
+            document,
+        }
+    }
 }
 
 #[napi]
@@ -39,7 +74,7 @@ impl OpenApiDocument {
         let document = bridge.run(&env, || {
             Document::parse_at(&text, uri.as_deref().unwrap_or_default())
         })?;
-        Ok(Self { bridge, document })
+        Ok(Self::of(&env, bridge, document))
     }
 
     /// The files that it refers to and that are not there yet.
@@ -54,6 +89,8 @@ impl OpenApiDocument {
         let document = self
             .bridge
             .run(&env, || self.document.with_file(&uri, text_of(&bytes)?))?;
+        self.told.take_back(&env);
+        self.told = Told::of(&env, &document);
         self.document = document;
         Ok(())
     }
@@ -78,6 +115,7 @@ impl OpenApiDocument {
                 operations: imported.operations.into_iter().map(Arc::new).collect(),
                 report: imported.report,
                 document: self.document.clone(),
+                told: Told::of(&env, &self.document),
             })
         })
     }
@@ -101,17 +139,25 @@ pub(crate) fn read_document<'env>(
                 .await
                 .map_err(|_| CallError::new(ExecutionError, "The process is ending"))?
         },
-        move |_, document| Ok(OpenApiDocument { bridge, document }),
+        move |env, document| Ok(OpenApiDocument::of(env, bridge, document)),
     )
 }
 
 /// What was made of a document.
-#[napi]
+#[napi(custom_finalize)]
 pub struct OpenApiImport {
     bridge: Arc<Bridge>,
     operations: Vec<Arc<ImportedOperation>>,
     report: Vec<ReportEntry>,
     document: Document,
+    told: Told,
+}
+
+impl ObjectFinalize for OpenApiImport {
+    fn finalize(self, env: Env) -> napi::Result<()> {
+        self.told.take_back(&env);
+        Ok(())
+    }
 }
 
 /// What a spec holds besides its schemas.

@@ -56,6 +56,22 @@ describe("a signal", () => {
     await until(() => state.closed === 1);
   });
 
+  it("can be shared by many calls without a warning", async () => {
+    const warnings = [];
+    const remember = (warning) => warnings.push(warning.name);
+    process.on("warning", remember);
+    const { url, state } = await silent();
+    const controller = new AbortController();
+    const call = single("get", {}, { baseUrl: url });
+    const pending = Array.from({ length: 30 }, () => failureOf(call({}, { signal: controller.signal })));
+    await until(() => state.open === 30);
+    controller.abort();
+    for (const error of await Promise.all(pending)) assert.equal(error.code, "ABORTED");
+    await until(() => state.closed === 30);
+    process.off("warning", remember);
+    assert.deepEqual(warnings, []);
+  });
+
   it("of a call that is over is left alone", async () => {
     const { url } = await serve(echo);
     const { signal } = new AbortController();

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { FromOpenAPIUrl } from "@alkdev/operations";
+import { FromOpenAPIUrl, OpenAPIServiceRegistry } from "@alkdev/operations";
 import {
   answers,
   documentOf,
@@ -27,7 +27,7 @@ const streaming = { responses: answers("text/event-stream") };
 function recording(inner = genuine) {
   const calls = [];
   const fetch = (url, init) => {
-    calls.push({ url: String(url), ...init, headers: Object.fromEntries(init.headers) });
+    calls.push({ url: String(url), ...init });
     return inner(url, init);
   };
   return { fetch, calls };
@@ -54,6 +54,7 @@ describe("config.fetch", () => {
     assert.equal(calls.length, 1);
     assert.equal(calls[0].method, "POST");
     assert.equal(calls[0].body, '{"a":1}');
+    assert.equal(calls[0].headers.Authorization, "Bearer abc");
     assert.deepEqual(
       [
         data.url,
@@ -162,6 +163,31 @@ describe("config.fetch", () => {
   });
 });
 
+describe("closeAll", () => {
+  it("ends calls and streams through fetch, too", async () => {
+    const { url, received } = await serve((request, response) => {
+      if (request.url !== "/stream") return;
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write("data: 1\n\n");
+    });
+    const services = new OpenAPIServiceRegistry();
+    const paths = {
+      "/": { get: { operationId: "call", responses: answers() } },
+      "/stream": { get: { operationId: "stream", ...streaming } },
+    };
+    const config = { namespace: "t", baseUrl: url, fetch: recording().fetch };
+    const [call, stream] = services.add("t", documentOf(paths), config).map(({ handler }) => handler);
+    const calling = failureOf(call({}, {}));
+    const events = stream({}, {});
+    await events.next();
+    const waiting = failureOf(events.next());
+    await until(() => received.length === 2);
+    await services.closeAll();
+    assert.equal((await calling).code, "ABORTED");
+    assert.equal((await waiting).code, "ABORTED");
+  });
+});
+
 describe("a mock", () => {
   const call = async (response) => {
     const fetch = async () => response;
@@ -231,6 +257,50 @@ describe("a stream through fetch", () => {
     await stream.return();
     assert.deepEqual(await pending, { done: true, value: undefined });
     await until(() => closed);
+  });
+
+  it("is opened again where the configuration says so, and goes on", async () => {
+    const { url, received } = await serve((request, response) => {
+      const next = Number(request.headers["last-event-id"] ?? 0) + 1;
+      if (next > 3) {
+        response.writeHead(204);
+        return response.end();
+      }
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write(`retry: 1\nevent: e${next}\nid: ${next}\ndata: ${next}\n\n`);
+      setTimeout(() => (next === 1 ? response.destroy() : response.end()), 10);
+    });
+    const config = { baseUrl: url, fetch: recording().fetch, sse: { reconnect: true } };
+    const envelopes = [];
+    for await (const envelope of single("get", streaming, config)({}, {})) envelopes.push(envelope);
+    assert.deepEqual(
+      envelopes.map(({ data, meta }) => [data, meta.sse]),
+      [1, 2, 3].map((n) => [n, { event: `e${n}`, id: String(n), retry: 1 }]),
+    );
+    assert.deepEqual(
+      received.map(({ headers }) => headers["last-event-id"]),
+      [undefined, "1", "2", "3"],
+    );
+  });
+
+  it("is given up after so many attempts, and opening is tried again as `retry` says", async () => {
+    let count = 0;
+    const fetch = async () => {
+      if (count++ > 0) return new Response("", { status: 503 });
+      return new Response("retry: 1\ndata: 1\n\n", { headers: { "content-type": "text/event-stream" } });
+    };
+    const sse = { reconnect: true, maxRetries: 2 };
+    const stream = single("get", streaming, { baseUrl: "http://host.test", fetch, sse })({}, {});
+    await stream.next();
+    await assert.rejects(stream.next(), /HTTP 503: Service Unavailable \(tried 3 times\)/);
+    assert.equal(count, 3);
+    let opened = 0;
+    const late = async () => {
+      if (opened++ === 0) throw new Error("lost");
+      return new Response("data: 1\n\n", { headers: { "content-type": "text/event-stream" } });
+    };
+    const config = { baseUrl: "http://host.test", fetch: late, retry: { retries: 1, delay: 1 } };
+    assert.deepEqual(await all(single("get", streaming, config)({}, {})), [1]);
   });
 
   it("has the same rules for what comes instead of a stream", async () => {

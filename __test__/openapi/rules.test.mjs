@@ -276,6 +276,17 @@ describe("the input of an operation", () => {
     assert.notDeepEqual(collectErrors(inputSchema, { body: { pet: {} } }), []);
   });
 
+  it("takes text or bytes for a body that only the caller can write", () => {
+    const schema = { type: "object", required: ["a"], properties: { a: {} } };
+    const { operations, report } = inspect({
+      paths: { "/a": { post: { requestBody: { content: { "application/xml": { schema } } } } } },
+    });
+    for (const given of ["<a/>", new Uint8Array(3)]) {
+      assert.deepEqual(collectErrors(operations[0].inputSchema, { body: given }), []);
+    }
+    assert.deepEqual([report[0].status, report[0].problems[0].code], ["degraded", "body"]);
+  });
+
   it("declares path parameters that the document forgot", () => {
     const { operations, report } = inspect({ paths: { "/a/{id}": { get: {} } } });
     assert.deepEqual(plain(operations[0].inputSchema).required, ["id"]);

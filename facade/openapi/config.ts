@@ -7,7 +7,7 @@ export interface HTTPServiceConfig {
   /** The namespace of the operations. */
   namespace: string;
   /** Where the service is. Without it the document's `servers` (or `host` and `schemes`) say so. */
-  baseUrl?: string;
+  baseUrl?: string | undefined;
   /** Headers of each request. */
   headers?: Record<string, string>;
   auth?: HTTPAuth;
@@ -51,14 +51,14 @@ export interface HTTPServiceConfig {
 export interface HTTPAuth {
   type: "bearer" | "apiKey" | "basic";
   /** The token or key; for `basic`, user name and password already encoded. */
-  token?: string;
+  token?: string | undefined;
   /** For `apiKey`: the header, `X-API-Key` by default. */
   headerName?: string;
   /** For `apiKey`: what goes before the key. */
   prefix?: string;
   /** For `basic`, in the place of `token`. */
-  username?: string;
-  password?: string;
+  username?: string | undefined;
+  password?: string | undefined;
 }
 
 export interface HTTPRetry {

@@ -141,7 +141,13 @@ function isBinary(value: object): boolean {
 }
 
 function isBlob(value: object): value is Blob {
-  return value instanceof Blob;
+  if (value instanceof Blob) return true;
+  // Packages bring classes of their own.
+  const tag = (value as { [Symbol.toStringTag]?: unknown })[Symbol.toStringTag];
+  return (
+    (tag === "Blob" || tag === "File") &&
+    typeof (value as { arrayBuffer?: unknown }).arrayBuffer === "function"
+  );
 }
 
 function bytesOf(value: object): Uint8Array {

@@ -38,6 +38,11 @@ export function headerPairs({ headers, json }: SomeResponse): [string, string][]
   return pairs;
 }
 
+/** The value of a header, if it is there. */
+export function headerOf(response: SomeResponse, wanted: string): string | undefined {
+  return headerPairs(response).find(([name]) => name.toLowerCase() === wanted)?.[1];
+}
+
 /** The body, if it is not larger than the limit. */
 export async function readBody(response: SomeResponse, limit: number): Promise<Uint8Array | "too large"> {
   const chunks: Uint8Array[] = [];

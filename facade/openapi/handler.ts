@@ -1,47 +1,22 @@
 // The handlers of imported operations.
 
-import { awaitArrival, completions, forget, nextId } from "../completions.js";
+import { awaitArrival, forget, nextId } from "../completions.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
-import type { HttpService as NativeService, OpenApiImport } from "../native-binding.js";
-import { native, runtime } from "../runtime.js";
+import type { OpenApiImport } from "../native-binding.js";
 import type { OperationContext, OperationHandler, SubscriptionHandler } from "../types.js";
+import { onAbort } from "./abort.js";
 import { callHeaders } from "./call-headers.js";
 import type { CheckedConfig } from "./config-check.js";
-import { callThroughFetch, FetchSource, replacedFetch, textThroughFetch } from "./custom-fetch.js";
-import { type BodyPlan, type EncodedInput, encodeInput } from "./encode-input.js";
+import { callThroughFetch, replacedFetch } from "./custom-fetch.js";
+import type { EncodedInput } from "./encode-input.js";
+import { FetchSource } from "./fetch-source.js";
 import { NativeSource } from "./native-source.js";
 import { toEnvelope } from "./outcome.js";
+import { HttpService } from "./service.js";
 import { EventStream } from "./stream.js";
 
-/** Requests of one import: where the service is, its credentials, its connections. */
-export class HttpService {
-  readonly native: NativeService;
-  readonly config: CheckedConfig;
-  readonly #plans: (BodyPlan | null)[] = [];
-
-  constructor(imported: OpenApiImport | undefined, config: CheckedConfig, documentUrl?: string) {
-    this.config = config;
-    this.native = new native.HttpService(runtime, completions, settings(config), imported, documentUrl);
-  }
-
-  /** Ends what is in flight and lets connections go; a later call makes new ones. */
-  close(): void {
-    this.native.close();
-  }
-
-  /** The input of a call, encoded. */
-  encode(index: number, input: unknown): EncodedInput | Promise<EncodedInput> {
-    this.#plans[index] ??= planOf(this.native.bodyOf(index));
-    return encodeInput(input, this.#plans[index] ?? undefined);
-  }
-}
-
-function planOf(text: string | null): BodyPlan {
-  if (text === null) return { kind: "other", property: "" };
-  const space = text.indexOf(" ");
-  return { kind: text.slice(0, space) as BodyPlan["kind"], property: text.slice(space + 1) };
-}
+export type { HttpService } from "./service.js";
 
 /** Opens nothing: connections are made when they are first needed. */
 export function openService(
@@ -50,22 +25,6 @@ export function openService(
   documentUrl: string | undefined,
 ): HttpService {
   return new HttpService(imported, config, documentUrl);
-}
-
-/** What the native side is told about a configuration. */
-function settings(config: CheckedConfig): string {
-  const { baseUrl, headers, auth, timeout, maxResponseBytes, retry, sse, ca } = config;
-  const hasCredentials = auth?.token !== undefined || auth?.username !== undefined;
-  return JSON.stringify({
-    baseUrl,
-    headers,
-    auth: hasCredentials ? auth : undefined,
-    timeout,
-    maxResponseBytes,
-    retry: typeof retry === "number" ? { retries: retry } : retry,
-    sse,
-    ca: typeof ca === "string" ? [ca] : ca,
-  });
 }
 
 /** The handler of the operation at this place of the import. */
@@ -98,7 +57,7 @@ async function call(
   if (fetch !== undefined) {
     const { input: text, body, blobs } = encoded;
     const request = service.native.prepare(index, text, body, blobs, headers);
-    return callThroughFetch(fetch, request, service.config.timeout, signal);
+    return callThroughFetch(service, fetch, request, signal);
   }
   return callNatively(service, index, encoded, headers, signal);
 }
@@ -112,9 +71,9 @@ function callNatively(
 ): Promise<ResponseEnvelope> {
   return new Promise((resolve, reject) => {
     const id = nextId();
-    const cancel = signal === undefined ? undefined : () => service.cancel(id);
-    awaitArrival(id, (kind, about, result) => {
-      if (cancel !== undefined) signal?.removeEventListener("abort", cancel);
+    let ignore = () => {};
+    awaitArrival(id, service, (kind, about, result) => {
+      ignore();
       try {
         resolve(toEnvelope(kind, about, result));
       } catch (error) {
@@ -122,9 +81,10 @@ function callNatively(
       }
     });
     try {
-      service.call(id, index, input, body, blobs, headers, cancel !== undefined);
-      if (cancel !== undefined) signal?.addEventListener("abort", cancel, { once: true });
+      ignore = onAbort(signal, () => service.cancel(id));
+      service.call(id, index, input, body, blobs, headers, signal !== undefined);
     } catch (error) {
+      ignore();
       forget(id);
       reject(error);
     }
@@ -142,53 +102,6 @@ function openStream(
   const fetch = replacedFetch(service.config);
   if (fetch === undefined) return new NativeSource(service.native, index, encoded, headers);
   return new FetchSource(fetch, service, index, encoded, headers);
-}
-
-/** What is fetched besides operations: a document. */
-export interface TextOptions {
-  accept: string;
-  headers: Record<string, string>;
-  /** Whether `config.auth` goes along. */
-  withAuth: boolean;
-  maxBytes: number;
-  /** Milliseconds. */
-  timeout: number;
-}
-
-/** Fetches a text the way operations are called. `url` is where it came from, after redirects. */
-export async function fetchText(
-  url: string,
-  config: CheckedConfig,
-  options: TextOptions,
-): Promise<{ text: string; url: string }> {
-  const { timeout, withAuth, maxBytes } = options;
-  const service = new HttpService(undefined, { ...config, maxResponseBytes: maxBytes });
-  const headers = JSON.stringify({ Accept: options.accept, ...options.headers });
-  try {
-    const fetch = replacedFetch(config);
-    if (fetch !== undefined) {
-      return await textThroughFetch(fetch, service.native.prepareFetch(url, headers, withAuth), timeout);
-    }
-    return await new Promise((resolve, reject) => {
-      const id = nextId();
-      awaitArrival(id, (kind, about, text) => {
-        try {
-          const { data, meta } = toEnvelope(kind, about, text);
-          resolve({ text: String(data ?? ""), url: (meta as unknown as { url: string }).url });
-        } catch (error) {
-          reject(error);
-        }
-      });
-      try {
-        service.native.fetchText(id, url, headers, withAuth, maxBytes, timeout);
-      } catch (error) {
-        forget(id);
-        reject(error);
-      }
-    });
-  } finally {
-    service.close();
-  }
 }
 
 function refuseIfAborted(signal: AbortSignal | undefined): void {

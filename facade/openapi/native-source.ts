@@ -8,6 +8,8 @@ import { type StreamSource, TAKEN } from "./stream.js";
 
 export class NativeSource implements StreamSource {
   readonly #id = nextId();
+  /** Streams end when it is collected. */
+  readonly #service: HttpService;
   #stream: HttpStream | undefined;
   /** Where the input holds a `Blob`, which has to be read first. */
   #opening: Promise<void> | undefined;
@@ -20,6 +22,7 @@ export class NativeSource implements StreamSource {
     encoded: EncodedInput | Promise<EncodedInput>,
     headers: string | undefined,
   ) {
+    this.#service = service;
     const open = ({ input, body, blobs }: EncodedInput) => {
       if (!this.#closed) this.#stream = service.open(this.#id, index, input, body, blobs, headers);
     };
@@ -47,7 +50,7 @@ export class NativeSource implements StreamSource {
 
   wait(ready: () => void): void {
     if (this.#stream === undefined) this.#opening?.then(ready);
-    else awaitArrival(this.#id, ready);
+    else awaitArrival(this.#id, this.#service, ready);
   }
 
   close(): void {

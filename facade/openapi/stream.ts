@@ -2,6 +2,7 @@
 
 import type { HTTPResponseMeta, ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { onAbort } from "./abort.js";
 
 /** Where a stream comes from: the native client, or a `fetch` of the user's. */
 export interface StreamSource {
@@ -38,6 +39,7 @@ export class EventStream implements AsyncGenerator<ResponseEnvelope, void, unkno
   readonly #signal: AbortSignal | undefined;
   #source: StreamSource | undefined;
   #finished = false;
+  #ignoreSignal = () => {};
   /** Those who wait, in the order in which they asked. */
   #consumers: Consumer[] = [];
   #waiting = false;
@@ -104,7 +106,7 @@ export class EventStream implements AsyncGenerator<ResponseEnvelope, void, unkno
     if (this.#signal?.aborted === true) throw aborted();
     const source = this.#open();
     this.#source = source;
-    this.#signal?.addEventListener("abort", this.#onAbort, { once: true });
+    this.#ignoreSignal = onAbort(this.#signal, this.#onAbort);
     return source;
   }
 
@@ -126,6 +128,8 @@ export class EventStream implements AsyncGenerator<ResponseEnvelope, void, unkno
         case TAKEN.LINES:
           this.#hasEvents = taken === TAKEN.EVENTS;
           this.#meta = JSON.parse(source.head()) as HTTPResponseMeta;
+          this.#type = "message";
+          this.#id = "";
           break;
         case TAKEN.FAILED:
           throw source.failure();
@@ -187,7 +191,7 @@ export class EventStream implements AsyncGenerator<ResponseEnvelope, void, unkno
   #leave(): void {
     if (this.#finished) return;
     this.#finished = true;
-    this.#signal?.removeEventListener("abort", this.#onAbort);
+    this.#ignoreSignal();
     this.#source?.close();
     this.#batch = [];
     this.#at = 0;

@@ -4,7 +4,7 @@ import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { native, runtime } from "../runtime.js";
 import type { HTTPServiceConfig } from "./config.js";
 import { type CheckedConfig, checkedConfig } from "./config-check.js";
-import { fetchText } from "./handler.js";
+import { fetchText } from "./fetch-text.js";
 import { type ImportedService, importDocument } from "./import.js";
 import { completed, DEFAULT_MAX_DOCUMENT_BYTES } from "./references.js";
 import type { OpenAPIImportedOperation } from "./types.js";

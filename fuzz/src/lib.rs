@@ -5,6 +5,7 @@
 pub mod generate;
 pub mod input;
 pub mod javascript;
+pub mod openapi;
 mod pools;
 pub mod promises;
 pub mod targets;

@@ -6,11 +6,12 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use operations_fuzz::input::Language;
+use operations_fuzz::openapi::read_and_import;
 use operations_fuzz::targets::{compile_and_walk, emit};
 
 type Target = (&'static str, fn(&[u8]) -> bool);
 
-const TARGETS: [Target; 3] = [
+const TARGETS: [Target; 4] = [
     ("compile_json", |bytes| {
         compile_and_walk(bytes, Language::Json)
     }),
@@ -18,6 +19,7 @@ const TARGETS: [Target; 3] = [
         compile_and_walk(bytes, Language::Encoded)
     }),
     ("emit", emit),
+    ("openapi", read_and_import),
 ];
 
 /// The generated inputs apart, a seed that does not compile has nothing to say.

@@ -119,7 +119,12 @@ fn blob(mut parts: impl Iterator<Item = Value>, blobs: &mut [Vec<u8>]) -> Result
 }
 
 fn unreadable(error: &serde_json::Error) -> CallError {
-    // serde_json stops at 128 levels, which is far beyond what a parameter can express.
+    // JSON bodies are not read at all. What is left can express no more than a few levels.
+    if error.to_string().contains("recursion limit") {
+        return invalid(
+            "A parameter, or a body that is not JSON, is nested more deeply than 127 levels",
+        );
+    }
     invalid(format!("The input cannot be read: {error}"))
 }
 

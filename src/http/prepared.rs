@@ -12,10 +12,11 @@ use operations_core::http::retry::{self, Failure as Why, RetryPolicy};
 use operations_core::http::{Request, ResponseHead, Secret, redirect, transport};
 use operations_core::openapi::ResponseKind;
 use operations_core::sse::Limits;
-use operations_http::{Feed, Service, StreamKind, decoded_reply, stream_kind};
+use operations_http::{Feed, Lost, Reconnect, Service, decoded_reply, resume_after, stream_kind};
 use serde_json::json;
 
-use super::reply_outcome;
+use super::feed::StreamFeed;
+use super::outcome::{meta_text, reply_outcome};
 use crate::bridge::Bridge;
 use crate::completions::Outcome;
 
@@ -24,11 +25,14 @@ use crate::completions::Outcome;
 pub struct PreparedRequest {
     bridge: Arc<Bridge>,
     request: Request,
+    /// What it was before it followed a redirect.
+    original: Option<Request>,
     secrets: Vec<Secret>,
     promised: ResponseKind,
     limits: Limits,
     max_response_bytes: usize,
     retry: RetryPolicy,
+    reconnect: Option<Reconnect>,
     followed: usize,
 }
 
@@ -43,11 +47,13 @@ impl PreparedRequest {
         Self {
             bridge,
             request,
+            original: None,
             secrets,
             promised,
             limits: service.event_limits(),
             max_response_bytes: service.max_response_bytes(),
             retry: service.retry_policy(),
+            reconnect: service.reconnect(),
             followed: 0,
         }
     }
@@ -83,6 +89,15 @@ impl PreparedRequest {
         self.max_response_bytes as f64
     }
 
+    /// Is the first request again, after redirects.
+    #[napi]
+    pub fn restart(&mut self) {
+        if let Some(original) = self.original.take() {
+            self.request = original;
+            self.followed = 0;
+        }
+    }
+
     /// Turns into the request that a redirect asks for; false when the response is none.
     #[napi]
     pub fn redirect(
@@ -102,7 +117,8 @@ impl PreparedRequest {
         let Some(next) = next else {
             return Ok(false);
         };
-        self.request = next;
+        let before = std::mem::replace(&mut self.request, next);
+        self.original.get_or_insert(before);
         self.followed += 1;
         Ok(true)
     }
@@ -131,6 +147,35 @@ impl PreparedRequest {
         Ok(array)
     }
 
+    /// Makes the request ask for what comes after the event with this id.
+    #[napi]
+    pub fn resume_after(&mut self, id: String) {
+        self.restart();
+        resume_after(&mut self.request, &id);
+    }
+
+    /// The pause in milliseconds before a stream is opened again, or nothing when it is not to be. A
+    /// status of 0 is a connection that has ended or was never made.
+    #[napi]
+    pub fn reconnection_delay(
+        &self,
+        feed: &StreamFeed,
+        attempts: u32,
+        status: u32,
+        retry_after: Option<String>,
+    ) -> Option<f64> {
+        // A stream of lines has no ids to go on from.
+        let policy = self.reconnect.filter(|_| feed.has_events())?;
+        let pause = policy.pause(Lost {
+            attempts,
+            why: (status != 0).then_some(Why::Status(word(status))),
+            stream_asks: feed.reconnection_time(),
+            server_asks: retry_after
+                .and_then(|value| retry::retry_after(&value, SystemTime::now())),
+        })?;
+        Some(pause.as_secs_f64() * 1000.0)
+    }
+
     /// What a successful response to a stream request is: a feed for its bytes; nothing where it is
     /// one value.
     #[napi]
@@ -144,11 +189,9 @@ impl PreparedRequest {
         self.bridge.run(&env, || {
             let head = head(status, "", &headers)?;
             let kind = stream_kind(self.promised, &head)?;
-            Ok(kind.map(|kind| StreamFeed {
-                bridge: Arc::clone(&self.bridge),
-                feed: Feed::new(kind, self.limits, &last_event_id),
-                kind,
-                about: super::meta_text(&head),
+            Ok(kind.map(|kind| {
+                let feed = Feed::new(kind, self.limits, &last_event_id);
+                StreamFeed::new(&self.bridge, feed, kind, meta_text(&head))
             }))
         })
     }
@@ -188,57 +231,6 @@ impl PreparedRequest {
         let method = &self.request.method;
         let pause = self.retry.delay(tries, method, why, asked, jitter)?;
         Some(pause.as_secs_f64() * 1000.0)
-    }
-}
-
-/// Bytes of a stream in, batches out.
-#[napi]
-pub struct StreamFeed {
-    bridge: Arc<Bridge>,
-    feed: Feed,
-    kind: StreamKind,
-    about: String,
-}
-
-#[napi]
-impl StreamFeed {
-    /// Whether its members are events; otherwise they are lines.
-    #[napi]
-    pub fn has_events(&self) -> bool {
-        self.kind == StreamKind::Events
-    }
-
-    /// What an envelope says about the response, as JSON.
-    #[napi]
-    pub fn head(&self) -> String {
-        self.about.clone()
-    }
-
-    /// Reads a piece and gives what is ready.
-    #[napi]
-    pub fn push(&mut self, env: Env, piece: Uint8Array) -> napi::Result<Option<String>> {
-        self.bridge.run(&env, || {
-            self.feed.push(&piece);
-            Ok(self.feed.take())
-        })
-    }
-
-    /// The stream has ended: what is left.
-    #[napi]
-    pub fn finish(&mut self, env: Env) -> napi::Result<Option<String>> {
-        self.bridge.run(&env, || {
-            self.feed.finish();
-            Ok(self.feed.take())
-        })
-    }
-
-    /// Throws if the stream cannot be read on. To be asked when everything before it is handed over.
-    #[napi]
-    pub fn check(&mut self, env: Env) -> napi::Result<()> {
-        self.bridge.run(&env, || {
-            let failure = self.feed.take_failure();
-            failure.map_or(Ok(()), Err)
-        })
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::input::Encoded;
-use super::meta_text;
+use super::outcome::meta_text;
 use crate::completions::{Outcome, Queue};
 
 /// What a stream says next.

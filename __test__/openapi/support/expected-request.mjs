@@ -50,8 +50,9 @@ export function expectedRequest(document, method, path, input) {
     if (value !== undefined) write(parameter, value, expected, isSwagger);
   }
   for (const [, name] of expected.path.matchAll(/\{([^{}]+)\}/g)) {
-    if (input[name] !== undefined)
-      expected.path = expected.path.replaceAll(`{${name}}`, encode(textOf(input[name])));
+    // Not declared; the name is known all the same.
+    const value = input[taken.has(name) ? `path_${name}` : name];
+    if (value !== undefined) expected.path = expected.path.replaceAll(`{${name}}`, encode(textOf(value)));
   }
   const [bare, query] = expected.path.split("?");
   expected.path = bare;
@@ -148,9 +149,16 @@ const encode = (text) =>
     (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`,
   );
 
-const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+const isObject = (value) =>
+  typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Uint8Array);
 
-const textOf = (value) => (typeof value === "object" ? JSON.stringify(value) : String(value));
+/** Bytes are base64 where only text can be. */
+const textOf = (value) =>
+  value instanceof Uint8Array
+    ? Buffer.from(value).toString("base64")
+    : typeof value === "object"
+      ? JSON.stringify(value)
+      : String(value);
 
 const items = (value) => value.filter((item) => item !== null && item !== undefined).map(textOf);
 
@@ -174,22 +182,34 @@ function write(parameter, value, expected, isSwagger) {
     described === undefined ? undefined : isJson(described) ? JSON.stringify(value) : textOf(value);
   switch (place) {
     case "path": {
-      const part = text === undefined ? pathText(name, value, style, explode, delimiter) : encode(text);
+      let part = text === undefined ? pathText(name, value, style, explode, delimiter) : encode(text);
+      if (parameter.allowReserved === true)
+        part = part.replace(/%(?:21|24|26|27|28|29|2A|2B|2C|3A|3B|3D|40)/g, decodeURIComponent);
       expected.path = expected.path.replaceAll(`{${name}}`, () => part);
       return;
     }
     case "query":
     case "cookie": {
       const list = place === "query" ? expected.query : expected.cookies;
-      list.push(...(text === undefined ? pairs(name, value, style, explode, delimiter) : [[name, text]]));
+      const found = text === undefined ? pairs(name, value, style, explode, delimiter) : [[name, text]];
+      list.push(...(parameter.allowReserved === true ? found.flatMap(asServersRead) : found));
       return;
     }
     case "header":
       if (value === null) return;
+      if (name.toLowerCase() === "cookie") expected.hasCookieHeader = true;
       if (!OWNED.has(name.toLowerCase())) {
         expected.headers[name.toLowerCase()] = text ?? simple(value, explode, delimiter, (one) => one);
       }
   }
+}
+
+/** A value whose reserved characters are not encoded may look like several pairs. */
+function asServersRead([name, value]) {
+  return `${name}=${value.split("#").join("%23")}`.split("&").map((pair) => {
+    const [key, ...rest] = pair.split("=");
+    return [key, rest.join("=").split("%23").join("#")];
+  });
 }
 
 function usable(style, place) {

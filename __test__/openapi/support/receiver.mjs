@@ -14,6 +14,8 @@ export async function receiver() {
     requests.set(headers["x-case"], { method, url, headers, rawHeaders, body: Buffer.concat(chunks) });
     response.writeHead(204).end();
   });
+  // A connection that is closed while it is being used again would be a failure of neither side.
+  server.keepAliveTimeout = 0;
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     baseUrl: `http://127.0.0.1:${server.address().port}`,
@@ -37,7 +39,7 @@ export function differences(expected, received) {
       found.push(`${what}: expected ${short(wanted)}, got ${short(actual)}`);
     }
   };
-  const url = new URL(received.url, "http://host");
+  const url = new URL(`http://host${received.url}`);
   compare("method", received.method, expected.method);
   compare("path", url.pathname, new URL(`http://host${expected.path}`).pathname);
   compare("query", sorted(queryPairs(url)), sorted(expected.query));
@@ -45,11 +47,13 @@ export function differences(expected, received) {
     // Node reads headers as Latin-1, which is how they are sent.
     compare(`header ${name}`, headerOf(received, name), value.trim());
   }
-  compare(
-    "cookies",
-    sorted(cookiePairs(received)),
-    sorted(expected.cookies.map(([name, value]) => [name, value])),
-  );
+  // A document may describe the whole header, too.
+  if (!expected.hasCookieHeader)
+    compare(
+      "cookies",
+      sorted(cookiePairs(received)),
+      sorted(expected.cookies.map(([name, value]) => [name, value])),
+    );
   found.push(...bodyDifferences(expected.body, received));
   return found;
 }
@@ -102,7 +106,7 @@ function bodyDifferences(expected, { headers, body }) {
   const { value, encoding } = expected;
   const essence = (text) => text?.split(";")[0].trim().toLowerCase();
   const found = [];
-  if (!expected.type.includes("*") && essence(type) !== essence(expected.type)) {
+  if (/^[^*]+$/.test(expected.type) && essence(type) !== essence(expected.type)) {
     found.push(`content-type: expected ${expected.type}, got ${type}`);
   }
   const [wanted, actual] = contents(essence(type), type, body, value, encoding);

@@ -5,7 +5,7 @@
 //!
 //! - Lines: `[value, value, ...]`.
 //! - Events: `[data, about, data, about, ...]`, where `about` is `0` for the same type and id as the
-//!   event before, else `[type]`, `[type, id]` or `[type, id, retry]`; an id of `null` is the one
+//!   event before (of the same response; at its beginning, `message` and no id), else `[type]`, `[type, id]` or `[type, id, retry]`; an id of `null` is the one
 //!   before. A long id so crosses once.
 
 use std::borrow::Cow;
@@ -92,6 +92,12 @@ impl Feed {
         }
     }
 
+    /// Another response follows. Whoever reads the batches knows nothing of the events before.
+    pub(crate) fn begin_again(&mut self) {
+        self.writer.last_type = Cow::Borrowed(DEFAULT_EVENT_TYPE);
+        self.writer.last_id = Arc::from("");
+    }
+
     /// What is ready, if anything is.
     pub fn take(&mut self) -> Option<String> {
         self.writer.take()
@@ -128,7 +134,9 @@ impl Feed {
         }
     }
 
-    pub(crate) fn reconnection_time(&self) -> Option<u64> {
+    /// What the stream last said in `retry:`.
+    #[must_use]
+    pub fn reconnection_time(&self) -> Option<u64> {
         match &self.source {
             Source::Events(parser) => parser.reconnection_time(),
             Source::Lines(_) => None,

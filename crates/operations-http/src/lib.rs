@@ -11,7 +11,11 @@
 //! | `failure` | why a request failed, in words |
 //! | `limited` | a body that may not be larger than a limit |
 //! | `service` | calls: the request, retries, the time limit, the decoded answer |
-//! | `stream` | streams: opened, read in batches, opened again |
+//! | `prepare` | the requests of a service, built |
+//! | `tries` | trying again |
+//! | `open` | opening streams, and what may come instead of one |
+//! | `stream` | open streams: read in batches, opened again |
+//! | `reconnect` | when a stream is opened again, and from where |
 //! | `batch` | many events as one JSON text |
 //! | `lines` | one JSON value per line |
 
@@ -22,15 +26,21 @@ mod exchange;
 mod failure;
 mod limited;
 mod lines;
+mod open;
 mod outcome;
 mod pool;
+mod prepare;
 mod random;
+mod reconnect;
 mod service;
 mod settings;
 mod stream;
+mod tries;
 
 pub use batch::{Batch, Feed};
+pub use open::{Opened, stream_kind};
 pub use outcome::{Failure, Reply, decoded_reply};
+pub use reconnect::{Lost, Reconnect, resume_after};
 pub use service::{CallInput, Fetched, Service};
 pub use settings::ServiceSettings;
-pub use stream::{Opened, StreamKind, StreamReader, stream_kind};
+pub use stream::{StreamKind, StreamReader};

@@ -12,6 +12,9 @@ use rustls::crypto::ring;
 /// the minutes that the operating system would.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How often an HTTP/2 connection with calls on it is asked whether it is still there.
+const HTTP2_PING: Duration = Duration::from_secs(30);
+
 /// Connections that stay open, per host, for the next call.
 const IDLE_CONNECTIONS: usize = 256;
 
@@ -110,6 +113,10 @@ fn builder() -> ClientBuilder {
         // Redirects are followed by hand: what may go along to another origin is decided in the core.
         .redirect(Policy::none())
         .connect_timeout(CONNECT_TIMEOUT)
+        // A connection that died in silence would hold its calls, and streams, for ever. Plain TCP has
+        // keep-alive probes, which the client sends by default.
+        .http2_keep_alive_interval(HTTP2_PING)
+        .http2_keep_alive_timeout(HTTP2_PING)
         .pool_max_idle_per_host(IDLE_CONNECTIONS)
         .user_agent(USER_AGENT)
 }

@@ -10,12 +10,7 @@ use operations_core::http::{Auth, BaseUrl, RetryPolicy, Secret};
 use operations_core::sse::Limits;
 use serde::Deserialize;
 
-/// How a stream is opened again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Reconnect {
-    /// Attempts in a row that bring no event.
-    pub(crate) max_retries: u32,
-}
+use crate::reconnect::Reconnect;
 
 /// The settings of a service, checked.
 #[derive(Debug)]

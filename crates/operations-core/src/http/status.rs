@@ -76,12 +76,18 @@ pub const fn canonical_reason(status: u16) -> Option<&'static str> {
     })
 }
 
-/// The reason of a response: what the server wrote, else the registered name.
+/// What is shown of a reason. It is the server's text, in an error that somebody prints.
+const LONGEST_REASON: usize = 200;
+
+/// The reason of a response: what the server wrote, else the registered name. Control characters are
+/// spaces, and it is not longer than a line or two.
 #[must_use]
 pub fn reason(status: u16, written: Option<&str>) -> String {
     let written = written.map(str::trim).filter(|text| !text.is_empty());
-    written
-        .or_else(|| canonical_reason(status))
-        .unwrap_or("Unknown Status")
-        .to_owned()
+    let reason = written.or_else(|| canonical_reason(status));
+    let reason = reason.unwrap_or("Unknown Status").chars();
+    reason
+        .take(LONGEST_REASON)
+        .map(|one| if one.is_control() { ' ' } else { one })
+        .collect()
 }

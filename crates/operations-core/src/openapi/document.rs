@@ -26,6 +26,9 @@ pub enum Version {
     OpenApi32,
 }
 
+/// Documents of more bytes are let go by a thread of their own.
+const DROPPED_ASIDE: usize = 1 << 20;
+
 /// An OpenAPI document, with the files it refers to as far as they were handed in. Cloning it is
 /// cheap.
 #[derive(Debug, Clone)]
@@ -42,21 +45,37 @@ struct Inner {
     patterns: Runnable,
 }
 
+impl Drop for Inner {
+    /// A million values take a while to let go. Whoever happens to hold the last operation, the garbage
+    /// collector of a JavaScript thread for instance, does not wait for it.
+    fn drop(&mut self) {
+        let bytes: usize = self.parts.iter().map(|part| part.text_bytes).sum();
+        if bytes > DROPPED_ASIDE {
+            let parts = std::mem::take(&mut self.parts);
+            // Without a thread they are dropped here.
+            let _ = std::thread::Builder::new().spawn(move || drop(parts));
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 struct Part {
     uri: Arc<str>,
     root: Arc<Value>,
+    /// Bytes of the text it was read from.
+    text_bytes: usize,
     /// The files that it refers to, once somebody asked.
     names: OnceLock<Arc<[String]>>,
 }
 
 impl Part {
-    fn new(uri: &str, root: Value) -> Self {
-        Self {
+    fn new(uri: &str, text: &str) -> Result<Self, CallError> {
+        Ok(Self {
             uri: files::normalise(uri).into(),
-            root: Arc::new(root),
+            root: Arc::new(read(text)?),
+            text_bytes: text.len(),
             names: OnceLock::new(),
-        }
+        })
     }
 
     fn names(&self) -> &[String] {
@@ -131,15 +150,16 @@ impl Document {
     ///
     /// As for [`Document::parse`].
     pub fn parse_at(text: &str, uri: &str) -> Result<Self, CallError> {
-        let root = read(text)?;
-        let version = version_of(&root)?;
+        let part = Part::new(address(uri), text)?;
+        let root = &*part.root;
+        let version = version_of(root)?;
         if version < Version::OpenApi31 || root.get("paths").is_some() {
             match root.get("paths") {
                 Some(Value::Object(_)) => {}
                 None => {
                     return Err(refuse(&format!(
                         "there are no \"paths\"; found {}",
-                        describe(&root)
+                        describe(root)
                     )));
                 }
                 Some(other) => {
@@ -150,11 +170,7 @@ impl Document {
                 }
             }
         }
-        Ok(Self::of_parts(
-            version,
-            url_of(uri),
-            vec![Part::new(address(uri), root)],
-        ))
+        Ok(Self::of_parts(version, url_of(uri), vec![part]))
     }
 
     fn of_parts(version: Version, url: Option<String>, parts: Vec<Part>) -> Self {
@@ -200,8 +216,15 @@ impl Document {
             )));
         }
         let mut parts = self.0.parts.clone();
-        parts.push(Part::new(uri, read(text)?));
+        parts.push(Part::new(uri, text)?);
         Ok(Self::of_parts(self.0.version, self.0.url.clone(), parts))
+    }
+
+    /// The bytes of memory that it takes, roughly: what a text takes as a tree of values.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let bytes: usize = self.0.parts.iter().map(|part| part.text_bytes).sum();
+        bytes.saturating_mul(5)
     }
 
     /// Where the document came from, if that is an `http` or `https` URL: relative servers begin

@@ -17,14 +17,26 @@ pub(super) fn escape(token: &str) -> Cow<'_, str> {
 /// The pointer of a member of what is at `base`.
 #[must_use]
 pub(super) fn join(base: &str, token: &str) -> String {
-    format!("{base}/{}", escape(token))
+    let mut pointer = String::with_capacity(base.len() + token.len() + 1);
+    pointer.push_str(base);
+    pointer.push('/');
+    pointer.push_str(&escape(token));
+    pointer
 }
 
 /// The last step of a pointer, unescaped.
 #[must_use]
 pub(super) fn last_token(pointer: &str) -> String {
-    let token = pointer.rsplit('/').next().unwrap_or_default();
-    token.replace("~1", "/").replace("~0", "~")
+    unescape(pointer.rsplit('/').next().unwrap_or_default()).into_owned()
+}
+
+/// One step of a pointer as it was before it was escaped.
+fn unescape(token: &str) -> Cow<'_, str> {
+    if token.contains('~') {
+        Cow::Owned(token.replace("~1", "/").replace("~0", "~"))
+    } else {
+        Cow::Borrowed(token)
+    }
 }
 
 /// The fragment of a reference as a pointer: percent-encoding undone.
@@ -37,8 +49,60 @@ pub(super) fn from_fragment(fragment: &str) -> Cow<'_, str> {
     }
 }
 
-/// What the pointer leads to.
+/// What the pointer leads to. The same as `Value::pointer`, without copies of steps that need none:
+/// documents refer by the ten thousand.
 #[must_use]
 pub(super) fn look_up<'v>(root: &'v Value, pointer: &str) -> Option<&'v Value> {
-    root.pointer(pointer)
+    if pointer.is_empty() {
+        return Some(root);
+    }
+    let steps = pointer.strip_prefix('/')?.split('/');
+    steps.map(unescape).try_fold(root, |at, step| match at {
+        Value::Object(members) => members.get(&*step),
+        Value::Array(items) => items.get(index(&step)?),
+        _ => None,
+    })
+}
+
+/// A place in a list: digits without a sign and without a zero before them.
+fn index(step: &str) -> Option<usize> {
+    let is_number = step.bytes().all(|byte| byte.is_ascii_digit());
+    let is_padded = step.len() > 1 && step.starts_with('0');
+    (is_number && !is_padded).then(|| step.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::look_up;
+
+    #[test]
+    fn pointers_are_read_as_the_standard_says() {
+        let value = json!({ "": 1, "a/b": [10, { "m~n": 2 }], "~1": 3, "0": 4, " ": { "": 5 } });
+        for pointer in [
+            "",
+            "/",
+            "/a~1b/0",
+            "/a~1b/1/m~0n",
+            "/~01",
+            "/0",
+            "/ /",
+            "a",
+            "/a~1b/00",
+            "/a~1b/-",
+            "/a~1b/+1",
+            "/a~1b/2",
+            "/a~1b/0/x",
+            "/nowhere",
+            "//",
+            "/a~1b/99999999999999999999",
+        ] {
+            assert_eq!(
+                look_up(&value, pointer),
+                value.pointer(pointer),
+                "{pointer:?}"
+            );
+        }
+    }
 }

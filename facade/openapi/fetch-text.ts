@@ -1,0 +1,55 @@
+// A text that is fetched the way operations are called: a document.
+
+import { awaitArrival, forget, nextId } from "../completions.js";
+import type { CheckedConfig } from "./config-check.js";
+import { replacedFetch, textThroughFetch } from "./custom-fetch.js";
+import { toEnvelope } from "./outcome.js";
+import { HttpService } from "./service.js";
+
+/** What is fetched besides operations: a document. */
+export interface TextOptions {
+  accept: string;
+  headers: Record<string, string>;
+  /** Whether `config.auth` goes along. */
+  withAuth: boolean;
+  maxBytes: number;
+  /** Milliseconds. */
+  timeout: number;
+}
+
+/** Fetches a text the way operations are called. `url` is where it came from, after redirects. */
+export async function fetchText(
+  url: string,
+  config: CheckedConfig,
+  options: TextOptions,
+): Promise<{ text: string; url: string }> {
+  const { timeout, withAuth, maxBytes } = options;
+  const service = new HttpService(undefined, { ...config, timeout, maxResponseBytes: maxBytes });
+  const headers = JSON.stringify({ Accept: options.accept, ...options.headers });
+  try {
+    const fetch = replacedFetch(config);
+    if (fetch !== undefined) {
+      const request = service.native.prepareFetch(url, headers, withAuth);
+      return await textThroughFetch(service, fetch, request);
+    }
+    return await new Promise((resolve, reject) => {
+      const id = nextId();
+      awaitArrival(id, service, (kind, about, text) => {
+        try {
+          const { data, meta } = toEnvelope(kind, about, text);
+          resolve({ text: String(data ?? ""), url: (meta as unknown as { url: string }).url });
+        } catch (error) {
+          reject(error);
+        }
+      });
+      try {
+        service.native.fetchText(id, url, headers, withAuth, maxBytes, timeout);
+      } catch (error) {
+        forget(id);
+        reject(error);
+      }
+    });
+  } finally {
+    service.close();
+  }
+}
