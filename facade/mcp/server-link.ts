@@ -99,7 +99,7 @@ export class ServerLink {
       signal?.addEventListener("abort", abort, { once: true });
       const release = () => signal?.removeEventListener("abort", abort);
       this.#pending.set(request, { resolve, reject, onProgress, release });
-      beginWaiting();
+      if (this.#pending.size === 1) beginWaiting(this);
       start(request);
     });
   }
@@ -116,7 +116,13 @@ export class ServerLink {
   #fetch(): void {
     const news = this.#native.drain();
     for (let index = 0; index < news.length; index += 2) {
-      this.#handle(news[index] as string, news[index + 1] as string);
+      try {
+        this.#handle(news[index] as string, news[index + 1] as string);
+      } catch (error) {
+        log.error(`What MCP server '${this.name}' sent could not be taken: ${String(error)}`, {
+          server: this.name,
+        });
+      }
     }
   }
 
@@ -124,21 +130,29 @@ export class ServerLink {
     const rest = head.slice(1);
     switch (head[0]) {
       case "r":
-        return this.#settle(Number(rest))?.resolve(text);
+        this.#settle(Number(rest))?.resolve(text);
+        break;
       case "e":
-        return this.#settle(Number(rest))?.reject(errorOf(text));
+        this.#settle(Number(rest))?.reject(errorOf(text));
+        break;
       case "p":
-        return this.#progress(this.#pending.get(Number(rest)), text);
+        this.#progress(this.#pending.get(Number(rest)), text);
+        break;
       case "t":
-        return this.#onTools?.(text);
-      default: {
-        const [question, kind] = rest.split(":") as [string, string];
-        answerQuestion(this.name, this.config, kind, text).then(
-          (answer) => this.#native.answer(Number(question), answer),
-          (reason) => this.#native.answer(Number(question), undefined, String(reason?.message ?? reason)),
-        );
-      }
+        this.#onTools?.(text);
+        break;
+      default:
+        this.#answer(rest, text);
     }
+  }
+
+  /** `7:kind` is question 7. */
+  #answer(head: string, text: string): void {
+    const [question, kind] = head.split(":") as [string, string];
+    answerQuestion(this.name, this.config, kind, text).then(
+      (answer) => this.#native.answer(Number(question), answer),
+      (reason) => this.#native.answer(Number(question), undefined, String(reason?.message ?? reason)),
+    );
   }
 
   #settle(request: number): Pending | undefined {
@@ -146,7 +160,7 @@ export class ServerLink {
     if (pending === undefined) return undefined;
     this.#pending.delete(request);
     pending.release();
-    endWaiting();
+    if (this.#pending.size === 0) endWaiting(this);
     return pending;
   }
 

@@ -543,7 +543,8 @@ impl Inner {
         } else {
             "failed"
         };
-        let stderr = connection
+        let stderr = self
+            .current()
             .as_ref()
             .and_then(|connection| connection.process.as_ref())
             .map_or_else(

@@ -9,10 +9,11 @@ use rmcp::RoleClient;
 use rmcp::model::{ProtocolVersion, ServerPeerInfo, SubscriptionFilter};
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RunningService};
 use serde_json::json;
-use tokio::time::timeout;
+use tokio::process::{ChildStdin, ChildStdout};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Stdio, Target};
+use crate::config::{ServerConfig, Stdio, Target};
 use crate::failure::{About, Failure, transport_reason};
 use crate::handler::Handler;
 use crate::http;
@@ -22,6 +23,9 @@ use crate::request::{Link, Patience};
 use crate::stdio::StdioTransport;
 use crate::tap::Tap;
 
+/// How long a server on stdio may ponder the question which protocol it speaks. Servers of the older
+/// generation answer it with an error, at once; those that stay silent are asked the older way.
+const DISCOVER: Duration = Duration::from_secs(1);
 /// How long the end of a process is awaited for the sake of a better message.
 const POST_MORTEM: Duration = Duration::from_secs(1);
 /// How long its last words are.
@@ -61,62 +65,90 @@ impl Connection {
     /// Starts or reaches the server, agrees on a protocol and reads the list of tools, all within the
     /// configured time.
     pub(crate) async fn open(handler: Handler) -> Result<Self, CallError> {
-        let config = Arc::clone(&handler.config);
-        let process = match &config.target {
-            Target::Stdio(how) => Some(start(&handler, how)?),
-            Target::Http(_) => None,
-        };
-        let (started, streams) = process.map_or((None, None), |started| {
-            (
-                Some(Arc::new(started.process)),
-                Some((started.stdin, started.stdout)),
-            )
-        });
-        let phase = Phase::default();
-        let opening = Self::open_on(handler, started.clone(), streams, phase.clone());
-        let outcome = timeout(config.connect_timeout, opening).await;
-        match outcome {
-            Ok(Ok(connection)) => Ok(connection),
-            Ok(Err(failed)) => {
-                let mut about = About::server(&config);
-                if let Some(process) = &started {
-                    if failed.closed {
-                        about.exit = process.gone_within(POST_MORTEM).await;
-                    }
-                    process.kill().await;
-                    process.stderr.ended_within(LAST_WORDS).await;
-                    about.stderr = process.stderr.text();
-                }
-                let what = format!("it could not be connected: {}", failed.reason);
-                Err(about.error(Code::ExecutionError, &what, failed.details))
-            }
-            Err(_) => {
-                let mut about = About::server(&config);
-                if let Some(process) = &started {
-                    process.kill().await;
-                    process.stderr.ended_within(LAST_WORDS).await;
-                    about.stderr = process.stderr.text();
-                }
-                let limit = u64::try_from(config.connect_timeout.as_millis()).unwrap_or(u64::MAX);
-                let what = format!(
-                    "it was not ready within {limit} ms: still waiting for {}. 'connectTimeout' in the \
-                     configuration sets the limit",
-                    phase.get()
-                );
-                let details = json!({ "timeout": limit, "phase": phase.get() });
-                Err(about.error(Code::Timeout, &what, details))
-            }
+        let deadline = Instant::now() + handler.config.connect_timeout;
+        match Self::open_once(&handler, deadline, Some(DISCOVER)).await {
+            // It speaks the newer protocol alone, and started slowly.
+            Err(Refusal { late: true, .. }) => Self::open_once(&handler, deadline, None).await,
+            outcome => outcome,
         }
+        .map_err(|refusal| refusal.error)
     }
 
-    async fn open_on(
-        handler: Handler,
-        process: Option<Arc<ServerProcess>>,
-        streams: Option<(tokio::process::ChildStdin, tokio::process::ChildStdout)>,
-        phase: Phase,
-    ) -> Result<Self, Failed> {
-        let config = Arc::clone(&handler.config);
+    async fn open_once(
+        handler: &Handler,
+        deadline: Instant,
+        discover: Option<Duration>,
+    ) -> Result<Self, Refusal> {
+        let config = &handler.config;
+        let started = match &config.target {
+            Target::Stdio(how) => Some(start(handler, how)?),
+            Target::Http(_) => None,
+        };
+        let (process, streams) = started.map_or((None, None), |started| {
+            let streams = (started.stdin, started.stdout);
+            (Some(Arc::new(started.process)), Some(streams))
+        });
+        let phase = Phase::default();
         let tap = Arc::new(Tap::new(&config.name, handler.logger.clone()));
+        let opening = Opening {
+            handler: handler.clone(),
+            process: process.clone(),
+            tap: Arc::clone(&tap),
+            phase: phase.clone(),
+            discover,
+        };
+        let failed = match timeout_at(deadline, opening.run(streams)).await {
+            Ok(Ok(connection)) => return Ok(connection),
+            Ok(Err(failed)) => failed,
+            Err(_) => Failed::too_slow(config, phase.get()),
+        };
+        let mut about = About::server(config);
+        if let Some(process) = &process {
+            if failed.closed {
+                about.exit = process.gone_within(POST_MORTEM).await;
+            }
+            process.kill().await;
+            process.stderr.ended_within(LAST_WORDS).await;
+            about.stderr = process.stderr.text();
+        }
+        Err(Refusal {
+            error: about.error(failed.code, &failed.reason, failed.details),
+            late: tap.answered_late(),
+        })
+    }
+}
+
+/// A connection that is being made.
+struct Opening {
+    handler: Handler,
+    process: Option<Arc<ServerProcess>>,
+    tap: Arc<Tap>,
+    phase: Phase,
+    discover: Option<Duration>,
+}
+
+/// A connection that was not made. `late`: the server answered what we had given up on.
+struct Refusal {
+    error: CallError,
+    late: bool,
+}
+
+impl From<CallError> for Refusal {
+    fn from(error: CallError) -> Self {
+        Self { error, late: false }
+    }
+}
+
+impl Opening {
+    async fn run(self, streams: Option<(ChildStdin, ChildStdout)>) -> Result<Connection, Failed> {
+        let Self {
+            handler,
+            process,
+            tap,
+            phase,
+            discover,
+        } = self;
+        let config = Arc::clone(&handler.config);
         let end_input = CancellationToken::new();
         phase.set("the answer to the first message");
         let service = match (&config.target, streams) {
@@ -129,7 +161,8 @@ impl Connection {
             (Target::Stdio(_), Some((stdin, stdout))) => {
                 let limit = config.max_message_bytes;
                 let ended = end_input.clone();
-                let transport = StdioTransport::new(stdin, stdout, Arc::clone(&tap), limit, ended);
+                let tap = Arc::clone(&tap);
+                let transport = StdioTransport::new(stdin, stdout, tap, limit, ended, discover);
                 serve(handler.clone(), transport).await?
             }
             (Target::Stdio(_), None) => return Err(Failed::new("its streams are missing")),
@@ -141,7 +174,7 @@ impl Connection {
             max_message_bytes: config.max_message_bytes,
         };
         let info = service.peer().peer_info();
-        let mut connection = Self {
+        let mut connection = Connection {
             link,
             handler,
             process,
@@ -167,7 +200,9 @@ impl Connection {
             }
         }
     }
+}
 
+impl Connection {
     /// A list of the server's.
     pub(crate) async fn list(
         &self,
@@ -308,6 +343,7 @@ where
 
 /// Why a connection did not come about.
 struct Failed {
+    code: Code,
     reason: String,
     details: serde_json::Value,
     /// Whether the other side went away.
@@ -315,10 +351,24 @@ struct Failed {
 }
 
 impl Failed {
-    fn new(reason: impl Into<String>) -> Self {
+    fn new(reason: impl std::fmt::Display) -> Self {
         Self {
-            reason: reason.into(),
+            code: Code::ExecutionError,
+            reason: format!("it could not be connected: {reason}"),
             details: json!({}),
+            closed: false,
+        }
+    }
+
+    fn too_slow(config: &ServerConfig, phase: &str) -> Self {
+        let limit = u64::try_from(config.connect_timeout.as_millis()).unwrap_or(u64::MAX);
+        Self {
+            code: Code::Timeout,
+            reason: format!(
+                "it was not ready within {limit} ms: still waiting for {phase}. 'connectTimeout' in the \
+                 configuration sets the limit"
+            ),
+            details: json!({ "timeout": limit, "phase": phase }),
             closed: false,
         }
     }
@@ -362,9 +412,9 @@ impl Failed {
             error.message
         };
         Self {
-            reason,
             details: error.details.unwrap_or_else(|| json!({})),
             closed,
+            ..Self::new(reason)
         }
     }
 }

@@ -19,9 +19,6 @@ use crate::wire;
 const WAITING_MESSAGES: usize = 64;
 /// Messages that wait for the child to read them.
 const WAITING_LINES: usize = 1024;
-/// How long a server may ponder the question which protocol it speaks. Servers of the older
-/// generation answer it with an error, at once; the few that stay silent are asked the older way.
-const DISCOVER: Duration = Duration::from_secs(3);
 /// How long a line may still take to be written once the input is to end.
 const LAST_LINE: Duration = Duration::from_millis(200);
 /// What is kept of the two ends of a line that is too long.
@@ -38,6 +35,8 @@ pub(crate) struct StdioTransport {
     echo: mpsc::Sender<ServerJsonRpcMessage>,
     tasks: [JoinHandle<()>; 2],
     end_input: CancellationToken,
+    /// How long a server may ponder the question which protocol it speaks.
+    discover_patience: Option<Duration>,
 }
 
 impl StdioTransport {
@@ -49,6 +48,7 @@ impl StdioTransport {
         tap: Arc<Tap>,
         max_line: usize,
         end_input: CancellationToken,
+        discover_patience: Option<Duration>,
     ) -> Self {
         let (lines, outgoing) = mpsc::channel(WAITING_LINES);
         let (incoming, messages) = mpsc::channel(WAITING_MESSAGES);
@@ -70,16 +70,20 @@ impl StdioTransport {
                 tokio::spawn(reader),
             ],
             end_input,
+            discover_patience,
         }
     }
 
     /// Answers in the server's place when it does not say which protocol it speaks.
     fn give_up_on_discover(&self, id: u64) {
+        let Some(patience) = self.discover_patience else {
+            return;
+        };
         let tap = Arc::clone(&self.tap);
         let echo = self.echo.clone();
         tokio::spawn(async move {
-            tokio::time::sleep(DISCOVER).await;
-            if tap.forget_number(id) {
+            tokio::time::sleep(patience).await;
+            if tap.give_up_on(id) {
                 let answer = format!(
                     r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"no answer"}}}}"#
                 );
@@ -246,6 +250,10 @@ impl LongLine {
     fn messages(&self, tap: &Tap) -> Vec<ServerJsonRpcMessage> {
         if let Some(tail) = &self.tail {
             let head = String::from_utf8_lossy(&self.kept);
+            if !head.trim_start().starts_with(['{', '[']) {
+                tap.note_odd_line(&head);
+                return Vec::new();
+            }
             let number = wire::number_at_edge(&head, &String::from_utf8_lossy(tail));
             let answers = tap.too_large(number);
             return answers

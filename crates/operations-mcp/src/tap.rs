@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use operations_core::log::{Level, Logger};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, GetExtensions, GetMeta, NumberOrString, RequestId,
+    ServerJsonRpcMessage,
 };
 use serde_json::json;
 
@@ -44,6 +45,8 @@ struct Requests {
     by_id: HashMap<u64, Waiting>,
     /// The request of a progress token.
     by_token: HashMap<u64, u64>,
+    given_up: Option<u64>,
+    answered_late: bool,
 }
 
 /// The requests that are under way on one connection.
@@ -116,9 +119,18 @@ impl Tap {
         }
     }
 
-    /// Whether an answer was still awaited.
-    pub(crate) fn forget_number(&self, id: u64) -> bool {
-        self.take(id).is_some()
+    /// Gives up on a request of the handshake. Whether it was still open.
+    pub(crate) fn give_up_on(&self, id: u64) -> bool {
+        let was_open = self.take(id).is_some();
+        if was_open {
+            self.requests().given_up = Some(id);
+        }
+        was_open
+    }
+
+    /// Whether a request that we gave up on was answered after all.
+    pub(crate) fn answered_late(&self) -> bool {
+        self.requests().answered_late
     }
 
     fn take(&self, id: u64) -> Option<Waiting> {
@@ -148,13 +160,19 @@ impl Tap {
             return Verdict::Forward(Cow::Borrowed(text));
         };
         match (self.take(id), message.result) {
-            (None, _) => Verdict::Done,
+            (None, result) => {
+                let mut requests = self.requests();
+                requests.answered_late |= result.is_some() && requests.given_up == Some(id);
+                Verdict::Done
+            }
             (Some(Waiting::Slot(slot)), Some(result)) => {
                 slot.put(result.get());
-                if slot.keep() == Keep::Instead {
-                    Verdict::Forward(Cow::Owned(placeholder(id)))
-                } else {
+                // What rmcp cannot read, it does without.
+                let readable = || serde_json::from_str::<ServerJsonRpcMessage>(text).is_ok();
+                if slot.keep() == Keep::Copy && readable() {
                     Verdict::Forward(Cow::Borrowed(text))
+                } else {
+                    Verdict::Forward(Cow::Owned(placeholder(id)))
                 }
             }
             (Some(_), _) => Verdict::Forward(Cow::Borrowed(text)),
@@ -162,21 +180,30 @@ impl Tap {
     }
 
     /// A message that is too large to be read: whoever waits for it learns that. When nothing tells
-    /// who that is, all do.
+    /// who that is, all callers do. The answers are for rmcp.
     pub(crate) fn too_large(&self, id: Option<u64>) -> Vec<String> {
         let mut requests = self.requests();
         let ids: Vec<u64> = match id {
             Some(id) => vec![id],
-            None => requests.by_id.keys().copied().collect(),
+            None => requests
+                .by_id
+                .iter()
+                .filter(|(_, waiting)| matches!(waiting, Waiting::Slot(_)))
+                .map(|(id, _)| *id)
+                .collect(),
         };
         let mut answers = Vec::new();
         for id in ids {
             requests.by_token.retain(|_, request| *request != id);
-            if let Some(waiting) = requests.by_id.remove(&id) {
-                if let Waiting::Slot(slot) = waiting {
+            match requests.by_id.remove(&id) {
+                Some(Waiting::Slot(slot)) => {
                     slot.mark_too_large();
+                    answers.push(placeholder(id));
                 }
-                answers.push(placeholder(id));
+                Some(Waiting::Rmcp) => answers.push(format!(
+                    r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32603,"message":"too large"}}}}"#
+                )),
+                None => {}
             }
         }
         answers
@@ -206,7 +233,7 @@ impl Tap {
         Verdict::Done
     }
 
-    fn note_odd_line(&self, text: &str) {
+    pub(crate) fn note_odd_line(&self, text: &str) {
         let text = text.trim();
         let before = self.odd_lines.fetch_add(1, Ordering::Relaxed);
         if text.is_empty() || before > LOGGED_LINES {
