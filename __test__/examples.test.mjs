@@ -30,6 +30,13 @@ describe("the tour", () => {
       /weather\.now \(south\) +\{ station: 'south', temperature: 21 \}/,
       /TIMEOUT +The call of weather\.never timed out/,
       /pending calls +0/,
+      /notes\.find_notes +Notes that contain a text/,
+      /notes\.find_notes +\{ id: 1, text: 'Water the plants', done: false \}/,
+      /isError true +There is no note 99/,
+      /printing 3\/3 +Post the letter/,
+      /TIMEOUT +may have been carried out: true/,
+      /another process +true/,
+      /after closeAll +0 servers/,
     ]) {
       assert.match(stdout, line);
     }

@@ -146,9 +146,11 @@ describe("a signal", () => {
   });
 
   it("that was aborted before: nothing is sent", async (t) => {
-    const { call, ask } = await connected(t, stdio());
+    const { call, tool, ask } = await connected(t, stdio());
     const path = join(temporaryFolder(t), "mark");
-    const error = await failure(call("write-file", { path }, { signal: AbortSignal.abort() }));
+    const signal = AbortSignal.abort();
+    assert.equal((await failure(call("write-file", { path }, { signal }))).code, "ABORTED");
+    const error = await failure(tool("write-file").handler({ path }, { signal }));
     assert.equal(error.code, "ABORTED");
     assert.equal(error.details.mayHaveExecuted, false);
     assert.equal(callOf(await ask("received"), "write-file"), undefined);

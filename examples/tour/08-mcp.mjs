@@ -19,7 +19,8 @@ export default async function mcp() {
   }
 
   say("A tool that declares its output gives a value; any other gives content blocks:");
-  show("notes.find_notes", unwrap(await registry.execute("notes.find_notes", { text: "plants" }, {})));
+  const found = await registry.execute("notes.find_notes", { text: "plants" }, {});
+  for (const note of unwrap(found).notes) show("notes.find_notes", note);
   show("notes.tick_note", unwrap(await registry.execute("notes.tick_note", { id: 1 }, {})));
 
   say("A tool that fails is an answer. An input that does not fit never leaves the program:");
@@ -40,7 +41,7 @@ export default async function mcp() {
   const { pid } = loader.getStatus().notes;
   process.kill(pid, "SIGKILL");
   const again = await registry.execute("notes.find_notes", { text: "letter" }, {});
-  show("notes.find_notes", unwrap(again));
+  show("notes.find_notes", unwrap(again).notes[0]);
   show("another process", loader.getStatus().notes.pid !== pid);
 
   await loader.closeAll();

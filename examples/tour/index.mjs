@@ -9,6 +9,7 @@ const chapters = [
   "04-registry.mjs",
   "05-schemas.mjs",
   "06-call-protocol.mjs",
+  "08-mcp.mjs",
 ];
 
 for (const chapter of chapters) {

@@ -7,7 +7,9 @@ import { defer } from "./defer.mjs";
 import { modernServer } from "./modern-tools.mjs";
 
 export async function startModernHTTPServer(test, options = {}) {
-  const handler = createMcpHandler(modernServer, { legacy: "reject", ...options });
+  let knowsNews = false;
+  // One server for each request: what they have learnt is kept here.
+  const handler = createMcpHandler(() => modernServer({ knowsNews }), { legacy: "reject", ...options });
   const requests = [];
   const server = createServer(async (request, response) => {
     const left = new AbortController();
@@ -34,5 +36,12 @@ export async function startModernHTTPServer(test, options = {}) {
     server.closeAllConnections();
     await handler.close();
   });
-  return { url: `http://127.0.0.1:${server.address().port}/mcp`, requests, notify: handler.notify };
+  return {
+    url: `http://127.0.0.1:${server.address().port}/mcp`,
+    requests,
+    notify: handler.notify,
+    learn() {
+      knowsNews = true;
+    },
+  };
 }

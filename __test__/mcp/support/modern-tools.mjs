@@ -8,7 +8,7 @@ const schema = (properties, required = Object.keys(properties)) =>
 const text = (value) => ({ content: [{ type: "text", text: value }] });
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-export function modernServer() {
+export function modernServer({ knowsNews = false } = {}) {
   const server = new McpServer(
     { name: "modern", version: "7.8.9" },
     { capabilities: { tools: { listChanged: true } } },
@@ -54,8 +54,11 @@ export function modernServer() {
       });
     },
   );
-  server.registerTool("learn", { description: "The server gains a tool", inputSchema: schema({}) }, () => {
+  const learn = () =>
     server.registerTool("news", { description: "New", inputSchema: schema({}) }, () => text("news work"));
+  if (knowsNews) learn();
+  server.registerTool("learn", { description: "The server gains a tool", inputSchema: schema({}) }, () => {
+    learn();
     return text("learnt");
   });
   return server;

@@ -40,6 +40,11 @@ function isZombie(pid) {
   }
 }
 
+/** The process group, on Unix. */
+export function groupOf(pid) {
+  return Number(execFileSync("ps", ["-o", "pgid=", "-p", String(pid)], { encoding: "utf8" }));
+}
+
 export async function untilDead(pids) {
   for (const pid of pids) await until(() => !isAlive(pid), `process ${pid} is gone`);
 }
