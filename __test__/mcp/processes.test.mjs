@@ -106,36 +106,6 @@ describe("neither child nor grandchild is alive", { concurrency: true }, () => {
     await host.ended;
     await untilDead(pids);
   });
-
-  it("after a worker thread that used it was terminated", async (t) => {
-    const { starts, config } = family(t, ["stubborn"]);
-    const host = startHost(
-      t,
-      config,
-      `import { Worker } from "node:worker_threads";
-       const source = \`import { createMCPClient } from "@alkdev/operations";
-         import { parentPort, workerData } from "node:worker_threads";
-         await createMCPClient("a", workerData); parentPort.postMessage("ready"); setInterval(() => {}, 1e6);\`;
-       const { pathToFileURL } = await import("node:url");
-       const { writeFileSync, rmSync } = await import("node:fs");
-       const path = process.cwd() + "/worker-" + process.pid + ".tmp.mjs";
-       writeFileSync(path, source);
-       const worker = new Worker(pathToFileURL(path), { workerData: config, execArgv: [] });
-       worker.on("error", (error) => console.log(error.message));
-       await new Promise((resolve) => worker.once("message", resolve));
-       rmSync(path);
-       console.log("ready");
-       await new Promise((resolve) => process.stdin.once("data", resolve));
-       await worker.terminate();
-       console.log("terminated");
-       setInterval(() => {}, 1e6);`,
-    );
-    assert.equal(await host.line(), "ready");
-    const pids = await starts.family();
-    host.write("now\n");
-    assert.equal(await host.line(), "terminated");
-    await untilDead(pids);
-  });
 });
 
 describe("the host", { concurrency: true }, () => {

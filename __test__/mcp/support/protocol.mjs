@@ -128,6 +128,8 @@ export class Conversation {
 
   #listTools({ cursor }) {
     if (this.traits.has("silent-list")) return undefined;
+    this.lists = (this.lists ?? 0) + 1;
+    if (this.traits.has("restless")) setTimeout(() => this.notify("notifications/tools/list_changed"), 1);
     const listed = this.tools.map(({ handler, ...tool }) => tool);
     if (this.traits.has("strange-entries")) listed.push(null, 7, {}, { name: 8 }, { name: "" }, []);
     if (this.traits.has("deep-schema")) {
@@ -153,6 +155,10 @@ export class Conversation {
       if (_meta.progressToken === undefined) return;
       this.notify("notifications/progress", { progressToken: _meta.progressToken, ...params });
     };
+    if (this.traits.has("talkative")) {
+      const data = "x".repeat(1_000);
+      for (let i = 0; i < 20_000; i++) this.notify("notifications/message", { level: "info", data });
+    }
     if (this.traits.has("nosy")) {
       for (let i = 0; i < 10_000; i++)
         this.ask("elicitation/create", { message: `${i}?`, requestedSchema: {} });

@@ -47,11 +47,27 @@ const conversation = new Conversation({
   traits,
   send(message) {
     if (has("garbage")) process.stdout.write("Listening on nothing in particular\n");
-    process.stdout.write(`${JSON.stringify(message)}${has("crlf") ? "\r" : ""}\n`);
+    for (const line of linesOf(message)) process.stdout.write(`${line}${has("crlf") ? "\r" : ""}\n`);
   },
   sendText: (message) => process.stdout.write(`${message}\n`),
   end: (code) => process.exit(code),
 });
+
+/** A message as it goes over the wire: usually one line. */
+function linesOf(message) {
+  const text = JSON.stringify(message);
+  const isAnswer = message.method === undefined;
+  if (has("batches")) return [`[${text},{"jsonrpc":"2.0","method":"notifications/nothing"}]`];
+  if (has("pretty")) return [JSON.stringify(message).replaceAll(",", " , ").replaceAll(":", " : ")];
+  if (!isAnswer) return [text];
+  if (has("answers-twice")) return [text, text];
+  if (has("string-ids")) return [JSON.stringify({ ...message, id: String(message.id) })];
+  if (has("strangers-first")) {
+    const strangers = [{ id: 999_999 }, { id: "nobody" }, { id: null }, { id: -1 }, { id: 1.5 }, {}];
+    return [...strangers.map((each) => JSON.stringify({ jsonrpc: "2.0", ...each, result: {} })), text];
+  }
+  return [text];
+}
 
 createInterface({ input: process.stdin })
   .on("line", (line) => {

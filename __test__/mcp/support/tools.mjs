@@ -139,6 +139,12 @@ export const tools = [
     handler: ({ depth }) => ({ written: nested(depth) }),
   },
   {
+    name: "raw-result",
+    description: "Whatever text it is given, as its result",
+    inputSchema: { type: "object", properties: { written: { type: "string" } }, required: ["written"] },
+    handler: ({ written }) => ({ written }),
+  },
+  {
     name: "never",
     description: "Never answers",
     inputSchema: anything,
