@@ -24,6 +24,7 @@ use tokio::sync::Notify;
 
 use crate::config::ServerConfig;
 use crate::host::{Host, Question};
+use crate::tokens::Tokens;
 
 /// A server's log lines are cut here.
 const LOGGED: usize = 2 * 1024;
@@ -35,6 +36,7 @@ pub(crate) struct Handler {
     pub(crate) host: Arc<dyn Host>,
     pub(crate) logger: Logger,
     pub(crate) tools_changed: Arc<Notify>,
+    pub(crate) tokens: Tokens,
 }
 
 impl Handler {

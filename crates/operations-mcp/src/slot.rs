@@ -3,8 +3,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
+use tokio::time::timeout;
 
 /// Receives the parameters of a progress notification, as JSON.
 pub type OnProgress = Box<dyn Fn(&str) + Send + Sync>;
@@ -18,13 +20,24 @@ pub(crate) enum Keep {
     Copy,
 }
 
+/// How far a request got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sent {
+    No,
+    Writing,
+    Yes,
+}
+
+/// How long a write that is under way may take to settle when the connection is gone.
+const SETTLE: Duration = Duration::from_millis(200);
+
 /// Travels with a request, as an extension of it, to the transport.
 #[derive(Clone)]
 pub(crate) struct Slot(Arc<Inner>);
 
 struct Inner {
     keep: Keep,
-    sent: AtomicBool,
+    sent: watch::Sender<Sent>,
     result: Mutex<Option<String>>,
     too_large: AtomicBool,
     on_progress: Mutex<Option<OnProgress>>,
@@ -35,7 +48,7 @@ impl Slot {
     pub(crate) fn new(keep: Keep, on_progress: Option<OnProgress>) -> Self {
         Self(Arc::new(Inner {
             keep,
-            sent: AtomicBool::new(false),
+            sent: watch::Sender::new(Sent::No),
             result: Mutex::new(None),
             too_large: AtomicBool::new(false),
             on_progress: Mutex::new(on_progress),
@@ -47,13 +60,26 @@ impl Slot {
         self.0.keep
     }
 
-    /// The request is on its way: from now on it may be carried out.
-    pub(crate) fn mark_sent(&self) {
-        self.0.sent.store(true, Ordering::Release);
+    /// The request is being written.
+    pub(crate) fn mark_writing(&self) {
+        self.0.sent.send_replace(Sent::Writing);
     }
 
-    pub(crate) fn was_sent(&self) -> bool {
-        self.0.sent.load(Ordering::Acquire)
+    /// The request was written, or could not be: what lacks its end, nobody acts upon.
+    pub(crate) fn mark_written(&self, whole: bool) {
+        self.0
+            .sent
+            .send_replace(if whole { Sent::Yes } else { Sent::No });
+    }
+
+    /// Whether the request may be carried out. If it is just being written, that is waited for.
+    pub(crate) async fn was_sent(&self) -> bool {
+        let mut sent = self.0.sent.subscribe();
+        let settled = sent.wait_for(|sent| *sent != Sent::Writing);
+        match timeout(SETTLE, settled).await {
+            Ok(Ok(sent)) => *sent == Sent::Yes,
+            Ok(Err(_)) | Err(_) => true,
+        }
     }
 
     pub(crate) fn put(&self, result: &str) {

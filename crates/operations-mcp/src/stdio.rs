@@ -12,7 +12,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::tap::{Tap, Verdict};
+use crate::slot::Slot;
+use crate::tap::{Outbound, Tap, Verdict};
 use crate::wire;
 
 /// Messages that wait for rmcp. A server that writes faster waits in its pipe.
@@ -24,7 +25,29 @@ const LAST_LINE: Duration = Duration::from_millis(200);
 /// What is kept of the two ends of a line that is too long.
 const EDGE: usize = 1024;
 
-type Line = (Vec<u8>, oneshot::Sender<io::Result<()>>);
+/// A line on its way to the child.
+struct Line {
+    text: Vec<u8>,
+    done: oneshot::Sender<io::Result<()>>,
+    unsent: Unsent,
+}
+
+/// A request of which nothing was written yet. If it is dropped, nothing ever will be.
+struct Unsent(Option<Slot>);
+
+impl Unsent {
+    fn begin(mut self) -> Option<Slot> {
+        self.0.take()
+    }
+}
+
+impl Drop for Unsent {
+    fn drop(&mut self) {
+        if let Some(slot) = &self.0 {
+            slot.mark_written(false);
+        }
+    }
+}
 
 /// Both directions.
 pub(crate) struct StdioTransport {
@@ -102,18 +125,21 @@ impl Transport<RoleClient> for StdioTransport {
         &mut self,
         item: ClientJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        if let Some(id) = self.tap.outbound(&item) {
+        let Outbound { slot, discover } = self.tap.outbound(&item);
+        if let Some(id) = discover {
             self.give_up_on_discover(id);
         }
         let lines = self.lines.clone();
-        let line = serde_json::to_vec(&item);
+        let text = serde_json::to_vec(&item);
+        let unsent = Unsent(slot);
         async move {
-            let mut line = line?;
-            line.push(b'\n');
+            let mut text = text?;
+            text.push(b'\n');
             let (done, written) = oneshot::channel();
             let lines = lines.ok_or(io::ErrorKind::BrokenPipe)?;
+            let line = Line { text, done, unsent };
             lines
-                .send((line, done))
+                .send(line)
                 .await
                 .map_err(|_| io::ErrorKind::BrokenPipe)?;
             written.await.map_err(|_| io::ErrorKind::BrokenPipe)?
@@ -150,9 +176,12 @@ async fn write(
             line = lines.recv() => line,
             () = end.cancelled() => None,
         };
-        let Some((line, done)) = next else { return };
+        let Some(Line { text, done, unsent }) = next else {
+            return;
+        };
+        let slot = unsent.begin();
         let written = async {
-            stdin.write_all(&line).await?;
+            stdin.write_all(&text).await?;
             stdin.flush().await
         };
         let outcome = tokio::select! {
@@ -161,6 +190,9 @@ async fn write(
             () = ended_for(&end, LAST_LINE) => Err(io::ErrorKind::BrokenPipe.into()),
         };
         let broken = outcome.is_err();
+        if let Some(slot) = slot {
+            slot.mark_written(!broken);
+        }
         let _ = done.send(outcome);
         if broken {
             return;

@@ -34,6 +34,15 @@ pub(crate) enum Verdict<'a> {
     NotAMessage,
 }
 
+/// What is to be known about a message that is about to be sent.
+#[derive(Default)]
+pub(crate) struct Outbound {
+    /// Of a request of ours: to be told how the sending went.
+    pub(crate) slot: Option<Slot>,
+    /// The id, when it is the question which protocol the server speaks.
+    pub(crate) discover: Option<u64>,
+}
+
 enum Waiting {
     Slot(Slot),
     /// rmcp's own, of the handshake.
@@ -80,11 +89,13 @@ impl Tap {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes what we are about to send. The id, when it is the question which protocol the server speaks.
-    pub(crate) fn outbound(&self, message: &ClientJsonRpcMessage) -> Option<u64> {
+    /// Notes what we are about to send.
+    pub(crate) fn outbound(&self, message: &ClientJsonRpcMessage) -> Outbound {
         match message {
             ClientJsonRpcMessage::Request(request) => {
-                let id = number(&request.id)?;
+                let Some(id) = number(&request.id) else {
+                    return Outbound::default();
+                };
                 let slot = request.request.extensions().get::<Slot>().cloned();
                 let token = request.request.get_meta().get_progress_token();
                 let mut requests = self.requests();
@@ -93,12 +104,16 @@ impl Tap {
                 {
                     requests.by_token.insert(token, id);
                 }
-                let waiting = slot.map_or(Waiting::Rmcp, |slot| {
-                    slot.mark_sent();
-                    Waiting::Slot(slot)
-                });
+                let waiting = slot.clone().map_or(Waiting::Rmcp, Waiting::Slot);
                 requests.by_id.insert(id, waiting);
-                matches!(request.request, ClientRequest::DiscoverRequest(_)).then_some(id)
+                let is_discover = matches!(request.request, ClientRequest::DiscoverRequest(_));
+                if let Some(slot) = &slot {
+                    slot.mark_writing();
+                }
+                Outbound {
+                    slot,
+                    discover: is_discover.then_some(id),
+                }
             }
             ClientJsonRpcMessage::Response(_) | ClientJsonRpcMessage::Error(_) => {
                 let _ =
@@ -106,9 +121,9 @@ impl Tap {
                         .fetch_update(Ordering::AcqRel, Ordering::Acquire, |open| {
                             open.checked_sub(1)
                         });
-                None
+                Outbound::default()
             }
-            ClientJsonRpcMessage::Notification(_) => None,
+            ClientJsonRpcMessage::Notification(_) => Outbound::default(),
         }
     }
 

@@ -254,7 +254,10 @@ impl StreamableHttpClient for TappedClient {
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        self.tap.outbound(&message);
+        // Whether it arrived, only the answer can tell.
+        if let Some(slot) = self.tap.outbound(&message).slot {
+            slot.mark_written(true);
+        }
         let body = serde_json::to_vec(&message)?;
         let request = self
             .client
