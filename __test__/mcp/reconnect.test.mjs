@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { collectLog } from "../registry/support/warnings.mjs";
-import { startsFile, temporaryFolder, until, untilDead } from "./support/processes.mjs";
+import { startsFile, temporaryFolder, until, untilDead, untilReaped } from "./support/processes.mjs";
 import { connected, failure, stdio } from "./support/servers.mjs";
 
 const timesCalled = (marker) => readFileSync(marker, "utf8").split("\n").filter(Boolean).length;
@@ -82,7 +82,7 @@ describe("the next call", () => {
     const { ask } = await connected(t, stdio());
     const { pid } = await ask("about-me");
     process.kill(pid, "SIGKILL");
-    await untilDead([pid]);
+    await untilReaped(pid);
     assert.notEqual((await ask("about-me")).pid, pid);
   });
 

@@ -49,6 +49,17 @@ export async function untilDead(pids) {
   for (const pid of pids) await until(() => !isAlive(pid), `process ${pid} is gone`);
 }
 
+/** Waits until a process is gone altogether: its parent, which is our client, has taken note of its end. */
+export function untilReaped(pid) {
+  return until(() => {
+    try {
+      return !process.kill(pid, 0);
+    } catch ({ code }) {
+      return code === "ESRCH";
+    }
+  }, `process ${pid} is reaped`);
+}
+
 /** A temporary folder, removed after the test. */
 export function temporaryFolder(test) {
   const folder = mkdtempSync(join(tmpdir(), "operations-mcp-"));
