@@ -198,21 +198,23 @@ export function optionsOf(server: string, tool: string, context: OperationContex
       { server, tool, mayHaveExecuted: false },
     );
   }
-  const limits = [timeout, deadline === undefined ? undefined : deadline - Date.now()].filter(
-    (limit) => limit !== undefined,
-  );
-  const shortest = limits.length === 0 ? undefined : Math.min(...limits);
-  if (shortest !== undefined && shortest <= 0) {
-    throw new CallError(
-      InfrastructureErrorCode.TIMEOUT,
-      `MCP server '${server}', tool '${tool}': the deadline has passed; the call was not sent`,
-      { server, tool, deadline, mayHaveExecuted: false },
-    );
+  let limit = timeout;
+  if (deadline !== undefined) {
+    const left = deadline - Date.now();
+    if (left <= 0) {
+      throw new CallError(
+        InfrastructureErrorCode.TIMEOUT,
+        `MCP server '${server}', tool '${tool}': the deadline has passed; the call was not sent`,
+        { server, tool, deadline, mayHaveExecuted: false },
+      );
+    }
+    limit = limit === undefined ? left : Math.min(limit, left);
   }
   return {
     signal,
-    timeout: shortest,
-    ...(typeof resetTimeoutOnProgress === "boolean" && { resetTimeoutOnProgress }),
-    ...(typeof onProgress === "function" && { onProgress: onProgress as (progress: MCPProgress) => void }),
+    timeout: limit,
+    resetTimeoutOnProgress: typeof resetTimeoutOnProgress === "boolean" ? resetTimeoutOnProgress : undefined,
+    onProgress:
+      typeof onProgress === "function" ? (onProgress as (progress: MCPProgress) => void) : undefined,
   };
 }

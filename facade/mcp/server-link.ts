@@ -30,7 +30,7 @@ interface Pending {
   reject(error: unknown): void;
   onProgress: RequestOptions["onProgress"];
   /** Stops listening to the caller's signal. */
-  release(): void;
+  release: (() => void) | undefined;
 }
 
 export type Query =
@@ -95,10 +95,13 @@ export class ServerLink {
     this.#lastRequest = (this.#lastRequest + 1) >>> 0;
     const request = this.#lastRequest;
     return new Promise((resolve, reject) => {
-      const abort = () => this.#native.cancel(request);
-      signal?.addEventListener("abort", abort, { once: true });
-      const release = () => signal?.removeEventListener("abort", abort);
-      this.#pending.set(request, { resolve, reject, onProgress, release });
+      const pending: Pending = { resolve, reject, onProgress, release: undefined };
+      if (signal !== undefined) {
+        const abort = () => this.#native.cancel(request);
+        signal.addEventListener("abort", abort, { once: true });
+        pending.release = () => signal.removeEventListener("abort", abort);
+      }
+      this.#pending.set(request, pending);
       if (this.#pending.size === 1) beginWaiting(this);
       start(request);
     });
@@ -159,7 +162,7 @@ export class ServerLink {
     const pending = this.#pending.get(request);
     if (pending === undefined) return undefined;
     this.#pending.delete(request);
-    pending.release();
+    pending.release?.();
     if (this.#pending.size === 0) endWaiting(this);
     return pending;
   }

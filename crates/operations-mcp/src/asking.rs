@@ -16,7 +16,6 @@ use crate::failure::{About, Failure};
 use crate::listing::List;
 use crate::request::Patience;
 use crate::session::Session;
-use crate::slot::OnProgress;
 
 /// How often a call is sent again that met the end of its server.
 const REPEATS: usize = 2;
@@ -121,14 +120,10 @@ impl Session {
                 .reset_timeout_on_progress
                 .unwrap_or(config.reset_timeout_on_progress),
         };
-        let on_progress: Option<Arc<dyn Fn(&str) + Send + Sync>> =
-            options.on_progress.map(Arc::from);
         let mut repeats = 0;
         loop {
             let connection = self.connected(patience.limit, cancel).await?;
-            let progress = on_progress
-                .clone()
-                .map(|listener| Box::new(move |json: &str| listener(json)) as OnProgress);
+            let progress = options.on_progress.as_ref();
             let asked = call::ask(&connection, &what, patience, progress, cancel).await;
             match asked {
                 Ok(result) => {

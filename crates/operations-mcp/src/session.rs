@@ -166,7 +166,10 @@ impl Session {
                     .as_ref()
                     .and_then(|details| details.get("stderr"))
                 {
-                    seen.stderr = stderr.as_str().unwrap_or_default().to_owned();
+                    stderr
+                        .as_str()
+                        .unwrap_or_default()
+                        .clone_into(&mut seen.stderr);
                 }
                 Err(error)
             }

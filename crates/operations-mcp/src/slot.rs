@@ -2,14 +2,14 @@
 //! know, refuse what they know otherwise, and would cost a second parse of every result.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 
 /// Receives the parameters of a progress notification, as JSON.
-pub type OnProgress = Box<dyn Fn(&str) + Send + Sync>;
+pub type OnProgress = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What is done with the answer on its way to rmcp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ struct Inner {
     sent: watch::Sender<Sent>,
     result: Mutex<Option<String>>,
     too_large: AtomicBool,
-    on_progress: Mutex<Option<OnProgress>>,
+    on_progress: Option<OnProgress>,
     progressed: Notify,
 }
 
@@ -51,7 +51,7 @@ impl Slot {
             sent: watch::Sender::new(Sent::No),
             result: Mutex::new(None),
             too_large: AtomicBool::new(false),
-            on_progress: Mutex::new(on_progress),
+            on_progress,
             progressed: Notify::new(),
         }))
     }
@@ -101,22 +101,10 @@ impl Slot {
     }
 
     pub(crate) fn progress(&self, params: &str) {
-        if let Some(on_progress) = &*self.listener() {
+        if let Some(on_progress) = &self.0.on_progress {
             on_progress(params);
         }
         self.0.progressed.notify_one();
-    }
-
-    /// The listener, for the next request of the same call.
-    pub(crate) fn into_progress(self) -> Option<OnProgress> {
-        self.listener().take()
-    }
-
-    fn listener(&self) -> MutexGuard<'_, Option<OnProgress>> {
-        self.0
-            .on_progress
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Resolves after the next sign of progress.
