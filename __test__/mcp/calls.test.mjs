@@ -69,7 +69,7 @@ describe("many calls at once", () => {
   });
 });
 
-describe("a time limit", () => {
+describe("a time limit", { concurrency: true }, () => {
   it("of the server: TIMEOUT, and the server is told", async (t) => {
     const { call, ask } = await connected(t, stdio([], { timeout: 300 }));
     const error = await failure(call("never"));
@@ -106,8 +106,8 @@ describe("a time limit", () => {
   });
 
   it("starts anew with progress when asked to", async (t) => {
-    const { call } = await connected(t, stdio([], { timeout: 1_000, resetTimeoutOnProgress: true }));
-    const envelope = await call("wait", { steps: 8, pause: 300 });
+    const { call } = await connected(t, stdio([], { timeout: 3_000, resetTimeoutOnProgress: true }));
+    const envelope = await call("wait", { steps: 8, pause: 500 });
     assert.equal(envelope.data[0].text, "done after 8");
   });
 

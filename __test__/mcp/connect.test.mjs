@@ -48,7 +48,7 @@ describe("a configuration", () => {
   });
 });
 
-describe("a stdio server", () => {
+describe("a stdio server", { concurrency: true }, () => {
   it("gives a wrapper with its name, a client and the tools", async (t) => {
     const { wrapper, call } = await connected(t, stdio());
     assert.equal(wrapper.name, "test");

@@ -83,7 +83,7 @@ describe("an answer without an end", () => {
   });
 });
 
-describe("streams that end", () => {
+describe("streams that end", { concurrency: true }, () => {
   it("without an answer: the time limit, and no storm of requests", async (t) => {
     // `retry: 0` asks the client to come back at once.
     const server = await startHTTPServer(t, {

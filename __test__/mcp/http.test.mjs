@@ -114,7 +114,7 @@ describe("a session", () => {
   });
 });
 
-describe("trouble on the line", () => {
+describe("trouble on the line", { concurrency: true }, () => {
   it("nobody listens", async (t) => {
     const server = await startHTTPServer(t);
     await server.close();

@@ -42,7 +42,7 @@ for (const [transport, start] of Object.entries({
   stdio: (_, more) => packaged("server-everything", ["stdio"], more),
   HTTP: async (t, more) => ({ ...(await everythingOverHTTP(t)), ...more }),
 })) {
-  describe(`server-everything over ${transport}`, () => {
+  describe(`server-everything over ${transport}`, { concurrency: true }, () => {
     it("has all its tools, with schemas and annotations", async (t) => {
       const { wrapper, tool } = await connected(t, await start(t), "everything");
       assert.ok(wrapper.tools.length >= 10);

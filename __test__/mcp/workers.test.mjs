@@ -19,7 +19,7 @@ async function ready(worker) {
   return worker;
 }
 
-describe("worker threads", () => {
+describe("worker threads", { concurrency: true }, () => {
   it("four at once, and the main thread, each talk to their own server", async (t) => {
     const starts = startsFile(t);
     const config = stdio([], { env: { STARTS_FILE: starts.path } });
