@@ -304,3 +304,48 @@ impl LongLine {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use operations_core::log::Logger;
+
+    use super::*;
+
+    async fn received(text: &[u8], max_line: usize) -> usize {
+        let tap = Arc::new(Tap::new("demo", Logger::silent()));
+        let end = CancellationToken::new();
+        let mut transport = StdioTransport::new(
+            tokio::io::sink(),
+            text.to_vec().leak() as &[u8],
+            tap,
+            max_line,
+            end,
+            None,
+        );
+        let mut count = 0;
+        while transport.receive().await.is_some() {
+            count += 1;
+        }
+        count
+    }
+
+    const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+
+    #[tokio::test]
+    async fn lines_that_are_no_messages_are_skipped() {
+        let text = format!("ready\n\n{PING}\r\n\u{0}\n{{\n[{PING},{PING}]\n");
+        assert_eq!(received(text.as_bytes(), 1000).await, 3);
+        assert_eq!(received(b"\xff\xfe\n{\"jsonrpc\"", 1000).await, 0);
+    }
+
+    #[tokio::test]
+    async fn a_line_of_any_length_costs_no_more_than_the_limit() {
+        let text = format!("{}\n{PING}\n", "x".repeat(100_000));
+        assert_eq!(received(text.as_bytes(), 100).await, 1);
+        let mut line = LongLine::new(100);
+        for _ in 0..1000 {
+            line.push(&[b'x'; 99]);
+        }
+        assert!(line.kept.capacity() + line.tail.as_ref().map_or(0, Vec::capacity) < 8 * EDGE);
+    }
+}

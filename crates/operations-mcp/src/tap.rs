@@ -275,3 +275,109 @@ impl Tap {
 fn placeholder(id: u64) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use rmcp::model::{CallToolRequest, CallToolRequestParams, ProgressToken};
+
+    use super::*;
+
+    fn tap() -> Tap {
+        Tap::new("demo", Logger::silent())
+    }
+
+    /// A call that is under way, as the transports see it.
+    fn sent(tap: &Tap, id: i64, slot: &Slot) {
+        let call = CallToolRequest::new(CallToolRequestParams::new("tool"));
+        let mut request = ClientRequest::CallToolRequest(call);
+        request.extensions_mut().insert(slot.clone());
+        let token = ProgressToken(NumberOrString::Number(id + 100));
+        request.get_meta_mut().set_progress_token(token);
+        let message = ClientJsonRpcMessage::request(request, RequestId::Number(id));
+        tap.outbound(&message);
+    }
+
+    #[test]
+    fn a_result_is_kept_as_it_was_written_and_rmcp_gets_a_stand_in() {
+        let tap = tap();
+        let slot = Slot::new(Keep::Instead, None);
+        sent(&tap, 3, &slot);
+        let verdict = tap.inbound(r#"{"result":{"n": 1.0, "x":[ ]},"jsonrpc":"2.0","id":"3"}"#);
+        assert_eq!(
+            verdict,
+            Verdict::Forward(Cow::Borrowed(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#))
+        );
+        assert_eq!(slot.take().as_deref(), Some(r#"{"n": 1.0, "x":[ ]}"#));
+        let again = tap.inbound(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#);
+        assert_eq!(again, Verdict::Done, "nobody waits for it any more");
+    }
+
+    #[test]
+    fn an_error_goes_to_rmcp() {
+        let tap = tap();
+        sent(&tap, 3, &Slot::new(Keep::Instead, None));
+        let text = r#"{"jsonrpc":"2.0","id":3,"error":{"code":1,"message":"no"}}"#;
+        assert_eq!(tap.inbound(text), Verdict::Forward(Cow::Borrowed(text)));
+    }
+
+    #[test]
+    fn progress_reaches_its_call_and_no_other() {
+        let tap = tap();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&seen);
+        let listener = Arc::new(move |json: &str| sink.lock().unwrap().push(json.to_owned()));
+        sent(&tap, 3, &Slot::new(Keep::Instead, Some(listener)));
+        for token in ["103", r#""103""#, "104", "{}"] {
+            let text = format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token}}}}}"#
+            );
+            assert_eq!(tap.inbound(&text), Verdict::Done);
+        }
+        assert_eq!(seen.lock().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_server_that_asks_without_end_is_not_heard() {
+        let tap = tap();
+        let question = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        for _ in 0..OPEN_QUESTIONS {
+            assert!(matches!(tap.inbound(question), Verdict::Forward(_)));
+        }
+        assert_eq!(tap.inbound(question), Verdict::Done);
+        let answer = rmcp::model::ClientResult::empty(());
+        tap.outbound(&ClientJsonRpcMessage::response(
+            answer,
+            RequestId::Number(1),
+        ));
+        assert!(matches!(tap.inbound(question), Verdict::Forward(_)));
+    }
+
+    #[test]
+    fn an_answer_that_is_too_large_is_told_to_whoever_waits() {
+        let tap = tap();
+        let (one, other) = (
+            Slot::new(Keep::Instead, None),
+            Slot::new(Keep::Instead, None),
+        );
+        sent(&tap, 3, &one);
+        sent(&tap, 4, &other);
+        assert_eq!(tap.too_large(Some(3)).len(), 1);
+        assert!(one.was_too_large() && !other.was_too_large());
+        assert_eq!(tap.too_large(None).len(), 1);
+        assert!(other.was_too_large());
+    }
+
+    #[test]
+    fn odd_lines_are_logged_up_to_a_number() {
+        let lines = Arc::new(Mutex::new(0));
+        let count = Arc::clone(&lines);
+        let logger = Logger::new(move |_| *count.lock().unwrap() += 1);
+        let tap = Tap::new("demo", logger);
+        for _ in 0..1000 {
+            assert_eq!(tap.inbound("Listening on port 3000"), Verdict::NotAMessage);
+        }
+        assert_eq!(*lines.lock().unwrap(), LOGGED_LINES + 1);
+    }
+}
