@@ -151,6 +151,31 @@ describe("a server that wants a token", () => {
     }
   });
 
+  for (const [what, metadata] of Object.entries({
+    "a page that is a script": { authorization_endpoint: "javascript:alert(1)" },
+    "a page that is a file": { authorization_endpoint: "file:///etc/hosts" },
+    "a page that is a command": { authorization_endpoint: "calculator://open" },
+    "no page at all": { authorization_endpoint: undefined },
+    "a page that is no URL": { authorization_endpoint: "$(reboot)" },
+    "no proof of possession": { code_challenge_methods_supported: ["plain"] },
+    "another issuer": { issuer: "http://127.0.0.1:9" },
+    "nonsense for an endpoint": { token_endpoint: 7 },
+  })) {
+    it(`and an authorization server that offers ${what}: the user is not shown it`, async (t) => {
+      const { server } = await guarded(t, { metadata });
+      const shown = [];
+      const onAuthorize = (page) => {
+        shown.push(page.url);
+        return "http://127.0.0.1:9/?error=access_denied";
+      };
+      const config = { url: server.url, connectTimeout: 5_000, oauth: { onAuthorize } };
+      const error = await failure(createMCPClient("guarded", config));
+      assert.ok(error instanceof CallError, String(error));
+      assert.equal(error.code, "EXECUTION_ERROR", error.message);
+      assert.deepEqual(shown, []);
+    });
+  }
+
   it("and a user who never comes back: the time limit", async (t) => {
     const { server } = await guarded(t);
     const config = { url: server.url, connectTimeout: 1_000, oauth: { onAuthorize: () => {} } };

@@ -6,8 +6,8 @@ import { defer } from "./defer.mjs";
 
 const TOKEN_LIFETIME = 3600;
 
-/** `lifetime` is how long access tokens live, in seconds. */
-export async function startAuthorizationServer(test, { lifetime = TOKEN_LIFETIME } = {}) {
+/** `lifetime` is how long access tokens live, in seconds; `metadata` replaces what the server says about itself. */
+export async function startAuthorizationServer(test, { lifetime = TOKEN_LIFETIME, metadata = {} } = {}) {
   const clients = new Map();
   const codes = new Map();
   const accessTokens = new Set();
@@ -28,6 +28,7 @@ export async function startAuthorizationServer(test, { lifetime = TOKEN_LIFETIME
         token_endpoint_auth_methods_supported: ["none", "client_secret_post", "client_secret_basic"],
         scopes_supported: ["tools"],
         authorization_response_iss_parameter_supported: true,
+        ...metadata,
       }),
     "POST /register": ({ body }, response) => {
       const metadata = JSON.parse(body);
