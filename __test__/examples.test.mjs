@@ -35,6 +35,13 @@ describe("the tour", () => {
       /shop\.addPet +\{ id: 2, name: 'Alan' \}/,
       /shop\.watchArrivals \(arrival 1\) +\{ id: 11, name: 'Edsger' \}/,
       /EXECUTION_ERROR +HTTP 404: Not Found \{"reason":"sold out"\}/,
+      /notes\.find_notes +Notes that contain a text/,
+      /notes\.find_notes +\{ id: 1, text: 'Water the plants', done: false \}/,
+      /isError true +There is no note 99/,
+      /printing 3\/3 +Post the letter/,
+      /TIMEOUT +may have been carried out: true/,
+      /another process +true/,
+      /after closeAll +0 servers/,
     ]) {
       assert.match(stdout, line);
     }

@@ -102,7 +102,7 @@ impl McpClient {
     ) {
         let inbox = Arc::clone(&self.inbox);
         let on_progress: Option<OnProgress> = wants_progress
-            .then(|| Box::new(move |json: &str| inbox.progress(request, json)) as OnProgress);
+            .then(|| Arc::new(move |json: &str| inbox.progress(request, json)) as OnProgress);
         let options = CallOptions {
             reset_timeout_on_progress,
             on_progress,

@@ -13,9 +13,11 @@ use operations_core::error::CallError;
 use operations_mcp::{Host, Question};
 use tokio::sync::oneshot;
 
-/// Signs of progress that wait for the JavaScript thread. Beyond it the oldest go: a thread that is too
-/// busy to look is best served with the newest.
-const WAITING_PROGRESS: usize = 1024;
+/// Signs of progress that wait for the JavaScript thread, in bytes. Beyond it the oldest go: a thread that
+/// is too busy to look is best served with the newest.
+const WAITING_PROGRESS: usize = 8 * 1024 * 1024;
+/// What a waiting sign of progress costs beside its text.
+const OVERHEAD: usize = 64;
 /// Questions that wait for an answer. Beyond it they are refused.
 const OPEN_QUESTIONS: usize = 256;
 
@@ -92,17 +94,15 @@ impl Inbox {
     /// Progress of a request.
     pub(crate) fn progress(&self, request: u32, json: &str) {
         self.change(|waiting| {
-            if waiting.progress >= WAITING_PROGRESS {
-                let oldest = waiting
-                    .news
-                    .iter()
-                    .position(|news| news.head.starts_with('p'));
-                if let Some(oldest) = oldest {
-                    waiting.news.remove(oldest);
-                    waiting.progress -= 1;
-                }
+            waiting.progress += json.len() + OVERHEAD;
+            while waiting.progress > WAITING_PROGRESS {
+                let is_progress = |news: &News| news.head.starts_with('p');
+                let oldest = waiting.news.iter().position(is_progress);
+                let Some(gone) = oldest.and_then(|oldest| waiting.news.remove(oldest)) else {
+                    break;
+                };
+                waiting.progress -= gone.text.len() + OVERHEAD;
             }
-            waiting.progress += 1;
             waiting.news.push_back(News {
                 head: format!("p{request}"),
                 text: json.to_owned(),

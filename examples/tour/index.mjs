@@ -10,6 +10,7 @@ const chapters = [
   "05-schemas.mjs",
   "06-call-protocol.mjs",
   "07-openapi.mjs",
+  "08-mcp.mjs",
 ];
 
 for (const chapter of chapters) {

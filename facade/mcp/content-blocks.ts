@@ -3,33 +3,47 @@ import type { MCPContentBlock } from "../envelope.js";
 type Fields = Record<string, unknown>;
 type FieldType = "string" | "number" | "object";
 
+/** The fields of a kind, as lists: they are gone through for every block of every result. */
 interface KnownBlock {
-  readonly required: Record<string, FieldType>;
-  readonly optional: Record<string, FieldType>;
+  readonly required: readonly (readonly [string, FieldType])[];
+  readonly optional: readonly (readonly [string, FieldType])[];
 }
 
-const extras = { annotations: "object", _meta: "object" } as const;
-const media: KnownBlock = { required: { data: "string", mimeType: "string" }, optional: extras };
+function known(
+  required: Record<string, FieldType>,
+  optional: Record<string, FieldType> = { annotations: "object", _meta: "object" },
+): KnownBlock {
+  return { required: Object.entries(required), optional: Object.entries(optional) };
+}
+
+const media = known({ data: "string", mimeType: "string" });
 
 /** The kinds of content block that the protocol has, field by field. */
 const KNOWN_BLOCKS = new Map<unknown, KnownBlock>([
-  ["text", { required: { text: "string" }, optional: extras }],
+  ["text", known({ text: "string" })],
   ["image", media],
   ["audio", media],
-  ["resource", { required: { resource: "object" }, optional: extras }],
+  ["resource", known({ resource: "object" })],
   [
     "resource_link",
-    {
-      required: { uri: "string", name: "string" },
-      optional: { title: "string", description: "string", mimeType: "string", size: "number", ...extras },
-    },
+    known(
+      { uri: "string", name: "string" },
+      {
+        title: "string",
+        description: "string",
+        mimeType: "string",
+        size: "number",
+        annotations: "object",
+        _meta: "object",
+      },
+    ),
   ],
 ]);
 
-const RESOURCE: KnownBlock = {
-  required: { uri: "string" },
-  optional: { mimeType: "string", text: "string", blob: "string", _meta: "object" },
-};
+const RESOURCE = known(
+  { uri: "string" },
+  { mimeType: "string", text: "string", blob: "string", _meta: "object" },
+);
 
 /**
  * Content blocks as an MCP server sent them, to the five kinds that this package declares. A block
@@ -41,27 +55,27 @@ export function mapMCPContentBlocks(blocks: readonly unknown[] | null | undefine
 
 function mapBlock(block: unknown): MCPContentBlock {
   if (isObject(block)) {
-    const known = KNOWN_BLOCKS.get(block.type);
-    const fields = known && pick(block, known);
-    if (fields !== undefined) {
-      const mapped: Fields = { type: block.type, ...fields };
+    const fields = KNOWN_BLOCKS.get(block.type);
+    const mapped = fields && pick({ type: block.type }, block, fields);
+    if (mapped !== undefined) {
       if (block.type !== "resource") return mapped as unknown as MCPContentBlock;
-      const resource = pick(block.resource as Fields, RESOURCE);
+      const resource = pick({}, block.resource as Fields, RESOURCE);
       if (resource !== undefined) return { ...mapped, resource } as unknown as MCPContentBlock;
     }
   }
   return { type: "text", text: jsonOf(block) };
 }
 
-/** The declared fields of a block, or nothing if a required one is missing or of another type. */
-function pick(source: Fields, { required, optional }: KnownBlock): Fields | undefined {
-  const picked: Fields = {};
-  for (const [key, type] of Object.entries(required)) {
-    if (!isOfType(source[key], type)) return undefined;
-    picked[key] = source[key];
+/** Adds the declared fields of a block, or returns nothing if a required one is missing or of another type. */
+function pick(picked: Fields, source: Fields, { required, optional }: KnownBlock): Fields | undefined {
+  for (const [key, type] of required) {
+    const value = source[key];
+    if (!isOfType(value, type)) return undefined;
+    picked[key] = value;
   }
-  for (const [key, type] of Object.entries(optional)) {
-    if (isOfType(source[key], type)) picked[key] = source[key];
+  for (const [key, type] of optional) {
+    const value = source[key];
+    if (value !== undefined && isOfType(value, type)) picked[key] = value;
   }
   return picked;
 }

@@ -39,7 +39,7 @@ interface Imported {
 
 /** The tools of one server, as operations. Those that do not change stay the same objects. */
 export class ToolList {
-  #imported = new Map<string, Imported & { text: string }>();
+  #imported = new Map<string, Imported & { text: string | undefined }>();
   #listProblems: MCPToolProblem[] = [];
 
   constructor(
@@ -66,9 +66,9 @@ export class ToolList {
         this.#skip(tool, index);
         return;
       }
-      const text = JSON.stringify(tool);
+      const text = textOfTool(tool);
       const known = before.get(tool.name);
-      if (known?.text === text) {
+      if (known !== undefined && text !== undefined && known.text === text) {
         this.#imported.set(tool.name, known);
         return;
       }
@@ -87,6 +87,16 @@ export class ToolList {
     const problem: MCPToolProblem = { tool: isTool(tool) ? tool.name : `#${index}`, field: "name", reason };
     this.#listProblems.push(problem);
     report(this.link.name, problem, "It is left out.");
+  }
+}
+
+/** For comparison with the next list. Nothing for a tool that is too deep to be written: it counts as
+ * changed each time. */
+function textOfTool(tool: Tool): string | undefined {
+  try {
+    return JSON.stringify(tool);
+  } catch {
+    return undefined;
   }
 }
 
@@ -140,10 +150,11 @@ function importTool(link: ServerLink, version: string, tool: Tool): Imported {
       ...(tool._meta != null && { _meta: tool._meta }),
       ...(config.output !== undefined && { output: config.output }),
     },
-    handler: (input, context) =>
-      link
-        .call(tool.name, argumentsOf(server, tool.name, input), optionsOf(server, tool.name, context))
-        .then((text) => envelopeOfResult(server, tool.name, text, config)),
+    handler: async (input, context) => {
+      const options = optionsOf(server, tool.name, context);
+      const text = await link.call(tool.name, argumentsOf(server, tool.name, input), options);
+      return envelopeOfResult(server, tool.name, text, config);
+    },
   };
   return { operation, problems };
 }
@@ -179,22 +190,31 @@ export function argumentsOf(server: string, tool: string, input: unknown): strin
 export function optionsOf(server: string, tool: string, context: OperationContext = {}): RequestOptions {
   const { signal, deadline, metadata, onProgress } = context;
   const { timeout, resetTimeoutOnProgress } = metadata ?? {};
-  const limits = [
-    typeof timeout === "number" && timeout > 0 ? timeout : undefined,
-    deadline === undefined ? undefined : deadline - Date.now(),
-  ].filter((limit) => limit !== undefined);
-  const shortest = limits.length === 0 ? undefined : Math.min(...limits);
-  if (shortest !== undefined && shortest <= 0) {
+  if (timeout !== undefined && !(typeof timeout === "number" && timeout > 0)) {
     throw new CallError(
-      InfrastructureErrorCode.TIMEOUT,
-      `MCP server '${server}', tool '${tool}': the deadline has passed; the call was not sent`,
-      { server, tool, deadline, mayHaveExecuted: false },
+      InfrastructureErrorCode.VALIDATION_ERROR,
+      `MCP server '${server}', tool '${tool}': 'timeout' in the metadata of the call must be a number of ` +
+        "milliseconds above 0",
+      { server, tool, mayHaveExecuted: false },
     );
+  }
+  let limit = timeout;
+  if (deadline !== undefined) {
+    const left = deadline - Date.now();
+    if (left <= 0) {
+      throw new CallError(
+        InfrastructureErrorCode.TIMEOUT,
+        `MCP server '${server}', tool '${tool}': the deadline has passed; the call was not sent`,
+        { server, tool, deadline, mayHaveExecuted: false },
+      );
+    }
+    limit = limit === undefined ? left : Math.min(limit, left);
   }
   return {
     signal,
-    timeout: shortest,
-    ...(typeof resetTimeoutOnProgress === "boolean" && { resetTimeoutOnProgress }),
-    ...(typeof onProgress === "function" && { onProgress: onProgress as (progress: MCPProgress) => void }),
+    timeout: limit,
+    resetTimeoutOnProgress: typeof resetTimeoutOnProgress === "boolean" ? resetTimeoutOnProgress : undefined,
+    onProgress:
+      typeof onProgress === "function" ? (onProgress as (progress: MCPProgress) => void) : undefined,
   };
 }

@@ -1,4 +1,9 @@
-import { type MCPContentBlock, mcpEnvelope, type ResponseEnvelope } from "../envelope.js";
+import {
+  type MCPContentBlock,
+  type MCPResponseMeta,
+  mcpEnvelope,
+  type ResponseEnvelope,
+} from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { MCPClientConfig } from "./config.js";
 import { mapMCPContentBlocks } from "./content-blocks.js";
@@ -22,14 +27,10 @@ export function envelopeOfResult(
   const content = mapMCPContentBlocks(result.content);
   const isError = result.isError === true;
   const { structuredContent, _meta } = result;
-  const envelope = mcpEnvelope(structuredContent ?? textValue(content, isError, config) ?? content, {
-    isError,
-    content,
-    ...(structuredContent != null && {
-      structuredContent: structuredContent as Record<string, unknown>,
-    }),
-    ...(_meta != null && { _meta }),
-  });
+  const meta: Omit<MCPResponseMeta, "source"> = { isError, content };
+  if (structuredContent != null) meta.structuredContent = structuredContent as Record<string, unknown>;
+  if (_meta != null) meta._meta = _meta;
+  const envelope = mcpEnvelope(structuredContent ?? textValue(content, isError, config) ?? content, meta);
   if (isError && config.onToolError === "throw") throw toolError(server, tool, envelope, content);
   return envelope;
 }

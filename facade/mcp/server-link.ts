@@ -30,7 +30,7 @@ interface Pending {
   reject(error: unknown): void;
   onProgress: RequestOptions["onProgress"];
   /** Stops listening to the caller's signal. */
-  release(): void;
+  release: (() => void) | undefined;
 }
 
 export type Query =
@@ -95,11 +95,14 @@ export class ServerLink {
     this.#lastRequest = (this.#lastRequest + 1) >>> 0;
     const request = this.#lastRequest;
     return new Promise((resolve, reject) => {
-      const abort = () => this.#native.cancel(request);
-      signal?.addEventListener("abort", abort, { once: true });
-      const release = () => signal?.removeEventListener("abort", abort);
-      this.#pending.set(request, { resolve, reject, onProgress, release });
-      beginWaiting();
+      const pending: Pending = { resolve, reject, onProgress, release: undefined };
+      if (signal !== undefined) {
+        const abort = () => this.#native.cancel(request);
+        signal.addEventListener("abort", abort, { once: true });
+        pending.release = () => signal.removeEventListener("abort", abort);
+      }
+      this.#pending.set(request, pending);
+      if (this.#pending.size === 1) beginWaiting(this);
       start(request);
     });
   }
@@ -116,7 +119,13 @@ export class ServerLink {
   #fetch(): void {
     const news = this.#native.drain();
     for (let index = 0; index < news.length; index += 2) {
-      this.#handle(news[index] as string, news[index + 1] as string);
+      try {
+        this.#handle(news[index] as string, news[index + 1] as string);
+      } catch (error) {
+        log.error(`What MCP server '${this.name}' sent could not be taken: ${String(error)}`, {
+          server: this.name,
+        });
+      }
     }
   }
 
@@ -124,29 +133,37 @@ export class ServerLink {
     const rest = head.slice(1);
     switch (head[0]) {
       case "r":
-        return this.#settle(Number(rest))?.resolve(text);
+        this.#settle(Number(rest))?.resolve(text);
+        break;
       case "e":
-        return this.#settle(Number(rest))?.reject(errorOf(text));
+        this.#settle(Number(rest))?.reject(errorOf(text));
+        break;
       case "p":
-        return this.#progress(this.#pending.get(Number(rest)), text);
+        this.#progress(this.#pending.get(Number(rest)), text);
+        break;
       case "t":
-        return this.#onTools?.(text);
-      default: {
-        const [question, kind] = rest.split(":") as [string, string];
-        answerQuestion(this.name, this.config, kind, text).then(
-          (answer) => this.#native.answer(Number(question), answer),
-          (reason) => this.#native.answer(Number(question), undefined, String(reason?.message ?? reason)),
-        );
-      }
+        this.#onTools?.(text);
+        break;
+      default:
+        this.#answer(rest, text);
     }
+  }
+
+  /** `7:kind` is question 7. */
+  #answer(head: string, text: string): void {
+    const [question, kind] = head.split(":") as [string, string];
+    answerQuestion(this.name, this.config, kind, text).then(
+      (answer) => this.#native.answer(Number(question), answer),
+      (reason) => this.#native.answer(Number(question), undefined, String(reason?.message ?? reason)),
+    );
   }
 
   #settle(request: number): Pending | undefined {
     const pending = this.#pending.get(request);
     if (pending === undefined) return undefined;
     this.#pending.delete(request);
-    pending.release();
-    endWaiting();
+    pending.release?.();
+    if (this.#pending.size === 0) endWaiting(this);
     return pending;
   }
 

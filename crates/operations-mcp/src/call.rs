@@ -91,21 +91,20 @@ pub(crate) async fn ask(
     connection: &Connection,
     what: &Ask,
     patience: Patience,
-    mut on_progress: Option<OnProgress>,
+    on_progress: Option<&OnProgress>,
     cancel: &CancellationToken,
 ) -> Result<String, Failure> {
     let (mut answers, mut state) = (None, None);
     for _ in 0..ROUNDS {
-        let slot = Slot::new(Keep::Instead, on_progress.take());
+        let slot = Slot::new(Keep::Instead, on_progress.cloned());
         let request = what.request(answers, state);
         let result = connection
             .link
-            .send(request, slot.clone(), patience, cancel)
+            .send(request, slot, patience, cancel)
             .await?;
         let Some(incomplete) = question(&result) else {
             return Ok(result);
         };
-        on_progress = slot.into_progress();
         let requests = incomplete.input_requests.unwrap_or_default();
         if requests.is_empty() {
             tokio::time::sleep(PAUSE).await;

@@ -20,6 +20,10 @@ const LONGEST: u64 = 365 * 24 * 3600 * 1000;
 /// One server, as the facade describes it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "settings that users turn on and off"
+)]
 struct Description {
     command: Option<String>,
     #[serde(default)]
@@ -58,6 +62,10 @@ fn yes() -> bool {
 
 /// One server: where it is, and how to treat it.
 #[derive(Debug, Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "settings that users turn on and off"
+)]
 pub struct ServerConfig {
     /// What the user calls it.
     pub name: String,

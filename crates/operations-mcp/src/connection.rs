@@ -1,31 +1,27 @@
-//! One connection to a server: from the start of the process, or the first request, to the end.
+//! One connection to a server, from the moment when it works to its end.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::log::{Level, Logger};
 use rmcp::RoleClient;
-use rmcp::model::{ProtocolVersion, ServerPeerInfo, SubscriptionFilter};
-use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RunningService};
+use rmcp::model::{ServerPeerInfo, SubscriptionFilter};
+use rmcp::service::RunningService;
 use serde_json::json;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Stdio, Target};
-use crate::failure::{About, Failure, transport_reason};
+use crate::failure::{About, Failure};
 use crate::handler::Handler;
-use crate::http;
 use crate::listing::{self, List};
-use crate::process::{self, ServerProcess};
+use crate::process::ServerProcess;
 use crate::request::{Link, Patience};
-use crate::stdio::StdioTransport;
 use crate::tap::Tap;
 
 /// How long the end of a process is awaited for the sake of a better message.
-const POST_MORTEM: Duration = Duration::from_secs(1);
+pub(crate) const POST_MORTEM: Duration = Duration::from_secs(1);
 /// How long its last words are.
-const LAST_WORDS: Duration = Duration::from_millis(300);
+pub(crate) const LAST_WORDS: Duration = Duration::from_millis(300);
 /// How long rmcp may take to say goodbye: the deletion of an HTTP session takes a request.
 const GOODBYE: Duration = Duration::from_secs(3);
 
@@ -43,129 +39,37 @@ pub(crate) struct Connection {
     gone: CancellationToken,
 }
 
-/// What a connection is waiting for, for the message when it waits too long.
-#[derive(Clone, Default)]
-struct Phase(Arc<Mutex<&'static str>>);
-
-impl Phase {
-    fn set(&self, phase: &'static str) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = phase;
-    }
-
-    fn get(&self) -> &'static str {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Connection {
-    /// Starts or reaches the server, agrees on a protocol and reads the list of tools, all within the
-    /// configured time.
-    pub(crate) async fn open(handler: Handler) -> Result<Self, CallError> {
-        let config = Arc::clone(&handler.config);
-        let process = match &config.target {
-            Target::Stdio(how) => Some(start(&handler, how)?),
-            Target::Http(_) => None,
-        };
-        let (started, streams) = process.map_or((None, None), |started| {
-            (
-                Some(Arc::new(started.process)),
-                Some((started.stdin, started.stdout)),
-            )
-        });
-        let phase = Phase::default();
-        let opening = Self::open_on(handler, started.clone(), streams, phase.clone());
-        let outcome = timeout(config.connect_timeout, opening).await;
-        match outcome {
-            Ok(Ok(connection)) => Ok(connection),
-            Ok(Err(failed)) => {
-                let mut about = About::server(&config);
-                if let Some(process) = &started {
-                    if failed.closed {
-                        about.exit = process.gone_within(POST_MORTEM).await;
-                    }
-                    process.kill().await;
-                    process.stderr.ended_within(LAST_WORDS).await;
-                    about.stderr = process.stderr.text();
-                }
-                let what = format!("it could not be connected: {}", failed.reason);
-                Err(about.error(Code::ExecutionError, &what, failed.details))
-            }
-            Err(_) => {
-                let mut about = About::server(&config);
-                if let Some(process) = &started {
-                    process.kill().await;
-                    process.stderr.ended_within(LAST_WORDS).await;
-                    about.stderr = process.stderr.text();
-                }
-                let limit = u64::try_from(config.connect_timeout.as_millis()).unwrap_or(u64::MAX);
-                let what = format!(
-                    "it was not ready within {limit} ms: still waiting for {}. 'connectTimeout' in the \
-                     configuration sets the limit",
-                    phase.get()
-                );
-                let details = json!({ "timeout": limit, "phase": phase.get() });
-                Err(about.error(Code::Timeout, &what, details))
-            }
-        }
-    }
-
-    async fn open_on(
+    /// Takes over a service that has shaken hands. `end_input` ends the input of its process.
+    pub(crate) fn new(
+        service: RunningService<RoleClient, Handler>,
         handler: Handler,
         process: Option<Arc<ServerProcess>>,
-        streams: Option<(tokio::process::ChildStdin, tokio::process::ChildStdout)>,
-        phase: Phase,
-    ) -> Result<Self, Failed> {
-        let config = Arc::clone(&handler.config);
-        let tap = Arc::new(Tap::new(&config.name, handler.logger.clone()));
-        let end_input = CancellationToken::new();
-        phase.set("the answer to the first message");
-        let service = match (&config.target, streams) {
-            (Target::Http(endpoint), _) => {
-                let client = http::tapped(&handler, &tap).map_err(Failed::call_error)?;
-                let transport =
-                    http::transport(client, &handler, endpoint).map_err(Failed::call_error)?;
-                serve(handler.clone(), transport).await?
-            }
-            (Target::Stdio(_), Some((stdin, stdout))) => {
-                let limit = config.max_message_bytes;
-                let ended = end_input.clone();
-                let transport = StdioTransport::new(stdin, stdout, Arc::clone(&tap), limit, ended);
-                serve(handler.clone(), transport).await?
-            }
-            (Target::Stdio(_), None) => return Err(Failed::new("its streams are missing")),
-        };
-        phase.set("the list of tools");
+        tap: Arc<Tap>,
+        end_input: CancellationToken,
+    ) -> Self {
         let link = Link {
             peer: service.peer().clone(),
             tap,
-            max_message_bytes: config.max_message_bytes,
+            max_message_bytes: handler.config.max_message_bytes,
         };
-        let info = service.peer().peer_info();
-        let mut connection = Self {
+        let connection = Self {
             link,
             handler,
             process,
-            info,
+            info: service.peer().peer_info(),
             tools: String::new(),
             lost: CancellationToken::new(),
             close: CancellationToken::new(),
             gone: CancellationToken::new(),
         };
         connection.watch(service, end_input);
-        let tools = connection
-            .list(List::Tools, &CancellationToken::new())
-            .await;
-        match tools {
-            Ok(tools) => {
-                connection.listen();
-                connection.tools = tools;
-                Ok(connection)
-            }
-            Err(failure) => {
-                connection.close.cancel();
-                Err(Failed::listing(failure, &connection))
-            }
-        }
+        connection
+    }
+
+    /// Whether nothing can be sent any more.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost.is_cancelled() || self.link.peer.is_transport_closed()
     }
 
     /// A list of the server's.
@@ -213,7 +117,7 @@ impl Connection {
     }
 
     /// Servers of the newer generation tell about changes only to those who ask for it.
-    fn listen(&self) {
+    pub(crate) fn listen(&self) {
         let Some(info) = &self.info else { return };
         let announces = info
             .capabilities
@@ -241,6 +145,12 @@ impl Connection {
         });
     }
 
+    /// Begins to say goodbye.
+    pub(crate) fn begin_close(&self) {
+        self.lost.cancel();
+        self.close.cancel();
+    }
+
     /// Says goodbye. Returns when everything of it is gone.
     pub(crate) async fn close(&self) {
         self.close.cancel();
@@ -265,107 +175,6 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         self.close.cancel();
-    }
-}
-
-fn start(handler: &Handler, how: &Stdio) -> Result<process::Started, CallError> {
-    let config = &handler.config;
-    process::start(config, how, &handler.logger).map_err(|error| {
-        let why = match error.kind() {
-            std::io::ErrorKind::NotFound => match &how.cwd {
-                Some(cwd) if !std::path::Path::new(cwd).is_dir() => {
-                    format!("its folder '{cwd}' does not exist")
-                }
-                _ => format!(
-                    "there is no program '{}'. Is it installed, and in PATH?",
-                    how.command
-                ),
-            },
-            _ => format!("'{}' cannot be run: {error}", how.command),
-        };
-        let what = format!("it could not be started: {why}");
-        About::server(config).error(Code::ExecutionError, &what, json!({}))
-    })
-}
-
-async fn serve<T, E, A>(
-    handler: Handler,
-    transport: T,
-) -> Result<RunningService<RoleClient, Handler>, Failed>
-where
-    T: rmcp::transport::IntoTransport<RoleClient, E, A>,
-    E: std::error::Error + Send + Sync + 'static,
-{
-    let lifecycle = ClientLifecycleMode::Auto {
-        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-        legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
-    };
-    handler
-        .serve_with_lifecycle(transport, lifecycle)
-        .await
-        .map_err(Failed::handshake)
-}
-
-/// Why a connection did not come about.
-struct Failed {
-    reason: String,
-    details: serde_json::Value,
-    /// Whether the other side went away.
-    closed: bool,
-}
-
-impl Failed {
-    fn new(reason: impl Into<String>) -> Self {
-        Self {
-            reason: reason.into(),
-            details: json!({}),
-            closed: false,
-        }
-    }
-
-    fn call_error(error: CallError) -> Self {
-        Self {
-            details: error.details.unwrap_or_else(|| json!({})),
-            ..Self::new(error.message)
-        }
-    }
-
-    fn handshake(error: ClientInitializeError) -> Self {
-        use ClientInitializeError as E;
-        match error {
-            E::ConnectionClosed(_) => Self {
-                closed: true,
-                ..Self::new("it closed the connection before it was ready")
-            },
-            E::TransportError { error, .. } => Self {
-                closed: true,
-                ..Self::new(transport_reason(error.error.as_ref()))
-            },
-            E::JsonRpcError(error) => Self {
-                details: json!({ "rpcCode": error.code.0, "rpcMessage": error.message }),
-                ..Self::new(format!("error {}: {}", error.code.0, error.message))
-            },
-            E::LegacyFallbackFailed { fallback, .. } => Self::handshake(*fallback),
-            E::ExpectedInitResponse(_) | E::ExpectedInitResult(_) => {
-                Self::new("its answer to the first message is not what the protocol prescribes")
-            }
-            other => Self::new(other.to_string()),
-        }
-    }
-
-    fn listing(failure: Failure, connection: &Connection) -> Self {
-        let closed = matches!(failure, Failure::Lost { .. });
-        let error = About::server(&connection.handler.config).failure(failure);
-        let reason = if closed {
-            "it closed the connection before it was ready".to_owned()
-        } else {
-            error.message
-        };
-        Self {
-            reason,
-            details: error.details.unwrap_or_else(|| json!({})),
-            closed,
-        }
     }
 }
 

@@ -6,8 +6,9 @@ use std::time::Duration;
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use rmcp::model::ErrorData;
 use rmcp::service::ServiceError;
+use rmcp::transport::AuthError;
 use rmcp::transport::streamable_http_client::{
-    AuthRequiredError, HttpStatusError, InsufficientScopeError,
+    AuthRequiredError, HttpStatusError, InsufficientScopeError, StreamableHttpError,
 };
 use serde_json::{Map, Value, json};
 
@@ -24,8 +25,12 @@ pub(crate) enum Failure {
     Aborted,
     /// The connection is gone. `sent` says whether the request had left us.
     Lost { sent: bool },
-    /// One HTTP request failed. `sent` as above.
-    Transport { sent: bool, reason: String },
+    /// One HTTP request failed. `sent` as above; `unauthorized`: because the server wants a token.
+    Transport {
+        sent: bool,
+        unauthorized: bool,
+        reason: String,
+    },
     /// The server refused.
     Refused(ErrorData),
     /// The answer was larger than the limit.
@@ -39,7 +44,12 @@ impl Failure {
         match error {
             ServiceError::McpError(error) => Self::Refused(error),
             ServiceError::TransportClosed => Self::Lost { sent },
+            // A pipe that is broken.
+            ServiceError::TransportSend(error) if error.error.is::<std::io::Error>() => {
+                Self::Lost { sent }
+            }
             ServiceError::TransportSend(error) => Self::Transport {
+                unauthorized: wants_token(error.error.as_ref()),
                 sent: sent && !never_arrived(error.error.as_ref()),
                 reason: transport_reason(error.error.as_ref()),
             },
@@ -47,6 +57,19 @@ impl Failure {
             ServiceError::Timeout { timeout } => Self::Timeout(timeout),
             other => Self::Odd(other.to_string()),
         }
+    }
+
+    /// Whether the connection is of no use any more. Over one that lacks a token, nothing goes; a new one
+    /// is made with the user's help.
+    pub(crate) fn ends_connection(&self) -> bool {
+        matches!(
+            self,
+            Self::Lost { .. }
+                | Self::Transport {
+                    unauthorized: true,
+                    ..
+                }
+        )
     }
 
     /// Whether nobody can have acted on the request.
@@ -69,10 +92,25 @@ fn never_arrived(error: &(dyn Error + 'static)) -> bool {
     })
 }
 
+/// Whether the server wants a token, or another one.
+pub(crate) fn wants_token(error: &(dyn Error + 'static)) -> bool {
+    chain(error).any(|error| {
+        error.is::<AuthRequiredError>()
+            || matches!(
+                error.downcast_ref::<AuthError>(),
+                Some(AuthError::AuthorizationRequired)
+            )
+    })
+}
+
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |error| {
         let error: &'a (dyn Error + 'static) = *error;
-        error.source()
+        // rmcp does not tell that this one has a cause.
+        match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+            Some(StreamableHttpError::Client(cause)) => Some(cause),
+            _ => error.source(),
+        }
     })
 }
 
@@ -84,6 +122,10 @@ pub(crate) fn transport_reason(error: &(dyn Error + 'static)) -> String {
         let text = cause
             .downcast_ref::<reqwest::Error>()
             .map_or_else(|| cause.to_string(), http_reason);
+        // A challenge is for programs.
+        if cause.is::<AuthRequiredError>() || cause.is::<InsufficientScopeError>() {
+            continue;
+        }
         let is_news = !reasons.iter().any(|known| known.contains(&text));
         if is_news && !text.contains("for url (") {
             reasons.push(text);
@@ -194,7 +236,7 @@ impl<'a> About<'a> {
                 let what = format!("the connection was lost, {}", carried_out(sent));
                 self.error(Code::ExecutionError, &what, executed(sent))
             }
-            Failure::Transport { sent, reason } => {
+            Failure::Transport { sent, reason, .. } => {
                 let what = format!("{reason}, {}", carried_out(sent));
                 self.error(Code::ExecutionError, &what, executed(sent))
             }

@@ -24,6 +24,7 @@ use tokio::sync::Notify;
 
 use crate::config::ServerConfig;
 use crate::host::{Host, Question};
+use crate::tokens::Tokens;
 
 /// A server's log lines are cut here.
 const LOGGED: usize = 2 * 1024;
@@ -35,6 +36,7 @@ pub(crate) struct Handler {
     pub(crate) host: Arc<dyn Host>,
     pub(crate) logger: Logger,
     pub(crate) tools_changed: Arc<Notify>,
+    pub(crate) tokens: Tokens,
 }
 
 impl Handler {
@@ -53,7 +55,7 @@ impl Handler {
                 question.as_str(),
                 self.config.name
             );
-            self.log(Level::Error, message);
+            self.log(Level::Error, &message);
             refused(format!("the client's answer cannot be used: {error}"))
         })
     }
@@ -79,9 +81,9 @@ impl Handler {
         Err(ErrorData::method_not_found::<CreateMessageRequestMethod>())
     }
 
-    fn log(&self, level: Level, message: String) {
+    fn log(&self, level: Level, message: &str) {
         let facts = [("server", json!(self.config.name))];
-        let message = self.config.secrets.hide(&message);
+        let message = self.config.secrets.hide(message);
         self.logger.log(level, "mcp", message, facts);
     }
 }
@@ -142,7 +144,7 @@ impl ClientHandler for Handler {
         let cut: String = text.chars().take(LOGGED).collect();
         self.log(
             level,
-            format!("MCP server '{}' says: {cut}", self.config.name),
+            &format!("MCP server '{}' says: {cut}", self.config.name),
         );
     }
 }

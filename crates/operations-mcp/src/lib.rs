@@ -6,23 +6,30 @@
 
 #![forbid(unsafe_code)]
 
+mod asking;
 mod call;
 mod client;
 mod config;
 mod connection;
 mod environment;
+mod failed;
 mod failure;
 mod handler;
 mod host;
 mod http;
 mod listing;
+mod oauth;
+mod opening;
 mod process;
+mod redirect;
 mod request;
 mod secrets;
+mod session;
 mod slot;
 mod stderr;
 mod stdio;
 mod tap;
+mod tokens;
 mod wire;
 
 pub use client::{CallOptions, Client};

@@ -1,6 +1,7 @@
 //! Lists that come in pages.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use operations_core::log::{Level, Logger};
 use rmcp::model::{
@@ -115,6 +116,8 @@ pub(crate) async fn all(
 struct Entries {
     text: String,
     limit: usize,
+    /// A server that repeats a page repeats its entries.
+    seen: HashSet<u64>,
 }
 
 impl Entries {
@@ -122,6 +125,7 @@ impl Entries {
         Self {
             text: String::from("["),
             limit,
+            seen: HashSet::new(),
         }
     }
 
@@ -130,6 +134,11 @@ impl Entries {
         let entries: Vec<&RawValue> = serde_json::from_str(page.get())
             .map_err(|error| Failure::Odd(format!("a list that is none: {error}")))?;
         for entry in entries {
+            let mut hasher = DefaultHasher::new();
+            entry.get().hash(&mut hasher);
+            if !self.seen.insert(hasher.finish()) {
+                continue;
+            }
             if self.text.len() > 1 {
                 self.text.push(',');
             }
@@ -180,13 +189,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_are_joined() {
+    fn pages_are_joined_without_repetitions() {
         let mut entries = Entries::new(100);
         let page: Box<RawValue> = serde_json::from_str(r#"[{"a": 1}, 2]"#).unwrap();
         entries.add(Some(&page)).unwrap();
         entries.add(None).unwrap();
-        entries.add(Some(&page)).unwrap();
-        assert_eq!(entries.finish(), r#"[{"a": 1},2,{"a": 1},2]"#);
+        let next: Box<RawValue> = serde_json::from_str("[2, 3]").unwrap();
+        entries.add(Some(&next)).unwrap();
+        assert_eq!(entries.finish(), r#"[{"a": 1},2,3]"#);
     }
 
     #[test]

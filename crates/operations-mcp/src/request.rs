@@ -59,8 +59,8 @@ impl Link {
                     self.tap.forget(&handle.id);
                     return match answer {
                         Ok(Ok(_)) => self.result(&slot),
-                        Ok(Err(error)) => Err(Failure::from_rmcp(error, slot.was_sent())),
-                        Err(_) => Err(Failure::Lost { sent: slot.was_sent() }),
+                        Ok(Err(error)) => Err(Failure::from_rmcp(error, slot.was_sent().await)),
+                        Err(_) => Err(Failure::Lost { sent: slot.was_sent().await }),
                     };
                 }
                 () = slot.progressed(), if patience.reset_on_progress => {

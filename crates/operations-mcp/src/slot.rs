@@ -2,12 +2,14 @@
 //! know, refuse what they know otherwise, and would cost a second parse of every result.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
+use tokio::time::timeout;
 
 /// Receives the parameters of a progress notification, as JSON.
-pub type OnProgress = Box<dyn Fn(&str) + Send + Sync>;
+pub type OnProgress = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What is done with the answer on its way to rmcp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,16 +20,27 @@ pub(crate) enum Keep {
     Copy,
 }
 
+/// How far a request got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sent {
+    No,
+    Writing,
+    Yes,
+}
+
+/// How long a write that is under way may take to settle when the connection is gone.
+const SETTLE: Duration = Duration::from_millis(200);
+
 /// Travels with a request, as an extension of it, to the transport.
 #[derive(Clone)]
 pub(crate) struct Slot(Arc<Inner>);
 
 struct Inner {
     keep: Keep,
-    sent: AtomicBool,
+    sent: watch::Sender<Sent>,
     result: Mutex<Option<String>>,
     too_large: AtomicBool,
-    on_progress: Mutex<Option<OnProgress>>,
+    on_progress: Option<OnProgress>,
     progressed: Notify,
 }
 
@@ -35,10 +48,10 @@ impl Slot {
     pub(crate) fn new(keep: Keep, on_progress: Option<OnProgress>) -> Self {
         Self(Arc::new(Inner {
             keep,
-            sent: AtomicBool::new(false),
+            sent: watch::Sender::new(Sent::No),
             result: Mutex::new(None),
             too_large: AtomicBool::new(false),
-            on_progress: Mutex::new(on_progress),
+            on_progress,
             progressed: Notify::new(),
         }))
     }
@@ -47,13 +60,26 @@ impl Slot {
         self.0.keep
     }
 
-    /// The request is on its way: from now on it may be carried out.
-    pub(crate) fn mark_sent(&self) {
-        self.0.sent.store(true, Ordering::Release);
+    /// The request is being written.
+    pub(crate) fn mark_writing(&self) {
+        self.0.sent.send_replace(Sent::Writing);
     }
 
-    pub(crate) fn was_sent(&self) -> bool {
-        self.0.sent.load(Ordering::Acquire)
+    /// The request was written, or could not be: what lacks its end, nobody acts upon.
+    pub(crate) fn mark_written(&self, whole: bool) {
+        self.0
+            .sent
+            .send_replace(if whole { Sent::Yes } else { Sent::No });
+    }
+
+    /// Whether the request may be carried out. If it is just being written, that is waited for.
+    pub(crate) async fn was_sent(&self) -> bool {
+        let mut sent = self.0.sent.subscribe();
+        let settled = sent.wait_for(|sent| *sent != Sent::Writing);
+        match timeout(SETTLE, settled).await {
+            Ok(Ok(sent)) => *sent == Sent::Yes,
+            Ok(Err(_)) | Err(_) => true,
+        }
     }
 
     pub(crate) fn put(&self, result: &str) {
@@ -75,22 +101,10 @@ impl Slot {
     }
 
     pub(crate) fn progress(&self, params: &str) {
-        if let Some(on_progress) = &*self.listener() {
+        if let Some(on_progress) = &self.0.on_progress {
             on_progress(params);
         }
         self.0.progressed.notify_one();
-    }
-
-    /// The listener, for the next request of the same call.
-    pub(crate) fn into_progress(self) -> Option<OnProgress> {
-        self.listener().take()
-    }
-
-    fn listener(&self) -> MutexGuard<'_, Option<OnProgress>> {
-        self.0
-            .on_progress
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Resolves after the next sign of progress.

@@ -12,22 +12,42 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::tap::{Tap, Verdict};
+use crate::slot::Slot;
+use crate::tap::{Outbound, Tap, Verdict};
 use crate::wire;
 
 /// Messages that wait for rmcp. A server that writes faster waits in its pipe.
 const WAITING_MESSAGES: usize = 64;
 /// Messages that wait for the child to read them.
 const WAITING_LINES: usize = 1024;
-/// How long a server may ponder the question which protocol it speaks. Servers of the older
-/// generation answer it with an error, at once; the few that stay silent are asked the older way.
-const DISCOVER: Duration = Duration::from_secs(3);
 /// How long a line may still take to be written once the input is to end.
 const LAST_LINE: Duration = Duration::from_millis(200);
 /// What is kept of the two ends of a line that is too long.
 const EDGE: usize = 1024;
 
-type Line = (Vec<u8>, oneshot::Sender<io::Result<()>>);
+/// A line on its way to the child.
+struct Line {
+    text: Vec<u8>,
+    done: oneshot::Sender<io::Result<()>>,
+    unsent: Unsent,
+}
+
+/// A request of which nothing was written yet. If it is dropped, nothing ever will be.
+struct Unsent(Option<Slot>);
+
+impl Unsent {
+    fn begin(mut self) -> Option<Slot> {
+        self.0.take()
+    }
+}
+
+impl Drop for Unsent {
+    fn drop(&mut self) {
+        if let Some(slot) = &self.0 {
+            slot.mark_written(false);
+        }
+    }
+}
 
 /// Both directions.
 pub(crate) struct StdioTransport {
@@ -38,6 +58,8 @@ pub(crate) struct StdioTransport {
     echo: mpsc::Sender<ServerJsonRpcMessage>,
     tasks: [JoinHandle<()>; 2],
     end_input: CancellationToken,
+    /// How long a server may ponder the question which protocol it speaks.
+    discover_patience: Option<Duration>,
 }
 
 impl StdioTransport {
@@ -49,6 +71,7 @@ impl StdioTransport {
         tap: Arc<Tap>,
         max_line: usize,
         end_input: CancellationToken,
+        discover_patience: Option<Duration>,
     ) -> Self {
         let (lines, outgoing) = mpsc::channel(WAITING_LINES);
         let (incoming, messages) = mpsc::channel(WAITING_MESSAGES);
@@ -70,16 +93,20 @@ impl StdioTransport {
                 tokio::spawn(reader),
             ],
             end_input,
+            discover_patience,
         }
     }
 
     /// Answers in the server's place when it does not say which protocol it speaks.
     fn give_up_on_discover(&self, id: u64) {
+        let Some(patience) = self.discover_patience else {
+            return;
+        };
         let tap = Arc::clone(&self.tap);
         let echo = self.echo.clone();
         tokio::spawn(async move {
-            tokio::time::sleep(DISCOVER).await;
-            if tap.forget_number(id) {
+            tokio::time::sleep(patience).await;
+            if tap.give_up_on(id) {
                 let answer = format!(
                     r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"no answer"}}}}"#
                 );
@@ -98,18 +125,21 @@ impl Transport<RoleClient> for StdioTransport {
         &mut self,
         item: ClientJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        if let Some(id) = self.tap.outbound(&item) {
+        let Outbound { slot, discover } = self.tap.outbound(&item);
+        if let Some(id) = discover {
             self.give_up_on_discover(id);
         }
         let lines = self.lines.clone();
-        let line = serde_json::to_vec(&item);
+        let text = serde_json::to_vec(&item);
+        let unsent = Unsent(slot);
         async move {
-            let mut line = line?;
-            line.push(b'\n');
+            let mut text = text?;
+            text.push(b'\n');
             let (done, written) = oneshot::channel();
             let lines = lines.ok_or(io::ErrorKind::BrokenPipe)?;
+            let line = Line { text, done, unsent };
             lines
-                .send((line, done))
+                .send(line)
                 .await
                 .map_err(|_| io::ErrorKind::BrokenPipe)?;
             written.await.map_err(|_| io::ErrorKind::BrokenPipe)?
@@ -146,9 +176,12 @@ async fn write(
             line = lines.recv() => line,
             () = end.cancelled() => None,
         };
-        let Some((line, done)) = next else { return };
+        let Some(Line { text, done, unsent }) = next else {
+            return;
+        };
+        let slot = unsent.begin();
         let written = async {
-            stdin.write_all(&line).await?;
+            stdin.write_all(&text).await?;
             stdin.flush().await
         };
         let outcome = tokio::select! {
@@ -157,6 +190,9 @@ async fn write(
             () = ended_for(&end, LAST_LINE) => Err(io::ErrorKind::BrokenPipe.into()),
         };
         let broken = outcome.is_err();
+        if let Some(slot) = slot {
+            slot.mark_written(!broken);
+        }
         let _ = done.send(outcome);
         if broken {
             return;
@@ -246,6 +282,10 @@ impl LongLine {
     fn messages(&self, tap: &Tap) -> Vec<ServerJsonRpcMessage> {
         if let Some(tail) = &self.tail {
             let head = String::from_utf8_lossy(&self.kept);
+            if !head.trim_start().starts_with(['{', '[']) {
+                tap.note_odd_line(&head);
+                return Vec::new();
+            }
             let number = wire::number_at_edge(&head, &String::from_utf8_lossy(tail));
             let answers = tap.too_large(number);
             return answers
@@ -262,5 +302,50 @@ impl LongLine {
                 Verdict::Done | Verdict::NotAMessage => None,
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use operations_core::log::Logger;
+
+    use super::*;
+
+    async fn received(text: &[u8], max_line: usize) -> usize {
+        let tap = Arc::new(Tap::new("demo", Logger::silent()));
+        let end = CancellationToken::new();
+        let mut transport = StdioTransport::new(
+            tokio::io::sink(),
+            text.to_vec().leak() as &[u8],
+            tap,
+            max_line,
+            end,
+            None,
+        );
+        let mut count = 0;
+        while transport.receive().await.is_some() {
+            count += 1;
+        }
+        count
+    }
+
+    const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+
+    #[tokio::test]
+    async fn lines_that_are_no_messages_are_skipped() {
+        let text = format!("ready\n\n{PING}\r\n\u{0}\n{{\n[{PING},{PING}]\n");
+        assert_eq!(received(text.as_bytes(), 1000).await, 3);
+        assert_eq!(received(b"\xff\xfe\n{\"jsonrpc\"", 1000).await, 0);
+    }
+
+    #[tokio::test]
+    async fn a_line_of_any_length_costs_no_more_than_the_limit() {
+        let text = format!("{}\n{PING}\n", "x".repeat(100_000));
+        assert_eq!(received(text.as_bytes(), 100).await, 1);
+        let mut line = LongLine::new(100);
+        for _ in 0..1000 {
+            line.push(&[b'x'; 99]);
+        }
+        assert!(line.kept.capacity() + line.tail.as_ref().map_or(0, Vec::capacity) < 8 * EDGE);
     }
 }

@@ -83,7 +83,7 @@ where
         let mut events = Vec::new();
         let pushed = self.parser.push(bytes, &mut |event| events.push(event));
         for event in events {
-            self.event(event);
+            self.event(&event);
         }
         if pushed.is_err() {
             // Too large. Whoever waits for the answer learns that; on a stream that answers nobody in
@@ -96,7 +96,7 @@ where
         }
     }
 
-    fn event(&mut self, event: Event) {
+    fn event(&mut self, event: &Event) {
         let frame = |data: String| Sse {
             event: None,
             data: Some(data),

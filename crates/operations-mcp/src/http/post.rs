@@ -80,7 +80,7 @@ impl TappedClient {
         }
         let Some(body) = read_body(response, self.limit).await? else {
             let told = self.tap.too_large(request);
-            return Ok(self.messages(told, session));
+            return Ok(messages_of(told, session));
         };
         let text = String::from_utf8_lossy(&body);
         let mut messages = Vec::new();
@@ -96,25 +96,7 @@ impl TappedClient {
             let what = format!("a body that is no message: {}", quote(&text));
             return Err(StreamableHttpError::UnexpectedServerResponse(what.into()));
         }
-        Ok(self.messages(messages, session))
-    }
-
-    fn messages(
-        &self,
-        mut messages: Vec<String>,
-        session: Option<String>,
-    ) -> StreamableHttpPostResponse {
-        match (messages.pop(), messages.is_empty()) {
-            (None, _) => StreamableHttpPostResponse::Accepted,
-            (Some(only), true) => match wire::typed(&only) {
-                Some(message) => StreamableHttpPostResponse::Json(message, session),
-                None => StreamableHttpPostResponse::Accepted,
-            },
-            (Some(last), false) => {
-                messages.push(last);
-                StreamableHttpPostResponse::Sse(events::of(messages), session)
-            }
-        }
+        Ok(messages_of(messages, session))
     }
 
     fn events(&self, response: Response, request: Option<u64>) -> Events {
@@ -159,6 +141,21 @@ impl TappedClient {
         let separator = if quoted.is_empty() { "" } else { ": " };
         let what = format!("HTTP {status}{separator}{quoted}");
         Err(StreamableHttpError::UnexpectedServerResponse(what.into()))
+    }
+}
+
+/// Messages that came in one body. Several are told like those of a stream.
+fn messages_of(mut messages: Vec<String>, session: Option<String>) -> StreamableHttpPostResponse {
+    match (messages.pop(), messages.is_empty()) {
+        (None, _) => StreamableHttpPostResponse::Accepted,
+        (Some(only), true) => match wire::typed(&only) {
+            Some(message) => StreamableHttpPostResponse::Json(message, session),
+            None => StreamableHttpPostResponse::Accepted,
+        },
+        (Some(last), false) => {
+            messages.push(last);
+            StreamableHttpPostResponse::Sse(events::of(messages), session)
+        }
     }
 }
 
@@ -254,7 +251,10 @@ impl StreamableHttpClient for TappedClient {
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        self.tap.outbound(&message);
+        // Whether it arrived, only the answer can tell.
+        if let Some(slot) = self.tap.outbound(&message).slot {
+            slot.mark_written(true);
+        }
         let body = serde_json::to_vec(&message)?;
         let request = self
             .client

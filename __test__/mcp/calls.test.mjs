@@ -1,0 +1,238 @@
+// A call, from its sending to its end.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { buildCallHandler, CallError, PendingRequestMap } from "@alkdev/operations";
+import { temporaryFolder, until } from "./support/processes.mjs";
+import { connected, failure, stdio } from "./support/servers.mjs";
+
+const cancellations = (messages) => messages.filter(({ method }) => method === "notifications/cancelled");
+const callOf = (messages, tool) => messages.find(({ params }) => params?.name === tool);
+
+describe("arguments", () => {
+  it("arrive as they were given", async (t) => {
+    const { ask } = await connected(t, stdio());
+    const input = {
+      text: 'quotes " and \\ and \u2028 and 🎉',
+      large: 9_007_199_254_740_991,
+      small: 1e-7,
+      nested: { list: [1, [2, [null, true]]], empty: {} },
+      __proto__: { hidden: true },
+    };
+    assert.deepEqual(await ask("arguments", input), JSON.parse(JSON.stringify(input)));
+    const own = JSON.parse('{"__proto__":{"a":1},"constructor":2}');
+    const back = await ask("arguments", own);
+    assert.deepEqual(Object.keys(back), ["__proto__", "constructor"]);
+  });
+
+  it("may be missing", async (t) => {
+    const { wrapper } = await connected(t, stdio());
+    const tool = wrapper.tools.find(({ name }) => name === "arguments");
+    const envelope = await tool.handler(undefined, {});
+    assert.equal(envelope.data[0].text, "{}");
+  });
+
+  it("that are no object, or no JSON, are refused before anything is sent", async (t) => {
+    const { wrapper, ask } = await connected(t, stdio());
+    const tool = wrapper.tools.find(({ name }) => name === "arguments");
+    const circular = {};
+    circular.self = circular;
+    for (const input of [7, "text", [1], { big: 1n }, circular]) {
+      const error = await failure(tool.handler(input, {}));
+      assert.ok(error instanceof CallError, String(error));
+      assert.equal(error.code, "VALIDATION_ERROR");
+    }
+    assert.equal(callOf(await ask("received"), "arguments"), undefined);
+  });
+});
+
+describe("many calls at once", () => {
+  it("each get their own answer", async (t) => {
+    const { call } = await connected(t, stdio());
+    const texts = Array.from({ length: 200 }, (_, i) => `call ${i}`);
+    const answers = await Promise.all(texts.map((text) => call("echo", { text })));
+    assert.deepEqual(
+      answers.map(({ data }) => data[0].text),
+      texts,
+    );
+  });
+
+  it("a slow one does not hold up a quick one", async (t) => {
+    const { call } = await connected(t, stdio());
+    const controller = new AbortController();
+    const slow = failure(call("never", {}, { signal: controller.signal }));
+    assert.equal((await call("echo", { text: "quick" })).data[0].text, "quick");
+    controller.abort();
+    assert.equal((await slow).code, "ABORTED");
+  });
+});
+
+describe("a time limit", { concurrency: true }, () => {
+  it("of the server: TIMEOUT, and the server is told", async (t) => {
+    const { call, ask } = await connected(t, stdio([], { timeout: 300 }));
+    const error = await failure(call("never"));
+    assert.ok(error instanceof CallError);
+    assert.equal(error.code, "TIMEOUT");
+    assert.equal(error.details.mayHaveExecuted, true);
+    assert.equal(error.details.timeout, 300);
+    assert.match(error.message, /300 ms/);
+    assert.match(error.message, /never/);
+    await toldToStop(ask, "never");
+  });
+
+  it("of one call, in its metadata", async (t) => {
+    const { call, ask } = await connected(t, stdio());
+    const error = await failure(call("never", {}, { metadata: { timeout: 200 } }));
+    assert.equal(error.code, "TIMEOUT");
+    assert.equal(error.details.timeout, 200);
+    await toldToStop(ask, "never");
+  });
+
+  it("of one call may be longer than that of the server", async (t) => {
+    const { call } = await connected(t, stdio([], { timeout: 100 }));
+    const envelope = await call("wait", { steps: 3, pause: 100 }, { metadata: { timeout: 60_000 } });
+    assert.equal(envelope.data[0].text, "done after 3");
+  });
+
+  it("that is no number is refused", async (t) => {
+    const { call } = await connected(t, stdio());
+    for (const timeout of [0, -1, Number.NaN, "soon"]) {
+      const error = await failure(call("echo", { text: "a" }, { metadata: { timeout } }));
+      assert.equal(error.code, "VALIDATION_ERROR", String(timeout));
+      assert.match(error.message, /timeout/);
+    }
+  });
+
+  it("starts anew with progress when asked to", async (t) => {
+    const { call } = await connected(t, stdio([], { timeout: 3_000, resetTimeoutOnProgress: true }));
+    const envelope = await call("wait", { steps: 8, pause: 500 });
+    assert.equal(envelope.data[0].text, "done after 8");
+  });
+
+  it("does not start anew otherwise", async (t) => {
+    const { call } = await connected(t, stdio([], { timeout: 500 }));
+    const seen = [];
+    const onProgress = (progress) => seen.push(progress);
+    const error = await failure(call("wait", { steps: 1_000_000, pause: 20 }, { onProgress }));
+    assert.equal(error.code, "TIMEOUT");
+    assert.ok(seen.length > 0);
+  });
+
+  it("also is the deadline of a call through the protocol", async (t) => {
+    const { registry, ask } = await connected(t, stdio());
+    const callMap = new PendingRequestMap();
+    callMap["call.requested"].subscribe(buildCallHandler({ registry, callMap }));
+    const error = await failure(callMap.call("test.never", {}, { deadline: Date.now() + 300 }));
+    assert.equal(error.code, "TIMEOUT");
+    await toldToStop(ask, "never");
+    assert.equal(callMap.getPendingCount(), 0);
+  });
+});
+
+describe("a signal", () => {
+  it("that aborts a call: ABORTED, and the server is told", async (t) => {
+    const { call, ask } = await connected(t, stdio());
+    const controller = new AbortController();
+    const pending = failure(call("never", {}, { signal: controller.signal }));
+    await until(async () => callOf(await ask("received"), "never"), "the call has arrived");
+    controller.abort();
+    const error = await pending;
+    assert.ok(error instanceof CallError);
+    assert.equal(error.code, "ABORTED");
+    assert.equal(error.details.mayHaveExecuted, true);
+    await toldToStop(ask, "never");
+  });
+
+  it("that was aborted before: nothing is sent", async (t) => {
+    const { call, tool, ask } = await connected(t, stdio());
+    const path = join(temporaryFolder(t), "mark");
+    const signal = AbortSignal.abort();
+    assert.equal((await failure(call("write-file", { path }, { signal }))).code, "ABORTED");
+    const error = await failure(tool("write-file").handler({ path }, { signal }));
+    assert.equal(error.code, "ABORTED");
+    assert.equal(error.details.mayHaveExecuted, false);
+    assert.equal(callOf(await ask("received"), "write-file"), undefined);
+    assert.throws(() => readFileSync(path));
+  });
+
+  it("is let go of when the call is over", async (t) => {
+    const { call } = await connected(t, stdio());
+    const { signal } = new AbortController();
+    let listening = 0;
+    const { addEventListener, removeEventListener } = signal;
+    signal.addEventListener = function (...args) {
+      listening++;
+      return addEventListener.apply(this, args);
+    };
+    signal.removeEventListener = function (...args) {
+      listening--;
+      return removeEventListener.apply(this, args);
+    };
+    for (let i = 0; i < 5; i++) await call("echo", { text: "a" }, { signal });
+    assert.equal(listening, 0);
+  });
+
+  it("after the end changes nothing", async (t) => {
+    const { call, ask } = await connected(t, stdio());
+    const controller = new AbortController();
+    await call("echo", { text: "a" }, { signal: controller.signal });
+    controller.abort();
+    assert.deepEqual(cancellations(await ask("received")), []);
+  });
+});
+
+describe("progress", () => {
+  it("reaches onProgress, in order, before the result", async (t) => {
+    const { call } = await connected(t, stdio());
+    const seen = [];
+    await call("wait", { steps: 5 }, { onProgress: (progress) => seen.push(progress) });
+    assert.deepEqual(
+      seen.map(({ progress, total, message }) => ({ progress, total, message })),
+      Array.from({ length: 5 }, (_, i) => ({ progress: i + 1, total: 5, message: `step ${i + 1}` })),
+    );
+  });
+
+  it("of calls at the same time is kept apart", async (t) => {
+    const { call } = await connected(t, stdio());
+    const counts = await Promise.all(
+      [1, 2, 3, 4, 5].map(async (steps) => {
+        let count = 0;
+        await call("wait", { steps, pause: 5 }, { onProgress: () => count++ });
+        return count;
+      }),
+    );
+    assert.deepEqual(counts, [1, 2, 3, 4, 5]);
+  });
+
+  it("a listener that throws harms neither the call nor the process", async (t) => {
+    const { call } = await connected(t, stdio());
+    const onProgress = () => {
+      throw new Error("no, thank you");
+    };
+    const envelope = await call("wait", { steps: 3 }, { onProgress });
+    assert.equal(envelope.data[0].text, "done after 3");
+  });
+});
+
+describe("what the server refuses", () => {
+  it("is EXECUTION_ERROR with the server's code and words", async (t) => {
+    const { wrapper } = await connected(t, stdio(["forgetful"]));
+    const tool = wrapper.tools.find(({ name }) => name === "echo");
+    const error = await failure(tool.handler({ text: "a" }, {}));
+    assert.ok(error instanceof CallError);
+    assert.equal(error.code, "EXECUTION_ERROR");
+    assert.equal(error.details.rpcCode, -32602);
+    assert.match(error.message, /Unknown tool: echo/);
+  });
+});
+
+/** Waits until the server has been told that nobody waits for this tool's answer any more. */
+async function toldToStop(ask, tool) {
+  await until(async () => {
+    const messages = await ask("received");
+    const { id } = callOf(messages, tool);
+    return cancellations(messages).some(({ params }) => params.requestId === id);
+  }, `the server is told to stop ${tool}`);
+}

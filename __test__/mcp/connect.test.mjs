@@ -1,0 +1,194 @@
+// From a configuration to a client with tools, or to an error that says why there is none.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { CallError, closeMCPClient, createMCPClient } from "@alkdev/operations";
+import * as fromMcp from "@alkdev/operations/from-mcp";
+import { collectLog } from "../registry/support/warnings.mjs";
+import { startsFile, untilDead } from "./support/processes.mjs";
+import { connected, failure, stdio } from "./support/servers.mjs";
+
+describe("a configuration", () => {
+  it("without a server says what is missing", async () => {
+    const error = await failure(createMCPClient("nowhere", {}));
+    assert.ok(error instanceof CallError);
+    assert.equal(error.code, "EXECUTION_ERROR");
+    assert.match(error.message, /must have either 'url' or 'command'/);
+    assert.match(error.message, /nowhere/);
+  });
+
+  for (const [field, config] of [
+    ["timeout", { command: "x", timeout: 0 }],
+    ["timeout", { command: "x", timeout: Number.NaN }],
+    ["connectTimeout", { command: "x", connectTimeout: -1 }],
+    ["maxResultBytes", { command: "x", maxResultBytes: 3 }],
+    ["args", { command: "x", args: "one" }],
+    ["env", { command: "x", env: { A: 1 } }],
+    ["command", { command: "" }],
+    ["url", { url: "nowhere" }],
+    ["url", { url: "file:///etc/hosts" }],
+    ["headers", { url: "http://127.0.0.1:1/", headers: { a: 1 } }],
+  ]) {
+    it(`with a wrong ${field} (${JSON.stringify(config)}) names it`, async () => {
+      const error = await failure(createMCPClient("wrong", config));
+      assert.ok(error instanceof CallError, String(error));
+      assert.equal(error.code, "VALIDATION_ERROR", error.message);
+      assert.match(error.message, new RegExp(field));
+      assert.match(error.message, /wrong/);
+    });
+  }
+
+  it("that is no object, or a name that is no text, is refused", async () => {
+    for (const config of [undefined, null, 7, "node server.js"]) {
+      assert.equal((await failure(createMCPClient("wrong", config))).code, "VALIDATION_ERROR");
+    }
+    for (const name of [undefined, "", 7]) {
+      assert.equal((await failure(createMCPClient(name, stdio()))).code, "VALIDATION_ERROR");
+    }
+  });
+});
+
+describe("a stdio server", { concurrency: true }, () => {
+  it("gives a wrapper with its name, a client and the tools", async (t) => {
+    const { wrapper, call } = await connected(t, stdio());
+    assert.equal(wrapper.name, "test");
+    assert.ok(wrapper.client);
+    assert.ok(wrapper.tools.length > 10);
+    assert.equal((await call("echo", { text: "hello" })).data[0].text, "hello");
+  });
+
+  it("is found in PATH", async (t) => {
+    const { command, ...config } = stdio();
+    const folder = command.slice(0, command.lastIndexOf("/"));
+    const env = { PATH: `${folder}:${process.env.PATH}` };
+    const { call } = await connected(t, { ...config, command: "node", env });
+    assert.equal((await call("echo", { text: "hello" })).data[0].text, "hello");
+  });
+
+  it("that only speaks an old revision, or ignores what it does not know, is connected all the same", async (t) => {
+    for (const traits of [["old"], ["ignores-discover"], ["old", "ignores-discover"], ["crlf"]]) {
+      const { call } = await connected(t, stdio(traits));
+      assert.equal((await call("echo", { text: "hello" })).data[0].text, "hello");
+    }
+  });
+
+  it("that does not exist: the program is named", async () => {
+    const error = await failure(createMCPClient("missing", { command: "no-such-program-at-all" }));
+    assert.equal(error.code, "EXECUTION_ERROR");
+    assert.match(error.message, /no-such-program-at-all/);
+    assert.match(error.message, /missing/);
+  });
+
+  it("in a folder that does not exist: the folder is named", async () => {
+    const error = await failure(createMCPClient("missing", stdio([], { cwd: "/no/such/folder" })));
+    assert.equal(error.code, "EXECUTION_ERROR");
+    assert.match(error.message, /\/no\/such\/folder/);
+  });
+
+  it("that crashes at start: exit code and last words", async (t) => {
+    const starts = startsFile(t);
+    const config = stdio(["crash"], { env: { STARTS_FILE: starts.path } });
+    const error = await failure(createMCPClient("broken", config));
+    assert.equal(error.code, "EXECUTION_ERROR");
+    assert.match(error.message, /cannot open the database: no such file/);
+    assert.match(error.message, /exit(ed)? .*\b3\b/);
+    assert.equal(error.details.exitCode, 3);
+    assert.match(error.details.stderr, /cannot open the database/);
+    await untilDead(starts.all());
+  });
+
+  it("that is killed at start: the signal", { skip: process.platform === "win32" }, async () => {
+    const error = await failure(createMCPClient("broken", stdio(["crash-by-signal"])));
+    assert.equal(error.code, "EXECUTION_ERROR");
+    assert.match(error.message, /signal 9|SIGKILL/);
+  });
+
+  it("that closes its output without ending: an error, and no process", async (t) => {
+    const starts = startsFile(t);
+    const env = { STARTS_FILE: starts.path };
+    const error = await failure(createMCPClient("mute", stdio(["closes-stdout", "stubborn"], { env })));
+    assert.equal(error.code, "EXECUTION_ERROR");
+    await untilDead(starts.all());
+  });
+
+  for (const trait of ["silent", "silent-list", "deaf"]) {
+    it(`that is ${trait}: TIMEOUT, and no process`, async (t) => {
+      const starts = startsFile(t);
+      const env = { STARTS_FILE: starts.path };
+      const config = stdio([trait, "family"], { connectTimeout: 1_000, env });
+      const error = await failure(createMCPClient("silent", config));
+      assert.equal(error.code, "TIMEOUT");
+      assert.match(error.message, /1000 ms/);
+      assert.match(error.message, /connectTimeout/);
+      await untilDead(starts.all());
+    });
+  }
+
+  it("that refuses: its own words", async () => {
+    const error = await failure(createMCPClient("closed", stdio(["refuses"])));
+    assert.equal(error.code, "EXECUTION_ERROR");
+    assert.match(error.message, /we are closed on Mondays/);
+    assert.equal(error.details.rpcCode, -32000);
+  });
+
+  it("that answers the handshake with something else", async () => {
+    const error = await failure(createMCPClient("odd", stdio(["odd-handshake"])));
+    assert.equal(error.code, "EXECUTION_ERROR");
+    assert.match(error.message, /odd/);
+  });
+});
+
+describe("garbage on stdout", () => {
+  const log = collectLog();
+
+  it("is skipped, and logged as a warning", async (t) => {
+    const { call } = await connected(t, stdio(["garbage"]), "noisy");
+    assert.equal((await call("echo", { text: "hello" })).data[0].text, "hello");
+    const warnings = log.filter(({ level, text }) => level === "warning" && text.includes("noisy"));
+    assert.ok(
+      warnings.some(({ text }) => text.includes("npm warn deprecated")),
+      JSON.stringify(log),
+    );
+    assert.deepEqual(warnings[0].category, ["operations", "mcp"]);
+  });
+
+  it("without an end does not flood the log", async (t) => {
+    const { call } = await connected(t, stdio(["garbage"]), "noisy");
+    for (let i = 0; i < 60; i++) await call("echo", { text: "again" });
+    const warnings = log.filter(({ level }) => level === "warning");
+    assert.ok(warnings.length > 5 && warnings.length < 40, String(warnings.length));
+  });
+});
+
+describe("closing", () => {
+  it("twice, and at once, is harmless", async (t) => {
+    const { wrapper } = await connected(t, stdio());
+    await Promise.all([closeMCPClient(wrapper), closeMCPClient(wrapper)]);
+    await closeMCPClient(wrapper);
+  });
+
+  it("makes later calls fail, and says why", async (t) => {
+    const { wrapper, call } = await connected(t, stdio());
+    await closeMCPClient(wrapper);
+    const error = await failure(call("echo", { text: "too late" }));
+    assert.equal(error.code, "EXECUTION_ERROR");
+    assert.match(error.message, /closed/);
+    assert.equal(error.details.mayHaveExecuted, false);
+  });
+
+  it("ends calls that are under way", async (t) => {
+    const { wrapper, call, ask } = await connected(t, stdio());
+    const pending = failure(call("never"));
+    await ask("received");
+    await closeMCPClient(wrapper);
+    const error = await pending;
+    assert.ok(["ABORTED", "EXECUTION_ERROR"].includes(error.code), error.code);
+    assert.equal(error.details.mayHaveExecuted, true);
+  });
+});
+
+it("the sub-path exports the same functions", () => {
+  assert.equal(fromMcp.createMCPClient, createMCPClient);
+  assert.equal(fromMcp.closeMCPClient, closeMCPClient);
+  assert.equal(typeof fromMcp.MCPClientLoader, "function");
+});

@@ -1,0 +1,88 @@
+// Servers that follow the protocol loosely, or use it against us.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { CallError } from "@alkdev/operations";
+import { connected, failure, stdio } from "./support/servers.mjs";
+
+describe("messages that are written otherwise", { concurrency: true }, () => {
+  for (const trait of ["batches", "pretty", "answers-twice", "string-ids", "strangers-first"]) {
+    it(`are understood: ${trait}`, async (t) => {
+      const { call } = await connected(t, stdio([trait]));
+      for (let i = 0; i < 5; i++) {
+        assert.equal((await call("echo", { text: `call ${i}` })).data[0].text, `call ${i}`);
+      }
+      const answers = await Promise.all([1, 2, 3].map((n) => call("echo", { text: `${n}` })));
+      assert.deepEqual(
+        answers.map(({ data }) => data[0].text),
+        ["1", "2", "3"],
+      );
+    });
+  }
+});
+
+describe("results that are none", { concurrency: true }, () => {
+  for (const [what, written] of Object.entries({
+    null: "null",
+    "a number": "7",
+    "a text": '"fine"',
+    "an array": "[1]",
+  })) {
+    it(`${what}: an error, and the next call works`, async (t) => {
+      const { tool, call } = await connected(t, stdio());
+      const error = await failure(tool("raw-result").handler({ written }, {}));
+      assert.ok(error instanceof CallError, String(error));
+      assert.equal(error.code, "EXECUTION_ERROR");
+      assert.equal(error.details.mayHaveExecuted, true);
+      assert.equal((await call("echo", { text: "fine" })).data[0].text, "fine");
+    });
+  }
+
+  for (const [what, written, data] of [
+    ["content that is no array", '{"content":{"a":1}}', []],
+    [
+      "blocks that are none",
+      '{"content":[null,1,"x"]}',
+      [
+        { type: "text", text: "null" },
+        { type: "text", text: "1" },
+        { type: "text", text: '"x"' },
+      ],
+    ],
+    ["isError that is no boolean", '{"content":[],"isError":"yes"}', []],
+    ["structured content that is null", '{"content":[],"structuredContent":null}', []],
+    [
+      "a key called __proto__",
+      '{"content":[],"structuredContent":{"__proto__":{"polluted":true}}}',
+      undefined,
+    ],
+  ]) {
+    it(`${what}: as good as it gets`, async (t) => {
+      const { tool } = await connected(t, stdio());
+      const envelope = await tool("raw-result").handler({ written }, {});
+      assert.equal(envelope.meta.source, "mcp");
+      assert.ok(Array.isArray(envelope.meta.content));
+      if (data !== undefined) assert.deepEqual(envelope.data, data);
+      assert.equal({}.polluted, undefined);
+    });
+  }
+});
+
+describe("servers that do not stop", () => {
+  it("logging: calls go on", async (t) => {
+    const { call } = await connected(t, stdio(["talkative"]));
+    assert.equal((await call("echo", { text: "fine" })).data[0].text, "fine");
+    assert.equal((await call("echo", { text: "still" })).data[0].text, "still");
+  });
+
+  it("changing their tools: calls go on, and we take our time to look", async (t) => {
+    const start = Date.now();
+    const { call, ask } = await connected(t, stdio(["restless"]));
+    for (let i = 0; i < 20; i++) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      assert.equal((await call("echo", { text: "fine" })).data[0].text, "fine");
+    }
+    const lists = (await ask("received")).filter(({ method }) => method === "tools/list");
+    assert.ok(lists.length < 5 + (Date.now() - start) / 40, String(lists.length));
+  });
+});

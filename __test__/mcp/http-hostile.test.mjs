@@ -1,0 +1,131 @@
+// HTTP servers whose answers have no end, or never come.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { gzipSync } from "node:zlib";
+import { closeMCPClient, createMCPClient } from "@alkdev/operations";
+import { startHTTPServer } from "./support/http-server.mjs";
+import { until } from "./support/processes.mjs";
+import { connected, failure } from "./support/servers.mjs";
+
+const PIECE = Buffer.alloc(1_000_000, "x");
+const isCall = (message) => message?.method === "tools/call";
+
+/** Writes as long as somebody reads. */
+function writeForEver(response, status, type, beginning = "", piece = PIECE) {
+  response.writeHead(status, { "Content-Type": type });
+  response.write(beginning);
+  const more = () => {
+    while (!response.destroyed) if (!response.write(piece)) return response.once("drain", more);
+  };
+  more();
+  return true;
+}
+
+describe("an answer without an end", () => {
+  for (const [what, answer] of Object.entries({
+    "as JSON": (response, { id }) =>
+      writeForEver(
+        response,
+        200,
+        "application/json",
+        `{"jsonrpc":"2.0","id":${id},"result":{"content":[],"a":"`,
+      ),
+    "as an event": (response) => writeForEver(response, 200, "text/event-stream", "data: "),
+  })) {
+    it(`${what} ends at the limit, and the client goes on`, async (t) => {
+      const { url } = await startHTTPServer(t, {
+        before: (_, response, message) =>
+          isCall(message) && message.params.name === "person" && answer(response, message),
+      });
+      const { call } = await connected(t, { url, maxResultBytes: 5_000_000 });
+      const error = await failure(call("person"));
+      assert.equal(error.code, "EXECUTION_ERROR");
+      assert.match(error.message, /maxResultBytes/);
+      assert.equal(error.details.mayHaveExecuted, true);
+      assert.equal((await call("echo", { text: "fine" })).data[0].text, "fine");
+    });
+  }
+
+  it("of small events that say nothing ends at the time limit", async (t) => {
+    const events = Buffer.from("data: nothing\n\n: still here\n\n".repeat(10_000));
+    const { url } = await startHTTPServer(t, {
+      before: (_, response, message) =>
+        isCall(message) &&
+        message.params.name === "person" &&
+        writeForEver(response, 200, "text/event-stream", "", events),
+    });
+    const { call } = await connected(t, { url });
+    assert.equal((await failure(call("person", {}, { metadata: { timeout: 1_000 } }))).code, "TIMEOUT");
+    assert.equal((await call("echo", { text: "fine" })).data[0].text, "fine");
+  });
+
+  it("as an error page is not read", async (t) => {
+    const { url } = await startHTTPServer(t, {
+      before: (_, response) => writeForEver(response, 500, "text/html"),
+    });
+    const error = await failure(createMCPClient("endless", { url }));
+    assert.equal(error.code, "EXECUTION_ERROR");
+    assert.match(error.message, /500/);
+  });
+
+  it("packed into a few bytes is not unpacked beyond the limit", async (t) => {
+    const bomb = gzipSync(Buffer.alloc(200_000_000, "x"));
+    const { url } = await startHTTPServer(t, {
+      before(_, response, message) {
+        if (!isCall(message)) return false;
+        response.writeHead(200, { "Content-Type": "application/json", "Content-Encoding": "gzip" }).end(bomb);
+        return true;
+      },
+    });
+    const { call } = await connected(t, { url, maxResultBytes: 5_000_000 });
+    assert.match((await failure(call("echo", { text: "a" }))).message, /maxResultBytes/);
+  });
+});
+
+describe("streams that end", { concurrency: true }, () => {
+  it("without an answer: the time limit, and no storm of requests", async (t) => {
+    // `retry: 0` asks the client to come back at once.
+    const server = await startHTTPServer(t, {
+      before(request, response, message) {
+        if (!isCall(message) && request.method !== "GET") return false;
+        response.writeHead(200, { "Content-Type": "text/event-stream" });
+        response.end("id: 7\nretry: 0\ndata: \n\n");
+        return true;
+      },
+    });
+    const { call } = await connected(t, { url: server.url });
+    const error = await failure(call("echo", { text: "a" }, { metadata: { timeout: 2_000 } }));
+    assert.ok(["TIMEOUT", "EXECUTION_ERROR"].includes(error.code));
+    assert.equal(error.details.mayHaveExecuted, true);
+    assert.ok(server.requests.length < 500, String(server.requests.length));
+  });
+
+  it("at once, each time: calls go on", async (t) => {
+    const server = await startHTTPServer(t, {
+      before(request, response) {
+        if (request.method !== "GET") return false;
+        response.writeHead(200, { "Content-Type": "text/event-stream" }).end();
+        return true;
+      },
+    });
+    const { call } = await connected(t, { url: server.url });
+    await until(() => server.requests.filter(({ method }) => method === "GET").length >= 2, "it came back");
+    assert.equal((await call("echo", { text: "fine" })).data[0].text, "fine");
+  });
+});
+
+describe("closing", () => {
+  it("does not wait for a server that is gone", async (t) => {
+    const server = await startHTTPServer(t);
+    const { wrapper } = await connected(t, { url: server.url });
+    await server.close();
+    await closeMCPClient(wrapper);
+  });
+
+  it("does not wait for ever for an answer to the goodbye", async (t) => {
+    const { url } = await startHTTPServer(t, { before: ({ method }) => method === "DELETE" });
+    const { wrapper } = await connected(t, { url });
+    await closeMCPClient(wrapper);
+  });
+});

@@ -1,0 +1,182 @@
+// No process is left behind, however it ends; and none is ended that is still needed.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { closeMCPClient } from "@alkdev/operations";
+import { startHost } from "./support/hosts.mjs";
+import { groupOf, isAlive, startsFile, until, untilDead } from "./support/processes.mjs";
+import { connected, failure, stdio } from "./support/servers.mjs";
+
+/** A server with a child and a grandchild, and the file in which they note themselves. */
+function family(test, traits = [], more = {}) {
+  const starts = startsFile(test);
+  return { starts, config: stdio(["family", ...traits], { env: { STARTS_FILE: starts.path }, ...more }) };
+}
+
+// All at once: most of them wait for something.
+describe("processes", { concurrency: true }, () => {
+  describe("neither child nor grandchild is alive", { concurrency: true }, () => {
+    for (const [how, traits] of Object.entries({
+      "a server that ends with its input": [],
+      "a server that stays when its input ends": ["ignores-end"],
+      "a server that ignores SIGTERM": ["stubborn"],
+    })) {
+      it(`after closing ${how}`, async (t) => {
+        const { starts, config } = family(t, traits);
+        const { wrapper } = await connected(t, config);
+        const pids = await starts.family();
+        for (const pid of pids) assert.ok(isAlive(pid));
+        await closeMCPClient(wrapper);
+        for (const pid of pids) assert.equal(isAlive(pid), false, `process ${pid}`);
+      });
+    }
+
+    it("after closing: a server that behaves was asked nicely", async (t) => {
+      const { starts, config } = family(t);
+      const { wrapper } = await connected(t, config);
+      await starts.family();
+      await closeMCPClient(wrapper);
+      assert.equal(starts.pids("end").length, 1, "it saw the end of its input");
+    });
+
+    it("after the server crashed", async (t) => {
+      const { starts, config } = family(t, [], { reconnect: false });
+      const { call } = await connected(t, config);
+      const pids = await starts.family();
+      const error = await failure(call("die"));
+      assert.equal(error.details.exitCode, 7);
+      await untilDead(pids);
+    });
+
+    it("after the server was killed", async (t) => {
+      const { starts, config } = family(t);
+      const { call } = await connected(t, config);
+      const pids = await starts.family();
+      const pending = failure(call("never"));
+      process.kill(starts.pids("server")[0], "SIGKILL");
+      assert.equal((await pending).code, "EXECUTION_ERROR");
+      await untilDead(pids);
+    });
+
+    it("after a start that failed", async (t) => {
+      const { starts, config } = family(t, ["refuses", "stubborn"]);
+      await failure(connected(t, config));
+      await untilDead(starts.all());
+    });
+
+    for (const signal of ["SIGKILL", "SIGTERM", "SIGINT"]) {
+      it(`after ${signal} of the host`, { skip: process.platform === "win32" }, async (t) => {
+        const { starts, config } = family(t, ["stubborn"]);
+        const host = startHost(
+          t,
+          config,
+          'await createMCPClient("a", config); console.log("ready"); setInterval(() => {}, 1e6);',
+        );
+        await host.line();
+        const pids = await starts.family();
+        host.kill(signal);
+        await host.ended;
+        await untilDead(pids);
+      });
+    }
+
+    for (const [how, source] of Object.entries({
+      "process.exit": "process.exit(0);",
+      "an uncaught exception": 'throw new Error("that was it");',
+      "an abort": "process.abort();",
+    })) {
+      it(`after ${how} in the host`, async (t) => {
+        const { starts, config } = family(t, ["stubborn"]);
+        const host = startHost(
+          t,
+          config,
+          `await createMCPClient("a", config); console.log("ready"); for await (const _ of process.stdin) { ${source} }`,
+        );
+        await host.line();
+        const pids = await starts.family();
+        host.write("now\n");
+        await host.ended;
+        await untilDead(pids);
+      });
+    }
+
+    it("after the host was killed while the server started", async (t) => {
+      const { starts, config } = family(t, ["silent", "stubborn"]);
+      const host = startHost(t, config, 'createMCPClient("a", config); setInterval(() => {}, 1e6);');
+      const pids = await starts.family();
+      host.kill("SIGKILL");
+      await host.ended;
+      await untilDead(pids);
+    });
+  });
+
+  describe("the host", { concurrency: true }, () => {
+    it("ends by itself after closeMCPClient, and prints nothing", async (t) => {
+      const { config } = family(t);
+      const host = startHost(
+        t,
+        config,
+        `const wrapper = await createMCPClient("a", config);
+       await wrapper.tools.find(({ name }) => name === "echo").handler({ text: "x" }, {});
+       await closeMCPClient(wrapper);`,
+      );
+      assert.deepEqual(await host.ended, { code: 0, signal: null, stderr: "" });
+    });
+
+    it("ends by itself after closeAll", async (t) => {
+      const { config } = family(t);
+      const host = startHost(
+        t,
+        { a: config, b: config },
+        "const loader = new MCPClientLoader(); await loader.load(config); await loader.closeAll();",
+      );
+      assert.deepEqual(await host.ended, { code: 0, signal: null, stderr: "" });
+    });
+
+    it("ends by itself after a connection that failed", async (t) => {
+      const host = startHost(t, stdio(["crash"]), 'await createMCPClient("a", config).catch(() => {});');
+      assert.deepEqual(await host.ended, { code: 0, signal: null, stderr: "" });
+    });
+
+    it("stays while a call is under way, and gets its result", async (t) => {
+      const host = startHost(
+        t,
+        stdio(),
+        `const wrapper = await createMCPClient("a", config);
+       const { data } = await wrapper.tools.find(({ name }) => name === "wait").handler({ steps: 5, pause: 100 }, {});
+       console.log(data[0].text);
+       await closeMCPClient(wrapper);`,
+      );
+      assert.equal(await host.line(), "done after 5");
+      assert.equal((await host.ended).code, 0);
+    });
+  });
+
+  describe("a server that is still needed", { concurrency: true }, () => {
+    it("answers after 12 seconds of silence", async (t) => {
+      const { ask } = await connected(t, stdio());
+      const { pid } = await ask("about-me");
+      await new Promise((resolve) => setTimeout(resolve, 12_000));
+      assert.equal((await ask("about-me")).pid, pid);
+    });
+
+    it("leads a process group of its own, so that Ctrl-C in the terminal is ours alone", {
+      skip: process.platform === "win32",
+    }, async (t) => {
+      const { ask } = await connected(t, stdio());
+      const { pid } = await ask("about-me");
+      assert.notEqual(groupOf(pid), groupOf(process.pid));
+    });
+  });
+
+  it("a hundred clients opened and closed leave nothing", async (t) => {
+    const starts = startsFile(t);
+    const config = stdio([], { env: { STARTS_FILE: starts.path } });
+    for (let round = 0; round < 10; round++) {
+      const clients = await Promise.all(Array.from({ length: 10 }, () => connected(t, config)));
+      await Promise.all(clients.map(({ wrapper }) => closeMCPClient(wrapper)));
+    }
+    assert.equal(starts.pids("server").length, 100);
+    await until(() => starts.all().every((pid) => !isAlive(pid)));
+  });
+});

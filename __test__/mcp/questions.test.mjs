@@ -1,0 +1,105 @@
+// What servers ask of us: the user's answer, a model's words.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { startHTTPServer } from "./support/http-server.mjs";
+import { connected, stdio } from "./support/servers.mjs";
+
+describe("elicitation", () => {
+  it("reaches the callback, and the server gets the answer", async (t) => {
+    const asked = [];
+    const onElicitation = async (params) => {
+      asked.push(params);
+      return { action: "accept", content: { name: "Ada" } };
+    };
+    const { ask } = await connected(t, stdio([], { onElicitation }));
+    const { result } = await ask("elicit");
+    assert.deepEqual(result, { action: "accept", content: { name: "Ada" } });
+    assert.equal(asked[0].message, "What is your name?");
+    assert.deepEqual(asked[0].requestedSchema, { type: "object", properties: { name: { type: "string" } } });
+  });
+
+  it("is announced only when there is a callback", async (t) => {
+    const without = await connected(t, stdio());
+    const [, initialize] = await without.ask("received");
+    assert.deepEqual(Object.keys(initialize.params.capabilities), []);
+    const callbacks = { onElicitation: () => ({ action: "cancel" }), onSampling: () => ({}) };
+    const withThem = await connected(t, stdio([], callbacks));
+    const [, other] = await withThem.ask("received");
+    assert.deepEqual(Object.keys(other.params.capabilities).sort(), ["elicitation", "sampling"]);
+  });
+
+  it("without a callback is refused politely", async (t) => {
+    const { ask, call } = await connected(t, stdio());
+    const { result, error } = await ask("elicit");
+    assert.ok(result?.action === "decline" || error?.code === -32601, JSON.stringify({ result, error }));
+    assert.equal((await call("echo", { text: "still friends" })).data[0].text, "still friends");
+  });
+
+  it("a callback that fails, or answers nonsense, is an error for the server and for nobody else", async (t) => {
+    for (const onElicitation of [
+      () => {
+        throw new Error("the user is asleep");
+      },
+      async () => Promise.reject(new Error("the user is asleep")),
+      () => undefined,
+      () => ({ action: "dance" }),
+      () => 7n,
+    ]) {
+      const { ask, call } = await connected(t, stdio([], { onElicitation }));
+      const { error } = await ask("elicit");
+      assert.equal(typeof error?.code, "number", String(onElicitation));
+      assert.equal((await call("echo", { text: "fine" })).data[0].text, "fine");
+    }
+  });
+
+  it("works over HTTP too", async (t) => {
+    const { url } = await startHTTPServer(t, { answers: "sse" });
+    const onElicitation = () => ({ action: "accept", content: { name: "Ada" } });
+    const { ask } = await connected(t, { url, onElicitation });
+    assert.deepEqual((await ask("elicit")).result, { action: "accept", content: { name: "Ada" } });
+  });
+});
+
+describe("sampling", () => {
+  it("reaches the callback, and the server gets the answer", async (t) => {
+    const asked = [];
+    const onSampling = (params) => {
+      asked.push(params);
+      return { role: "assistant", content: { type: "text", text: "Knock, knock" }, model: "none" };
+    };
+    const { ask } = await connected(t, stdio([], { onSampling }));
+    const { result } = await ask("sample");
+    assert.equal(result.content.text, "Knock, knock");
+    assert.equal(result.model, "none");
+    assert.equal(asked[0].messages[0].content.text, "Tell a joke");
+    assert.equal(asked[0].maxTokens, 100);
+  });
+
+  it("without a callback is refused politely", async (t) => {
+    const { ask } = await connected(t, stdio());
+    assert.equal((await ask("sample")).error.code, -32601);
+  });
+});
+
+describe("other questions", () => {
+  it("that do not exist are answered with an error", async (t) => {
+    const { ask } = await connected(t, stdio());
+    assert.equal((await ask("ask-nonsense")).error.code, -32601);
+  });
+
+  it("in great number do not fill our memory, and calls go on", async (t) => {
+    const onElicitation = () => new Promise(() => {});
+    const { call } = await connected(t, stdio(["nosy"], { onElicitation }));
+    assert.equal((await call("echo", { text: "fine" })).data[0].text, "fine");
+  });
+
+  it("a wrong callback is refused", async () => {
+    for (const field of ["onElicitation", "onSampling"]) {
+      await assert.rejects(connected({ after() {} }, stdio([], { [field]: "ask me" })), {
+        code: "VALIDATION_ERROR",
+        message: new RegExp(field),
+      });
+    }
+  });
+});

@@ -1,0 +1,152 @@
+// Servers that die, and come back.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { collectLog } from "../registry/support/warnings.mjs";
+import { startsFile, temporaryFolder, until, untilDead, untilReaped } from "./support/processes.mjs";
+import { connected, failure, stdio } from "./support/servers.mjs";
+
+const timesCalled = (marker) => readFileSync(marker, "utf8").split("\n").filter(Boolean).length;
+
+describe("a server that dies in mid-call", () => {
+  it("fails the call, which may have been carried out", async (t) => {
+    const { call } = await connected(t, stdio());
+    const error = await failure(call("die", { words: "the roof is on fire" }));
+    assert.equal(error.code, "EXECUTION_ERROR");
+    assert.equal(error.details.mayHaveExecuted, true);
+    assert.match(error.message, /may have been carried out/);
+    assert.match(error.message, /the roof is on fire/);
+    assert.equal(error.details.exitCode, 7);
+    assert.equal(error.details.tool, "die");
+    assert.equal(error.details.server, "test");
+  });
+
+  it("fails all calls that are under way", async (t) => {
+    const { call } = await connected(t, stdio());
+    const pending = Array.from({ length: 20 }, () => failure(call("never")));
+    await failure(call("die"));
+    for (const error of await Promise.all(pending)) {
+      assert.equal(error.code, "EXECUTION_ERROR");
+      assert.equal(error.details.mayHaveExecuted, true);
+    }
+  });
+
+  it("does not get the call a second time", async (t) => {
+    const { call } = await connected(t, stdio());
+    const marker = join(temporaryFolder(t), "marker");
+    const error = await failure(call("die-once", { marker }));
+    assert.equal(error.details.mayHaveExecuted, true);
+    await call("echo", { text: "next" });
+    assert.equal(timesCalled(marker), 1);
+  });
+
+  for (const tool of ["die-once-read-only", "die-once-idempotent"]) {
+    it(`gets the call a second time when the tool says that it may: ${tool}`, async (t) => {
+      const { call } = await connected(t, stdio());
+      const marker = join(temporaryFolder(t), "marker");
+      assert.equal((await call(tool, { marker })).data[0].text, "alive again");
+      assert.equal(timesCalled(marker), 2);
+    });
+  }
+});
+
+describe("the next call", () => {
+  const log = collectLog();
+
+  it("starts the server again", async (t) => {
+    const starts = startsFile(t);
+    const { call, ask } = await connected(t, stdio([], { env: { STARTS_FILE: starts.path } }));
+    const before = await ask("about-me");
+    await failure(call("die"));
+    const after = await ask("about-me");
+    assert.notEqual(after.pid, before.pid);
+    assert.equal(starts.pids("server").length, 2);
+    await untilDead([before.pid]);
+  });
+
+  it("of many at once starts it once", async (t) => {
+    const starts = startsFile(t);
+    const { call } = await connected(t, stdio([], { env: { STARTS_FILE: starts.path } }));
+    await failure(call("die"));
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => call("echo", { text: `${i}` })));
+    assert.deepEqual(
+      answers.map(({ data }) => data[0].text),
+      Array.from({ length: 20 }, (_, i) => `${i}`),
+    );
+    assert.equal(starts.pids("server").length, 2);
+  });
+
+  it("after an end without a call in flight finds it alive", async (t) => {
+    const { ask } = await connected(t, stdio());
+    const { pid } = await ask("about-me");
+    process.kill(pid, "SIGKILL");
+    await untilReaped(pid);
+    assert.notEqual((await ask("about-me")).pid, pid);
+  });
+
+  it("again and again", async (t) => {
+    const { call } = await connected(t, stdio());
+    for (let round = 0; round < 4; round++) {
+      await failure(call("die"));
+      assert.equal((await call("echo", { text: `round ${round}` })).data[0].text, `round ${round}`);
+    }
+    assert.ok(log.some(({ text }) => /test/.test(text)));
+  });
+
+  it("waits with the patience that the call has", async (t) => {
+    const starts = startsFile(t);
+    const marker = join(temporaryFolder(t), "marker");
+    const env = { STARTS_FILE: starts.path, MARKER: marker };
+    const { call } = await connected(t, stdio(["silent-when-restarted"], { env }));
+    await failure(call("die-once", { marker }));
+    const error = await failure(call("echo", { text: "hello?" }, { metadata: { timeout: 500 } }));
+    assert.equal(error.code, "TIMEOUT");
+    assert.equal(error.details.mayHaveExecuted, false);
+    const controller = new AbortController();
+    const pending = failure(call("echo", { text: "hello?" }, { signal: controller.signal }));
+    setTimeout(() => controller.abort(), 100);
+    assert.equal((await pending).code, "ABORTED");
+  });
+
+  it("tells why the server does not come back, and that nothing was carried out", async (t) => {
+    const marker = join(temporaryFolder(t), "marker");
+    const env = { MARKER: marker };
+    const { call } = await connected(t, stdio(["crash-when-restarted"], { env }));
+    await failure(call("die-once", { marker }));
+    for (let attempt = 0; attempt < 2; attempt++) {
+      const error = await failure(call("echo", { text: "hello?" }));
+      assert.equal(error.code, "EXECUTION_ERROR");
+      assert.match(error.message, /cannot open the database/);
+      assert.equal(error.details.mayHaveExecuted, false);
+    }
+  });
+
+  it("learns tools that the new server has", async (t) => {
+    const marker = join(temporaryFolder(t), "marker");
+    const env = { MARKER: marker };
+    const { call, wrapper } = await connected(t, stdio(["knows-news-when-restarted"], { env }));
+    const changes = [];
+    wrapper.onToolsChanged((tools) => changes.push(tools.map(({ name }) => name)));
+    await failure(call("die-once", { marker }));
+    await call("echo", { text: "hello" });
+    await until(() => changes.some((names) => names.includes("news")), "the listener hears of the new tool");
+    assert.ok(wrapper.tools.some(({ name }) => name === "news"));
+  });
+});
+
+describe("reconnect: false", () => {
+  it("keeps a dead server dead", async (t) => {
+    const starts = startsFile(t);
+    const config = stdio([], { reconnect: false, env: { STARTS_FILE: starts.path } });
+    const { call } = await connected(t, config);
+    await failure(call("die", { words: "last words" }));
+    const error = await failure(call("echo", { text: "hello?" }));
+    assert.equal(error.code, "EXECUTION_ERROR");
+    assert.equal(error.details.mayHaveExecuted, false);
+    assert.match(error.message, /reconnect/);
+    assert.match(error.message, /last words/);
+    assert.equal(starts.pids("server").length, 1);
+  });
+});

@@ -1,0 +1,92 @@
+// What a child process is given, and what it says on its standard error.
+
+import assert from "node:assert/strict";
+import { realpathSync } from "node:fs";
+import { describe, it } from "node:test";
+import { createMCPClient } from "@alkdev/operations";
+import { collectLog } from "../registry/support/warnings.mjs";
+import { temporaryFolder, until } from "./support/processes.mjs";
+import { connected, failure, stdio } from "./support/servers.mjs";
+
+describe("the environment of a child", { skip: process.platform === "win32" }, () => {
+  const SAFE = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
+
+  it("is a safe part of ours, and `env`", async (t) => {
+    process.env.OPERATIONS_TEST_SECRET = "hush";
+    t.after(() => delete process.env.OPERATIONS_TEST_SECRET);
+    const { ask } = await connected(t, stdio([], { env: { TOKEN: "abc", EMPTY: "" } }));
+    const { env } = await ask("about-me");
+    assert.equal(env.TOKEN, "abc");
+    assert.equal(env.EMPTY, "");
+    assert.equal(env.PATH, process.env.PATH);
+    assert.equal("OPERATIONS_TEST_SECRET" in env, false);
+    for (const name of Object.keys(env)) assert.ok([...SAFE, "TOKEN", "EMPTY"].includes(name), name);
+  });
+
+  it("is all of ours with inheritEnv, and `env` goes first", async (t) => {
+    process.env.OPERATIONS_TEST_SECRET = "hush";
+    process.env.OPERATIONS_TEST_OTHER = "ours";
+    t.after(() => {
+      delete process.env.OPERATIONS_TEST_SECRET;
+      delete process.env.OPERATIONS_TEST_OTHER;
+    });
+    const config = stdio([], { inheritEnv: true, env: { OPERATIONS_TEST_OTHER: "theirs" } });
+    const { ask } = await connected(t, config);
+    const { env } = await ask("about-me");
+    assert.equal(env.OPERATIONS_TEST_SECRET, "hush");
+    assert.equal(env.OPERATIONS_TEST_OTHER, "theirs");
+  });
+
+  it("may override what is inherited", async (t) => {
+    const { ask } = await connected(t, stdio([], { env: { HOME: "/nowhere" } }));
+    assert.equal((await ask("about-me")).env.HOME, "/nowhere");
+  });
+});
+
+it("a child runs in `cwd`, else in our folder", async (t) => {
+  const cwd = realpathSync(temporaryFolder(t));
+  const there = await connected(t, stdio([], { cwd }));
+  assert.equal((await there.ask("about-me")).cwd, cwd);
+  const here = await connected(t, stdio());
+  assert.equal((await here.ask("about-me")).cwd, process.cwd());
+});
+
+describe("standard error", () => {
+  const log = collectLog();
+
+  it("is logged", async (t) => {
+    const { call } = await connected(t, stdio([], { reconnect: false }), "loud");
+    await failure(call("die", { words: "I am leaving" }));
+    await until(
+      () => log.some(({ text, category }) => text.includes("I am leaving") && category[1] === "mcp"),
+      "the line is logged",
+    );
+  });
+
+  it("is quoted in errors, the end of it", async (t) => {
+    const { call } = await connected(t, stdio(["talks-on-stderr"], { reconnect: false }), "loud");
+    const error = await failure(call("die", { words: "goodbye" }));
+    assert.match(error.message, /the last word\ngoodbye/);
+    assert.ok(error.message.length < 8_192, String(error.message.length));
+    assert.ok(error.details.stderr.length <= 65_536, String(error.details.stderr.length));
+    assert.ok(error.details.stderr.length > 60_000, String(error.details.stderr.length));
+    assert.match(error.details.stderr, /goodbye\n?$/);
+  });
+
+  it("without an end does not stop the server", async (t) => {
+    const { call } = await connected(t, stdio(["talks-on-stderr"]));
+    assert.equal((await call("echo", { text: "still here" })).data[0].text, "still here");
+  });
+
+  it("shows no secret that we know: the values of `env` and `headers`", async (t) => {
+    const secret = "sk-live-0123456789abcdef";
+    const env = { TOKEN: secret };
+    const { call } = await connected(t, stdio(["tells-token"], { env, reconnect: false }), "leaky");
+    const error = await failure(call("die", { words: `once more: ${secret}` }));
+    await until(() => log.some(({ text }) => text.includes("once more")));
+    assert.ok(!JSON.stringify([error.message, error.details]).includes(secret));
+    assert.ok(!JSON.stringify(log).includes(secret));
+    const early = await failure(createMCPClient("leaky", stdio(["tells-token", "crash"], { env })));
+    assert.ok(!JSON.stringify([early.message, early.details]).includes(secret));
+  });
+});

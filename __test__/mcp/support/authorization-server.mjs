@@ -1,0 +1,132 @@
+// A small OAuth 2.1 authorization server on loopback: metadata, dynamic registration, PKCE, refresh.
+
+import { createHash, randomUUID } from "node:crypto";
+import { createServer } from "node:http";
+import { defer } from "./defer.mjs";
+
+const TOKEN_LIFETIME = 3600;
+
+/** `lifetime` is how long access tokens live, in seconds; `metadata` replaces what the server says about itself. */
+export async function startAuthorizationServer(test, { lifetime = TOKEN_LIFETIME, metadata = {} } = {}) {
+  const clients = new Map();
+  const codes = new Map();
+  const accessTokens = new Set();
+  const refreshTokens = new Set();
+  /** What happened, in words. */
+  const events = [];
+
+  const routes = {
+    "GET /.well-known/oauth-authorization-server": (_, response, issuer) =>
+      json(response, 200, {
+        issuer,
+        authorization_endpoint: `${issuer}/authorize`,
+        token_endpoint: `${issuer}/token`,
+        registration_endpoint: `${issuer}/register`,
+        response_types_supported: ["code"],
+        grant_types_supported: ["authorization_code", "refresh_token"],
+        code_challenge_methods_supported: ["S256"],
+        token_endpoint_auth_methods_supported: ["none", "client_secret_post", "client_secret_basic"],
+        scopes_supported: ["tools"],
+        authorization_response_iss_parameter_supported: true,
+        ...metadata,
+      }),
+    "POST /register": ({ body }, response) => {
+      const metadata = JSON.parse(body);
+      const client_id = `client-${clients.size + 1}`;
+      clients.set(client_id, metadata);
+      events.push("registered");
+      json(response, 201, { ...metadata, client_id, client_id_issued_at: Math.floor(Date.now() / 1000) });
+    },
+    "GET /authorize": ({ url }, response, issuer) => {
+      const asked = Object.fromEntries(url.searchParams);
+      if (asked.response_type !== "code" || asked.code_challenge_method !== "S256") {
+        return json(response, 400, { error: "invalid_request" });
+      }
+      const code = randomUUID();
+      codes.set(code, asked);
+      events.push("authorized");
+      const target = new URL(asked.redirect_uri);
+      target.searchParams.set("code", code);
+      target.searchParams.set("state", asked.state);
+      target.searchParams.set("iss", issuer);
+      response.writeHead(302, { Location: target.href }).end();
+    },
+    "POST /token": ({ body }, response) => {
+      const form = Object.fromEntries(new URLSearchParams(body));
+      if (form.grant_type === "refresh_token") {
+        if (!refreshTokens.delete(form.refresh_token)) return json(response, 400, { error: "invalid_grant" });
+        events.push("refreshed");
+        return json(response, 200, newTokens());
+      }
+      const asked = codes.get(form.code);
+      codes.delete(form.code);
+      const challenge = createHash("sha256")
+        .update(form.code_verifier ?? "")
+        .digest("base64url");
+      const isValid = asked?.code_challenge === challenge && asked.redirect_uri === form.redirect_uri;
+      if (!isValid) return json(response, 400, { error: "invalid_grant" });
+      events.push("token");
+      json(response, 200, newTokens());
+    },
+  };
+
+  function newTokens() {
+    const access_token = `access-${randomUUID()}`;
+    const refresh_token = `refresh-${randomUUID()}`;
+    accessTokens.add(access_token);
+    refreshTokens.add(refresh_token);
+    return { access_token, refresh_token, token_type: "Bearer", expires_in: lifetime, scope: "tools" };
+  }
+
+  const server = createServer(async (request, response) => {
+    let body = "";
+    for await (const chunk of request.setEncoding("utf8")) body += chunk;
+    const issuer = `http://127.0.0.1:${server.address().port}`;
+    const url = new URL(request.url, issuer);
+    const route = routes[`${request.method} ${url.pathname}`];
+    if (route === undefined) return json(response, 404, { error: "not_found" });
+    route({ url, body }, response, issuer);
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  defer(test, () => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const issuer = `http://127.0.0.1:${server.address().port}`;
+  return {
+    issuer,
+    events,
+    clients,
+    /** Access tokens that are of no use any more, as when they have expired. */
+    revokeAccess: () => accessTokens.clear(),
+    revokeAll() {
+      accessTokens.clear();
+      refreshTokens.clear();
+    },
+    /** For the `before` of the HTTP server: turns away whoever has no token, and says where to get one. */
+    guard: (request, response) => {
+      const origin = `http://${request.headers.host}`;
+      if (request.url.startsWith("/.well-known/oauth-protected-resource")) {
+        json(response, 200, {
+          resource: `${origin}/mcp`,
+          authorization_servers: [issuer],
+          scopes_supported: ["tools"],
+        });
+        return true;
+      }
+      const token = /^Bearer (.*)$/.exec(request.headers.authorization ?? "")?.[1];
+      if (accessTokens.has(token)) return false;
+      const where = `${origin}/.well-known/oauth-protected-resource/mcp`;
+      response
+        .writeHead(401, { "WWW-Authenticate": `Bearer resource_metadata="${where}", scope="tools"` })
+        .end();
+      return true;
+    },
+    tokens: () => [...accessTokens, ...refreshTokens],
+  };
+}
+
+function json(response, status, value) {
+  response.writeHead(status, { "Content-Type": "application/json", "Cache-Control": "no-store" });
+  response.end(JSON.stringify(value));
+}

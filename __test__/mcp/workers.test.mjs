@@ -1,0 +1,63 @@
+// Worker threads: each has clients of its own.
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { describe, it } from "node:test";
+import { Worker } from "node:worker_threads";
+import { defer } from "./support/defer.mjs";
+import { isAlive, startsFile, untilDead } from "./support/processes.mjs";
+import { connected, stdio } from "./support/servers.mjs";
+
+function startWorker(test, config) {
+  const worker = new Worker(new URL("./support/worker.mjs", import.meta.url), { workerData: config });
+  defer(test, () => worker.terminate());
+  return worker;
+}
+
+async function ready(worker) {
+  assert.equal((await once(worker, "message"))[0], "ready");
+  return worker;
+}
+
+describe("worker threads", { concurrency: true }, () => {
+  it("four at once, and the main thread, each talk to their own server", async (t) => {
+    const starts = startsFile(t);
+    const config = stdio([], { env: { STARTS_FILE: starts.path } });
+    const { call } = await connected(t, config);
+    const workers = await Promise.all(
+      Array.from({ length: 4 }, () => startWorker(t, config)).map((worker) => ready(worker)),
+    );
+    const answers = workers.map(async (worker, index) => {
+      worker.postMessage(`thread ${index}`);
+      return (await once(worker, "message"))[0];
+    });
+    assert.deepEqual(await Promise.all(answers), ["thread 0", "thread 1", "thread 2", "thread 3"]);
+    assert.equal((await call("echo", { text: "main" })).data[0].text, "main");
+    assert.equal(starts.pids("server").length, 5);
+    for (const worker of workers) {
+      worker.postMessage("close");
+      assert.deepEqual(await once(worker, "exit"), [0]);
+    }
+    assert.equal(starts.pids("server").filter(isAlive).length, 1);
+    assert.equal((await call("echo", { text: "main" })).data[0].text, "main");
+  });
+
+  it("one that is terminated takes its server, child and grandchild with it, and nobody else's", async (t) => {
+    const starts = startsFile(t);
+    const { call } = await connected(t, stdio());
+    const worker = startWorker(t, stdio(["family", "stubborn"], { env: { STARTS_FILE: starts.path } }));
+    await ready(worker);
+    const pids = await starts.family();
+    await worker.terminate();
+    await untilDead(pids);
+    assert.equal((await call("echo", { text: "still here" })).data[0].text, "still here");
+  });
+
+  it("one that is terminated while its server starts leaves nothing", async (t) => {
+    const starts = startsFile(t);
+    const worker = startWorker(t, stdio(["family", "silent"], { env: { STARTS_FILE: starts.path } }));
+    const pids = await starts.family();
+    await worker.terminate();
+    await untilDead(pids);
+  });
+});

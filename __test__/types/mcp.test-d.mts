@@ -1,0 +1,79 @@
+import {
+  type CallError,
+  closeMCPClient,
+  createMCPClient,
+  type MCPClientConfig,
+  MCPClientLoader,
+  type MCPClientWrapper,
+  type MCPLoadReport,
+  OperationRegistry,
+  type ResponseEnvelope,
+} from "@alkdev/operations";
+import { createMCPClient as fromSubPath } from "@alkdev/operations/from-mcp";
+import { expectTypeOf } from "expect-type";
+
+// A configuration is either way of reaching a server, and what else such files hold is allowed.
+const stdio: MCPClientConfig = {
+  command: "npx",
+  args: ["-y", "a-server"],
+  env: { TOKEN: "x" },
+  type: "stdio",
+};
+const http: MCPClientConfig = { url: "https://mcp.example/", headers: { Authorization: "x" } };
+// @ts-expect-error arguments are texts
+const wrong: MCPClientConfig = { command: "npx", args: [1] };
+// @ts-expect-error there is no such way to tell a failure
+const wrongToo: MCPClientConfig = { command: "npx", onToolError: "explode" };
+void [wrong, wrongToo];
+
+// A wrapper's tools go into a registry as they are.
+const wrapper = await createMCPClient("files", stdio);
+expectTypeOf(wrapper).toEqualTypeOf<MCPClientWrapper>();
+expectTypeOf(fromSubPath).toEqualTypeOf(createMCPClient);
+const registry = new OperationRegistry();
+registry.registerAll(wrapper.tools);
+expectTypeOf(registry.execute("files.read", {}, {})).resolves.toExtend<ResponseEnvelope<unknown>>();
+const stop = wrapper.onToolsChanged((tools, { added, removed }) => {
+  expectTypeOf(tools).toEqualTypeOf(wrapper.tools);
+  expectTypeOf(added).toEqualTypeOf(removed);
+});
+expectTypeOf(stop).toEqualTypeOf<() => void>();
+await closeMCPClient(wrapper);
+
+// What a call is given besides its input is typed.
+registry.execute("files.read", {}, { signal: new AbortController().signal, metadata: { timeout: 1_000 } });
+
+// The report of a loader is asked for.
+const loader = new MCPClientLoader();
+expectTypeOf(await loader.load({ files: stdio, remote: http })).toEqualTypeOf<MCPClientWrapper[]>();
+const report = await loader.load({ mcpServers: { files: stdio } }, { partial: true });
+expectTypeOf(report).toEqualTypeOf<MCPLoadReport>();
+expectTypeOf(report.failures[0]?.error).toEqualTypeOf<CallError | undefined>();
+expectTypeOf(loader.getClient("files")).toEqualTypeOf<MCPClientWrapper | undefined>();
+expectTypeOf(loader.getStatus().files?.state).toEqualTypeOf<
+  "connecting" | "connected" | "lost" | "failed" | "closed" | undefined
+>();
+
+// Callbacks know what they are asked, and what they may answer.
+await createMCPClient("asks", {
+  ...http,
+  onElicitation: ({ message }) => {
+    expectTypeOf(message).toEqualTypeOf<string>();
+    return { action: "accept", content: { name: "Ada" } };
+  },
+  onSampling: async ({ maxTokens }) => {
+    expectTypeOf(maxTokens).toEqualTypeOf<number>();
+    return { role: "assistant", content: { type: "text", text: "x" }, model: "none" };
+  },
+  oauth: {
+    onAuthorize: ({ url, redirectUrl }) => {
+      expectTypeOf(url).toEqualTypeOf<string>();
+      expectTypeOf(redirectUrl).toEqualTypeOf<string>();
+      return undefined;
+    },
+  },
+});
+// @ts-expect-error there is no such answer
+await createMCPClient("asks", { ...http, onElicitation: () => ({ action: "dance" }) });
+// @ts-expect-error somebody has to show the page
+await createMCPClient("asks", { ...http, oauth: {} });

@@ -1,0 +1,109 @@
+//! How a server gets the token that it wants: rmcp knows the protocol, the user's program shows the page.
+
+use operations_core::error::{CallError, InfrastructureErrorCode as Code};
+use rmcp::transport::auth::OAuthClientConfig;
+use rmcp::transport::auth::OAuthState;
+use rmcp::transport::{AuthError, AuthorizationManager, AuthorizationRequest};
+use serde_json::json;
+
+use crate::config::OAuth;
+use crate::failure::About;
+use crate::handler::Handler;
+use crate::host::Question;
+use crate::redirect::Redirect;
+
+/// The name that a user sees who is asked for permission.
+const CLIENT_NAME: &str = "@alkdev/operations";
+
+/// The authorization of one server.
+pub(crate) struct Authorization<'a> {
+    pub(crate) handler: &'a Handler,
+    pub(crate) url: &'a str,
+    pub(crate) settings: &'a OAuth,
+}
+
+impl Authorization<'_> {
+    fn failed(&self, what: &str, error: &AuthError) -> CallError {
+        let what = format!("{what}: {error}");
+        About::server(&self.handler.config).error(Code::ExecutionError, &what, json!({}))
+    }
+
+    async fn manager(&self) -> Result<AuthorizationManager, AuthError> {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut manager = AuthorizationManager::new(self.url).await?;
+        manager.set_credential_store(self.handler.tokens.clone());
+        Ok(manager)
+    }
+
+    /// With the tokens that are there, if there are any.
+    pub(crate) async fn known(&self) -> Result<AuthorizationManager, CallError> {
+        let known = async {
+            let mut manager = self.manager().await?;
+            let found = manager.initialize_from_store().await?;
+            if let (true, Some(id), Some(secret)) = (
+                found,
+                &self.settings.client_id,
+                &self.settings.client_secret,
+            ) {
+                let redirect = self.settings.redirect_url.as_deref().unwrap_or(self.url);
+                let config = OAuthClientConfig::new(id, redirect).with_client_secret(secret);
+                manager.configure_client(config)?;
+            }
+            Ok(manager)
+        };
+        let known: Result<_, AuthError> = known.await;
+        known.map_err(|error| self.failed("the saved tokens cannot be used", &error))
+    }
+
+    /// Asks the user. `challenge` is what the server said when it refused.
+    pub(crate) async fn ask(&self, challenge: &str) -> Result<AuthorizationManager, CallError> {
+        let failed = |error: AuthError| self.failed("it could not be authorized", &error);
+        let redirect = Redirect::open(self.settings.redirect_url.as_deref()).await;
+        let redirect = redirect.map_err(|why| failed(AuthError::AuthorizationFailed(why)))?;
+        let mut state = OAuthState::Unauthorized(self.manager().await.map_err(failed)?);
+        let request = self.request(redirect.url(), challenge);
+        state.start_authorization(request).await.map_err(failed)?;
+        let url = state.get_authorization_url().await.map_err(failed)?;
+        let page = json!({ "url": url, "redirectUrl": redirect.url() }).to_string();
+        let shown = self.handler.host.ask(Question::Authorize, page);
+        let came_back = redirect.wait(shown).await;
+        let came_back = came_back.map_err(|why| failed(AuthError::AuthorizationFailed(why)))?;
+        state
+            .handle_callback_url(&came_back)
+            .await
+            .map_err(failed)?;
+        if matches!(state, OAuthState::Session(_)) {
+            state.complete_authorization().await.map_err(failed)?;
+        }
+        state
+            .into_authorization_manager()
+            .ok_or_else(|| failed(AuthError::AuthorizationRequired))
+    }
+
+    fn request(&self, redirect: &str, challenge: &str) -> AuthorizationRequest {
+        let OAuth {
+            client_id,
+            client_secret,
+            scopes,
+            client_name,
+            ..
+        } = self.settings;
+        let name = client_name.as_deref().unwrap_or(CLIENT_NAME);
+        let mut request = AuthorizationRequest::new(redirect)
+            .with_client_name(name)
+            .with_initial_scope_selection();
+        if !challenge.is_empty() {
+            request = request.with_challenge(challenge);
+        }
+        if !scopes.is_empty() {
+            request = request.with_scopes(scopes.iter().cloned());
+        }
+        if let Some(id) = client_id {
+            request = request.with_preregistered_client(id);
+        }
+        if let Some(secret) = client_secret {
+            request = request.with_client_secret(secret);
+        }
+        request
+    }
+}
