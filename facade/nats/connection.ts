@@ -141,7 +141,7 @@ class Transport implements NatsTransport {
   readonly id: string;
   readonly callMap: Requests;
   readonly #native: Native;
-  readonly #keepAlive = new KeepAlive();
+  readonly #keepAlive = new KeepAlive(this);
   #served: { registry: OperationRegistry; answers: Answers } | undefined;
   #closing: Promise<void> | undefined;
 
