@@ -40,12 +40,22 @@ export function buildCallHandler({ registry, callMap }: CallHandlerConfig): Call
   function begin({ requestId, deadline }: CallRequestedEvent): Running {
     const running = new Running();
     served.set(requestId, running);
-    stopListening ??= callMap["call.aborted"].subscribe((event) => served.get(event.requestId)?.abort());
-    if (typeof deadline === "number") running.cancelDeadline = callAt(deadline, () => running.abort());
+    stopListening ??= callMap["call.aborted"].subscribe((event) => abort(event.requestId));
+    if (typeof deadline === "number") running.cancelDeadline = callAt(deadline, () => abort(requestId));
     return running;
   }
 
+  /** What is aborted is forgotten: nobody waits for its answer, and a handler that does not look at its signal may
+   * never end. */
+  function abort(requestId: string): void {
+    const running = served.get(requestId);
+    if (running === undefined) return;
+    end(requestId, running);
+    running.abort();
+  }
+
   function end(requestId: string, running: Running): void {
+    if (served.get(requestId) !== running) return;
     running.cancelDeadline?.();
     served.delete(requestId);
     if (served.size > 0) return;
