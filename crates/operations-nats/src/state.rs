@@ -296,7 +296,7 @@ impl State {
 
     /// Tells what is served here.
     fn introduce(&self, to: &str, question: &Arc<str>, todo: &mut Todo) {
-        let operations = self.worker.operations();
+        let operations: Vec<Served> = self.worker.operations().cloned().collect();
         for part in operations.chunks(OPERATIONS_PER_MESSAGE) {
             let notice = Notice::Worker {
                 from: Arc::clone(&self.me),
@@ -317,7 +317,7 @@ impl State {
 
     /// Says that there is a worker here.
     pub fn say_hello(&self, todo: &mut Todo) {
-        if !self.worker.operations().is_empty() {
+        if self.worker.operations().len() > 0 {
             let notice = Notice::Hello {
                 from: Arc::clone(&self.me),
             };
