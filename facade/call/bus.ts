@@ -3,6 +3,7 @@
 import type { CallError } from "../errors.js";
 import type { CallEventMapValue, CallEventType } from "./events.js";
 import { isLossy, onLoss } from "./loss.js";
+import { soon } from "./soon.js";
 
 type Listener<T extends CallEventType> = (payload: CallEventMapValue[T]) => unknown;
 type Listeners = { [T in CallEventType]: readonly Listener<T>[] };
@@ -70,7 +71,12 @@ export class EventTargetBus implements Bus {
   readonly #target: EventTarget;
   readonly #receiver: Receiver;
   readonly #lost: (reason: CallError) => void;
-  #stop: (() => void)[] = [];
+  #isWaiting = false;
+  #listening: (() => void)[] = [];
+  readonly #stopSoon = soon(() => {
+    if (this.#isWaiting) return;
+    for (const stop of this.#listening.splice(0)) stop();
+  });
 
   constructor(target: EventTarget, receiver: Receiver, lost: (reason: CallError) => void) {
     this.#target = target;
@@ -92,12 +98,13 @@ export class EventTargetBus implements Bus {
   }
 
   receive(isWaiting: boolean): void {
-    for (const stop of this.#stop.splice(0)) stop();
-    if (!isWaiting) return;
+    this.#isWaiting = isWaiting;
+    if (!isWaiting) this.#stopSoon();
+    if (!isWaiting || this.#listening.length > 0) return;
     for (const type of Object.keys(this.#receiver) as (keyof Receiver)[]) {
-      this.#stop.push(this.listen(type, this.#receiver[type] as Listener<typeof type>));
+      this.#listening.push(this.listen(type, this.#receiver[type] as Listener<typeof type>));
     }
-    if (isLossy(this.#target)) this.#stop.push(this.#target[onLoss](this.#lost));
+    if (isLossy(this.#target)) this.#listening.push(this.#target[onLoss](this.#lost));
   }
 }
 

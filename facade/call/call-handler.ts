@@ -7,6 +7,7 @@ import { subscribe } from "../registry/subscribe.js";
 import { payloadOf } from "./bus.js";
 import type { CallAbortedEvent, CallRequestedEvent } from "./events.js";
 import { Running } from "./running.js";
+import { soon } from "./soon.js";
 import { callAt } from "./timer.js";
 
 /** Serves a `call.requested` event. Never rejects. */
@@ -35,6 +36,11 @@ const log = logger("call");
 export function buildCallHandler({ registry, callMap }: CallHandlerConfig): CallHandler {
   const served = new Map<string, Running>();
   let stopListening: (() => unknown) | undefined;
+  const stopSoon = soon(() => {
+    if (served.size > 0) return;
+    stopListening?.();
+    stopListening = undefined;
+  });
 
   /** Listens for aborts while there is something that could be aborted. */
   function begin({ requestId, deadline }: CallRequestedEvent): Running {
@@ -58,9 +64,7 @@ export function buildCallHandler({ registry, callMap }: CallHandlerConfig): Call
     if (served.get(requestId) !== running) return;
     running.cancelDeadline?.();
     served.delete(requestId);
-    if (served.size > 0) return;
-    stopListening?.();
-    stopListening = undefined;
+    if (served.size === 0) stopSoon();
   }
 
   /** Whoever aborted has an answer already. */
