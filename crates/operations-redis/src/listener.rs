@@ -80,9 +80,15 @@ impl Listener {
 
     /// One connection, until nothing is wanted any more or it is lost.
     async fn listen(&self, session: &mut Session) -> Result<(), Problem> {
-        let (mut sink, mut stream) = timeout(CONNECT_TIMEOUT, self.connect())
-            .await
-            .map_err(|_| Problem::passing("it took too long to connect"))??;
+        let (mut sink, mut stream) =
+            timeout(CONNECT_TIMEOUT, self.connect())
+                .await
+                .map_err(|_| {
+                    Problem::passing(format!(
+                        "Redis at {} took too long to connect to",
+                        self.options.server()
+                    ))
+                })??;
         loop {
             let plan = self.wanted.plan(&session.subscribed);
             if plan.missing.is_empty() && session.subscribed.len() == plan.surplus.len() {

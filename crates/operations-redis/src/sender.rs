@@ -12,7 +12,7 @@ use redis::{AsyncConnectionConfig, RedisResult, Value};
 use serde_json::json;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::backoff::Backoff;
 use crate::connect::{CONNECT_TIMEOUT, open};
@@ -82,6 +82,11 @@ impl Outbox {
         self.unfinished.load(Ordering::Relaxed)
     }
 
+    /// Until when the first message may wait.
+    fn first_until(&self) -> Option<Instant> {
+        self.lock().0.front().map(|first| first.until)
+    }
+
     fn take(&self, mut may_take: impl FnMut(&Outgoing, usize) -> bool) -> Vec<Outgoing> {
         let mut queue = self.lock();
         let mut taken = Vec::new();
@@ -147,9 +152,7 @@ impl Sender {
             self.outbox.is_filled().await;
             let open = match connection.take().filter(|open| !open.driver.is_finished()) {
                 Some(open) => Ok(open),
-                None => timeout(CONNECT_TIMEOUT, self.connect())
-                    .await
-                    .unwrap_or_else(|_| Err(Problem::passing("it took too long to connect"))),
+                None => self.connect_in_time().await,
             };
             match open {
                 Ok(mut open) => {
@@ -161,6 +164,21 @@ impl Sender {
                 Err(problem) => self.postpone(&problem, backoff.wait()).await,
             }
         }
+    }
+
+    /// Connects while the first message may wait for it.
+    async fn connect_in_time(&self) -> Result<Connection, Problem> {
+        let end = Instant::now() + CONNECT_TIMEOUT;
+        let end = self
+            .outbox
+            .first_until()
+            .map_or(end, |until| until.min(end));
+        timeout_at(end, self.connect()).await.unwrap_or_else(|_| {
+            Err(Problem::passing(format!(
+                "Redis at {} took too long to connect to",
+                self.options.server()
+            )))
+        })
     }
 
     async fn connect(&self) -> Result<Connection, Problem> {
@@ -205,8 +223,7 @@ impl Sender {
                 .outbox
                 .take(|next, _| problem.is_lasting || next.until <= now);
             self.not_sent(overdue, problem, "was not sent");
-            let next = self.outbox.lock().0.front().map(|next| next.until);
-            match next {
+            match self.outbox.first_until() {
                 Some(until) if until < end => sleep_until(until).await,
                 _ => break,
             }
