@@ -202,6 +202,17 @@ describe("workers", { skip, timeout: 60_000 }, () => {
     assert.deepEqual(await elsewhere.discover(), { operations: [], workers: [] });
   });
 
+  it("can be taken apart", async () => {
+    const { callMap, serve, discover, stats, close } = await nats.connect({ prefix: "apart" });
+    const registry = new OperationRegistry();
+    registry.register(query("x", () => 1));
+    await serve(registry);
+    assert.equal(unwrap(await callMap.call("t.x", {})), 1);
+    assert.equal((await discover()).workers.length, 1);
+    assert.equal(stats().malformed, 0);
+    await close();
+  });
+
   it("serve what is registered later when asked again, one registry each", async () => {
     const server = await nats.worker([query("first", () => 1)], { prefix: "later" });
     const { callMap } = await nats.connect({ prefix: "later" });
@@ -224,9 +235,9 @@ describe("workers", { skip, timeout: 60_000 }, () => {
   });
 
   it("with different operations are told apart", async () => {
-    await nats.worker([query("a", () => "a")], { prefix: "apart", concurrency: 1 });
-    await nats.worker([query("b", () => "b")], { prefix: "apart", concurrency: 1 });
-    const { callMap } = await nats.connect({ prefix: "apart" });
+    await nats.worker([query("a", () => "a")], { prefix: "different", concurrency: 1 });
+    await nats.worker([query("b", () => "b")], { prefix: "different", concurrency: 1 });
+    const { callMap } = await nats.connect({ prefix: "different" });
     const answers = await Promise.all(
       Array.from({ length: 200 }, (_, i) => callMap.call(i % 2 === 0 ? "t.a" : "t.b", {})),
     );

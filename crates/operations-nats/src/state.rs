@@ -194,8 +194,9 @@ impl State {
             }
             _ => {
                 let result = read(payload).and_then(|text| {
-                    let event = CallEvent::read(None, text)?;
-                    let number = Object::read(text)?.count("number");
+                    let message = Object::read(text)?;
+                    let event = CallEvent::read_message(None, &message)?;
+                    let number = message.count("number");
                     if event.request_id() != about || matches!(event, CallEvent::Requested(_)) {
                         return Err(Refusal::Field("requestId"));
                     }
@@ -230,7 +231,7 @@ impl State {
             self.notice(now, notice, todo);
             return Ok(());
         }
-        let event = CallEvent::read(None, text)?;
+        let event = CallEvent::read_message(None, &message)?;
         let from = message.string("from").ok_or(Refusal::Field("from"))?;
         self.peers.heard(now, &from);
         self.work_aborted(now, &from, event.request_id(), todo);
