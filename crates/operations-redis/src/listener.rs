@@ -38,7 +38,8 @@ impl Listener {
             self.wait_until_wanted().await;
             let mut session = Session::default();
             let ended = self.listen(&mut session).await;
-            self.wanted.confirm(0);
+            self.wanted
+                .lose(ended.as_ref().err().map(ToString::to_string));
             let Err(problem) = ended else {
                 backoff.reset();
                 continue;

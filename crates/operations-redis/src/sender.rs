@@ -18,7 +18,7 @@ use crate::backoff::Backoff;
 use crate::connect::{CONNECT_TIMEOUT, open};
 use crate::mailbox::Mailbox;
 use crate::options::Options;
-use crate::problem::{Problem, execution_error};
+use crate::problem::{Problem, execution_error, is_login_refused};
 use crate::wanted::Wanted;
 
 /// What may wait to be sent. Beyond either, publishing is refused.
@@ -192,14 +192,14 @@ impl Sender {
                 .await
                 .map_err(problem)?;
         let driver = tokio::spawn(driver);
-        // Servers before Redis 6 do not know the command; then nothing is concluded.
+        // Servers before Redis 6 do not know the command, and a user may not be allowed to give it; then nothing
+        // is concluded.
         let about: RedisResult<HashMap<String, Value>> =
             redis::cmd("HELLO").query_async(&mut commands).await;
-        if let Err(error) = &about {
-            let refusal = Problem::of(error, &self.options);
-            if refusal.is_lasting {
-                return Err(refusal);
-            }
+        if let Err(error) = &about
+            && is_login_refused(error)
+        {
+            return Err(Problem::of(error, &self.options));
         }
         let counts_receivers = about.is_ok_and(|about| {
             let says = |field: &str, word: &[u8]| {
@@ -249,10 +249,11 @@ impl Sender {
         {
             let now = Instant::now();
             let overdue = self.outbox.take(|next, _| next.until <= now);
-            let problem = Problem::passing(format!(
-                "Redis at {} does not let us listen for the answer",
-                self.options.server()
-            ));
+            let reason = self
+                .wanted
+                .trouble()
+                .unwrap_or_else(|| format!("Redis at {} does not answer", self.options.server()));
+            let problem = Problem::passing(format!("nobody can listen for the answer: {reason}"));
             self.not_sent(overdue, &problem, "was not sent");
             return Ok(());
         }

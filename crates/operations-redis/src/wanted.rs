@@ -17,6 +17,8 @@ struct State {
     types: HashMap<String, Option<Instant>>,
     /// Grows when there is something new to subscribe to.
     version: u64,
+    /// Why nothing can be subscribed to at the moment.
+    trouble: Option<String>,
 }
 
 /// What the listener must do.
@@ -78,7 +80,7 @@ impl Wanted {
     pub(crate) fn plan(&self, subscribed: &std::collections::HashSet<String>) -> Plan {
         let mut state = self.lock();
         state.types.retain(|_, idle| !is_over(*idle));
-        let State { types, version } = &*state;
+        let State { types, version, .. } = &*state;
         Plan {
             version: *version,
             missing: types
@@ -108,9 +110,20 @@ impl Wanted {
         self.lock().version
     }
 
-    /// Redis knows everything up to this version; nothing when the connection is lost.
+    /// Redis knows everything up to this version.
     pub(crate) fn confirm(&self, version: u64) {
+        self.lock().trouble = None;
         self.confirmed.send_replace(version);
+    }
+
+    /// Redis knows nothing, because the connection is lost.
+    pub(crate) fn lose(&self, trouble: Option<String>) {
+        self.lock().trouble = trouble;
+        self.confirmed.send_replace(0);
+    }
+
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.lock().trouble.clone()
     }
 
     /// Waits until Redis knows a version.
