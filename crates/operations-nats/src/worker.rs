@@ -102,6 +102,7 @@ impl Worker {
     }
 
     /// What is served.
+    #[must_use]
     pub fn operations(&self) -> impl ExactSizeIterator<Item = &Served> {
         self.operations.values()
     }

@@ -3,6 +3,13 @@
 //! must hold: every request has exactly one outcome, nothing is left behind, and no request waits while a worker of
 //! its operation has a place.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test may fail loudly"
+)]
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -469,7 +476,7 @@ fn every_request_has_one_outcome_whatever_happens() {
                 15..25 if !world.nodes[at].is_up => {
                     world.nodes[at].is_up = true;
                     world.act(at, |now, state, todo| {
-                        state.connected(now, MAX_PAYLOAD, todo)
+                        state.connected(now, MAX_PAYLOAD, todo);
                     });
                 }
                 25 if at > 3 && world.random.chance(20) => {
@@ -494,7 +501,7 @@ fn every_request_has_one_outcome_whatever_happens() {
             if !world.nodes[at].is_up {
                 world.nodes[at].is_up = true;
                 world.act(at, |now, state, todo| {
-                    state.connected(now, MAX_PAYLOAD, todo)
+                    state.connected(now, MAX_PAYLOAD, todo);
                 });
             }
         }

@@ -1,8 +1,7 @@
 //! The connection on which messages are published.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use operations_core::error::{CallError, InfrastructureErrorCode};
@@ -10,7 +9,6 @@ use operations_core::log::{Level, Logger};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, RedisResult, Value};
 use serde_json::json;
-use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -18,108 +16,12 @@ use crate::backoff::Backoff;
 use crate::connect::{CONNECT_TIMEOUT, open};
 use crate::mailbox::Mailbox;
 use crate::options::Options;
-use crate::problem::{Problem, execution_error, is_login_refused};
+use crate::outbox::{Outbox, Outgoing};
+use crate::problem::{Problem, is_login_refused};
 use crate::wanted::Wanted;
 
-/// What may wait to be sent. Beyond either, publishing is refused.
-const WAITING_BYTES: usize = 64 * 1024 * 1024;
-const WAITING_MESSAGES: usize = 65_536;
-/// What is sent in one go.
-const BATCH_BYTES: usize = 1024 * 1024;
-const BATCH_MESSAGES: usize = 512;
 /// How long Redis may take to accept a batch.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// A message on its way.
-pub(crate) struct Outgoing {
-    pub(crate) channel: String,
-    pub(crate) text: String,
-    /// Somebody waits for an answer to it, and is told when it is not sent.
-    pub(crate) request_id: Option<String>,
-    /// What must be subscribed first.
-    pub(crate) after: u64,
-    /// Until when it may wait for a connection.
-    pub(crate) until: Instant,
-}
-
-/// Messages that wait to be sent.
-#[derive(Default)]
-pub(crate) struct Outbox {
-    queue: Mutex<(VecDeque<Outgoing>, usize)>,
-    filled: Notify,
-    /// Waiting or under way.
-    unfinished: AtomicUsize,
-}
-
-impl Outbox {
-    fn lock(&self) -> MutexGuard<'_, (VecDeque<Outgoing>, usize)> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Takes a message in, if there is room.
-    pub(crate) fn push(&self, message: Outgoing, options: &Options) -> Result<(), CallError> {
-        let mut queue = self.lock();
-        if queue.0.len() >= WAITING_MESSAGES || queue.1 + message.text.len() > WAITING_BYTES {
-            return Err(execution_error(
-                format!(
-                    "{} messages wait to be sent to Redis at {}: it does not keep up, or cannot be reached",
-                    queue.0.len(),
-                    options.server()
-                ),
-                options,
-            ));
-        }
-        queue.1 += message.text.len();
-        queue.0.push_back(message);
-        drop(queue);
-        self.unfinished.fetch_add(1, Ordering::Relaxed);
-        self.filled.notify_one();
-        Ok(())
-    }
-
-    /// How many messages are not sent yet.
-    pub(crate) fn unfinished(&self) -> usize {
-        self.unfinished.load(Ordering::Relaxed)
-    }
-
-    /// Until when the first message may wait.
-    fn first_until(&self) -> Option<Instant> {
-        self.lock().0.front().map(|first| first.until)
-    }
-
-    fn take(&self, mut may_take: impl FnMut(&Outgoing, usize) -> bool) -> Vec<Outgoing> {
-        let mut queue = self.lock();
-        let mut taken = Vec::new();
-        while queue
-            .0
-            .front()
-            .is_some_and(|next| may_take(next, taken.len()))
-        {
-            let Some(message) = queue.0.pop_front() else {
-                break;
-            };
-            queue.1 -= message.text.len();
-            taken.push(message);
-        }
-        taken
-    }
-
-    /// The next messages that need nothing to be subscribed beyond `confirmed`.
-    fn take_batch(&self, confirmed: u64) -> Vec<Outgoing> {
-        let mut bytes = 0;
-        self.take(|next, count| {
-            bytes += next.text.len();
-            next.after <= confirmed
-                && (count == 0 || (count < BATCH_MESSAGES && bytes <= BATCH_BYTES))
-        })
-    }
-
-    async fn is_filled(&self) {
-        while self.lock().0.is_empty() {
-            self.filled.notified().await;
-        }
-    }
-}
 
 /// An open connection.
 struct Connection {
@@ -223,8 +125,8 @@ impl Sender {
                 .outbox
                 .take(|next, _| problem.is_lasting || next.until <= now);
             self.not_sent(overdue, problem, "was not sent");
-            match self.outbox.first_until() {
-                Some(until) if until < end => sleep_until(until).await,
+            match self.outbox.first() {
+                Some((_, until)) if until < end => sleep_until(until).await,
                 _ => break,
             }
         }
@@ -233,13 +135,7 @@ impl Sender {
 
     /// Sends the next messages in one go. Fails if the connection is no longer of use.
     async fn send_batch(&self, open: &mut Connection) -> Result<(), Problem> {
-        let first = self
-            .outbox
-            .lock()
-            .0
-            .front()
-            .map(|next| (next.after, next.until));
-        let Some((after, until)) = first else {
+        let Some((after, until)) = self.outbox.first() else {
             return Ok(());
         };
         // An answer must find its listeners.
@@ -297,7 +193,7 @@ impl Sender {
     }
 
     fn finished(&self) {
-        if self.outbox.unfinished.fetch_sub(1, Ordering::Relaxed) == 1 {
+        if self.outbox.finish() {
             self.mailbox.announce();
         }
     }

@@ -1,6 +1,6 @@
 //! Which events somebody listens to, and whether Redis knows.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ impl Wanted {
     }
 
     /// The difference between what is wanted and what is subscribed.
-    pub(crate) fn plan(&self, subscribed: &std::collections::HashSet<String>) -> Plan {
+    pub(crate) fn plan(&self, subscribed: &HashSet<String>) -> Plan {
         let mut state = self.lock();
         state.types.retain(|_, idle| !is_over(*idle));
         let State { types, version, .. } = &*state;
@@ -139,4 +139,54 @@ impl Wanted {
 
 fn is_over(idle: Option<Instant>) -> bool {
     idle.is_some_and(|since| since.elapsed() >= LINGER)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_is_the_difference() {
+        let wanted = Wanted::new();
+        wanted.listen("a");
+        wanted.listen("b");
+        wanted.listen("b");
+        let plan = wanted.plan(&HashSet::from(["b".to_owned(), "c".to_owned()]));
+        assert_eq!(
+            (plan.version, plan.missing, plan.surplus),
+            (2, vec!["a".to_owned()], vec!["c".to_owned()])
+        );
+        assert!(plan.look_again.is_none());
+    }
+
+    #[test]
+    fn a_channel_lingers_and_can_be_taken_up_again() {
+        let wanted = Wanted::new();
+        wanted.listen("a");
+        wanted.unlisten("a");
+        assert!(!wanted.has_listener("a") && !wanted.is_empty());
+        let plan = wanted.plan(&HashSet::from(["a".to_owned()]));
+        assert!(plan.surplus.is_empty() && plan.look_again.is_some());
+        wanted.listen("a");
+        assert!(wanted.has_listener("a"));
+        // Redis was never told of the pause, so there is nothing to wait for.
+        assert_eq!(wanted.version(), 1);
+        wanted.unlisten("nobody");
+        assert!(!wanted.has_listener("nobody"));
+    }
+
+    #[tokio::test]
+    async fn a_message_waits_for_what_was_listened_to_before() {
+        let wanted = Wanted::new();
+        wanted.listen("a");
+        wanted.confirm(0);
+        let waiting = wanted.is_confirmed(wanted.version());
+        tokio::pin!(waiting);
+        assert!(futures::poll!(&mut waiting).is_pending());
+        wanted.confirm(1);
+        waiting.await;
+        wanted.lose(Some("gone".to_owned()));
+        assert_eq!(wanted.trouble().as_deref(), Some("gone"));
+        assert!(futures::poll!(std::pin::pin!(wanted.is_confirmed(1))).is_pending());
+    }
 }

@@ -180,10 +180,7 @@ impl<'a> CallEvent<'a> {
     /// # Errors
     ///
     /// When it is no event.
-    pub fn read_message(
-        channel: Option<EventType>,
-        message: &Object<'a>,
-    ) -> Result<Self, Refusal> {
+    pub fn read_message(channel: Option<EventType>, message: &Object<'a>) -> Result<Self, Refusal> {
         match message.object("payload") {
             Some(payload) if message.get("requestId").is_none() => {
                 let named = message.string("type");
