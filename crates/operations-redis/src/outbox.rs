@@ -17,6 +17,7 @@ const WAITING_MESSAGES: usize = 65_536;
 /// What is sent in one go.
 const BATCH_BYTES: usize = 1024 * 1024;
 const BATCH_MESSAGES: usize = 512;
+
 /// A message on its way.
 pub(crate) struct Outgoing {
     pub(crate) channel: String,
@@ -29,35 +30,43 @@ pub(crate) struct Outgoing {
     pub(crate) until: Instant,
 }
 
+#[derive(Default)]
+struct Queue {
+    messages: VecDeque<Outgoing>,
+    bytes: usize,
+}
+
 /// Messages that wait to be sent.
 #[derive(Default)]
 pub(crate) struct Outbox {
-    queue: Mutex<(VecDeque<Outgoing>, usize)>,
+    queue: Mutex<Queue>,
     filled: Notify,
     /// Waiting or under way.
     unfinished: AtomicUsize,
 }
 
 impl Outbox {
-    fn lock(&self) -> MutexGuard<'_, (VecDeque<Outgoing>, usize)> {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a message in, if there is room.
     pub(crate) fn push(&self, message: Outgoing, options: &Options) -> Result<(), CallError> {
         let mut queue = self.lock();
-        if queue.0.len() >= WAITING_MESSAGES || queue.1 + message.text.len() > WAITING_BYTES {
+        if queue.messages.len() >= WAITING_MESSAGES
+            || queue.bytes + message.text.len() > WAITING_BYTES
+        {
             return Err(execution_error(
                 format!(
                     "{} messages wait to be sent to Redis at {}: it does not keep up, or cannot be reached",
-                    queue.0.len(),
+                    queue.messages.len(),
                     options.server()
                 ),
                 options,
             ));
         }
-        queue.1 += message.text.len();
-        queue.0.push_back(message);
+        queue.bytes += message.text.len();
+        queue.messages.push_back(message);
         drop(queue);
         self.unfinished.fetch_add(1, Ordering::Relaxed);
         self.filled.notify_one();
@@ -73,14 +82,14 @@ impl Outbox {
         let mut queue = self.lock();
         let mut taken = Vec::new();
         while queue
-            .0
+            .messages
             .front()
             .is_some_and(|next| may_take(next, taken.len()))
         {
-            let Some(message) = queue.0.pop_front() else {
+            let Some(message) = queue.messages.pop_front() else {
                 break;
             };
-            queue.1 -= message.text.len();
+            queue.bytes -= message.text.len();
             taken.push(message);
         }
         taken
@@ -97,7 +106,7 @@ impl Outbox {
     }
 
     pub(crate) async fn is_filled(&self) {
-        while self.lock().0.is_empty() {
+        while self.lock().messages.is_empty() {
             self.filled.notified().await;
         }
     }
@@ -105,7 +114,7 @@ impl Outbox {
     /// The first message: what must be subscribed before it, and until when it may wait.
     pub(crate) fn first(&self) -> Option<(u64, Instant)> {
         self.lock()
-            .0
+            .messages
             .front()
             .map(|first| (first.after, first.until))
     }

@@ -71,10 +71,7 @@ impl Sender {
     /// Connects while the first message may wait for it.
     async fn connect_in_time(&self) -> Result<Connection, Problem> {
         let end = Instant::now() + CONNECT_TIMEOUT;
-        let end = self
-            .outbox
-            .first_until()
-            .map_or(end, |until| until.min(end));
+        let end = self.outbox.first().map_or(end, |(_, until)| until.min(end));
         timeout_at(end, self.connect()).await.unwrap_or_else(|_| {
             Err(Problem::passing(format!(
                 "Redis at {} took too long to connect to",
