@@ -79,3 +79,32 @@ export async function natsCallers(url) {
     },
   };
 }
+
+/** Callers over Redis: the same maps on our event target and on that of GraphQL Yoga. */
+export async function redisCallers(url) {
+  const { createRedisEventTarget } = await import("@alkdev/operations/transport-redis");
+  const { createRedisEventTarget: createYogaTarget } = await import("@graphql-yoga/redis-event-target");
+  const { Redis } = await import("ioredis");
+  const registry = registered(new OperationRegistry());
+  const clients = [];
+  const connect = () => {
+    clients.push(new Redis(url));
+    return clients.at(-1);
+  };
+  const yoga = () => createYogaTarget({ publishClient: connect(), subscribeClient: connect() });
+  const targets = ["server", "caller"].map(() => createRedisEventTarget({ url, prefix: "ours:" }));
+  serve(new PendingRequestMap(targets[0]), registry);
+  serve(new PendingRequestMap(yoga()), registry);
+  const callers = Object.fromEntries(
+    Object.entries({ yoga: new PendingRequestMap(yoga()), ours: new PendingRequestMap(targets[1]) }).map(
+      ([name, map]) => [name, (input, more) => map.call(ID, input, { ...options, ...more })],
+    ),
+  );
+  return {
+    callers,
+    async stop() {
+      for (const target of targets) await target.close();
+      for (const client of clients) client.disconnect();
+    },
+  };
+}

@@ -1,12 +1,12 @@
 // The call protocol: in the process next to the same protocol in plain JavaScript and to Moleculer, interleaved in one
-// run; over NATS next to Moleculer with 1, 2 and 4 worker processes. `OPERATIONS_BENCH_SCALE=0.1` makes it shorter.
+// run; over NATS next to Moleculer with 1, 2 and 4 worker processes; over Redis next to the event target of GraphQL Yoga. `OPERATIONS_BENCH_SCALE=0.1` makes it shorter.
 
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
-import { missingBroker, startNats } from "../__test__/support/brokers.mjs";
-import { ID, localContestants, natsCallers, REFERENCE } from "./call-cases.mjs";
+import { missingBroker, startNats, startRedis } from "../__test__/support/brokers.mjs";
+import { ID, localContestants, natsCallers, REFERENCE, redisCallers } from "./call-cases.mjs";
 import { inputsOfSize } from "./execute-cases.mjs";
 import { median, printTable } from "./support.mjs";
 
@@ -14,12 +14,12 @@ const SCALE = Number(process.env.OPERATIONS_BENCH_SCALE ?? 1);
 const ROUNDS = Math.max(4, Math.round(60 * SCALE));
 const CALLS = 2000;
 const IN_FLIGHT = 100;
-const NATS_ROUNDS = Math.max(2, Math.round(10 * SCALE));
-const NATS_CALLS = Math.max(500, Math.round(10_000 * SCALE));
-const NATS_IN_FLIGHT = 256;
-const NATS_LATENCIES = Math.max(200, Math.round(2000 * SCALE));
+const FAR_ROUNDS = Math.max(2, Math.round(10 * SCALE));
+const FAR_CALLS = Math.max(500, Math.round(10_000 * SCALE));
+const IN_FLIGHT_FAR = 256;
+const FAR_LATENCIES = Math.max(200, Math.round(2000 * SCALE));
 
-const parts = { local, machine, nats };
+const parts = { local, machine, nats, redis };
 const only = process.argv[2];
 for (const [name, part] of Object.entries(parts)) if (only === undefined || only === name) await part();
 
@@ -90,8 +90,7 @@ function machine() {
 
 /** Across processes. */
 async function nats() {
-  const missing = missingBroker("nats-server");
-  if (missing) return;
+  if (missingBroker("nats-server")) return;
   const broker = await startNats();
   const throughput = [];
   const latency = [];
@@ -103,38 +102,67 @@ async function nats() {
       await Promise.all(workers.map((worker) => once(worker, "message")));
       const { callers, isReady, stop } = await natsCallers(broker.url);
       await isReady();
-      const rates = new Map(Object.keys(callers).map((name) => [name, []]));
-      const waits = new Map(Object.keys(callers).map((name) => [name, []]));
-      for (let round = -1; round < NATS_ROUNDS; round++) {
-        for (const [name, call] of Object.entries(callers)) {
-          const rate = await callsPerSecond(call);
-          const wait = await latencies(call);
-          if (round < 0) continue;
-          rates.get(name).push(rate);
-          waits.get(name).push(...wait);
-        }
-      }
-      for (const name of Object.keys(callers)) {
-        const label = `${name}, ${count} worker${count === 1 ? "" : "s"}`;
-        const ratio = median(rates.get(name)) / median(rates.get("moleculer"));
-        throughput.push([
-          label,
-          Math.round(median(rates.get(name))).toLocaleString("en"),
-          `${ratio.toFixed(2)}x`,
-        ]);
-        latency.push([
-          label,
-          ...[50, 95, 99].map((percent) => percentile(waits.get(name), percent).toFixed(0)),
-        ]);
-      }
+      const rows = await compare(callers, "moleculer", `, ${count} worker${count === 1 ? "" : "s"}`);
+      throughput.push(...rows.throughput);
+      latency.push(...rows.latency);
       await stop();
       await Promise.all(workers.map(stopWorker));
     }
   } finally {
     await broker.stop();
   }
-  printTable([`over NATS, ${NATS_IN_FLIGHT} in flight`, "calls per second", "times Moleculer"], throughput);
+  printTable([`over NATS, ${IN_FLIGHT_FAR} in flight`, "calls per second", "times Moleculer"], throughput);
   printTable(["over NATS, one after the other", "p50 us", "p95 us", "p99 us"], latency);
+}
+
+/** Over Redis, both sides in this process, next to the event target of GraphQL Yoga. */
+async function redis() {
+  if (missingBroker("redis-server")) return;
+  const broker = await startRedis();
+  const { callers, stop } = await redisCallers(broker.url);
+  try {
+    // Until both servers listen.
+    const [input] = inputsOfSize("small");
+    for (const call of Object.values(callers)) {
+      while (!(await call(input, { deadline: Date.now() + 200 }).catch(() => false)));
+    }
+    const { throughput, latency } = await compare(callers, "yoga", "");
+    printTable(
+      [`over Redis, ${IN_FLIGHT_FAR} in flight`, "calls per second", "times Yoga's target"],
+      throughput,
+    );
+    printTable(["over Redis, one after the other", "p50 us", "p95 us", "p99 us"], latency);
+  } finally {
+    await stop();
+    await broker.stop();
+  }
+}
+
+/** Throughput and latency of callers, interleaved. */
+async function compare(callers, reference, suffix) {
+  const rates = new Map(Object.keys(callers).map((name) => [name, []]));
+  const waits = new Map(Object.keys(callers).map((name) => [name, []]));
+  for (let round = -1; round < FAR_ROUNDS; round++) {
+    for (const [name, call] of Object.entries(callers)) {
+      const rate = await callsPerSecond(call);
+      const wait = await latencies(call);
+      if (round < 0) continue;
+      rates.get(name).push(rate);
+      waits.get(name).push(...wait);
+    }
+  }
+  const throughput = [];
+  const latency = [];
+  for (const name of Object.keys(callers)) {
+    const rate = median(rates.get(name));
+    const ratio = `${(rate / median(rates.get(reference))).toFixed(2)}x`;
+    throughput.push([name + suffix, Math.round(rate).toLocaleString("en"), ratio]);
+    latency.push([
+      name + suffix,
+      ...[50, 95, 99].map((percent) => percentile(waits.get(name), percent).toFixed(0)),
+    ]);
+  }
+  return { throughput, latency };
 }
 
 function startWorker(...args) {
@@ -166,19 +194,19 @@ async function together(call, inputs) {
 async function callsPerSecond(call) {
   const inputs = inputsOfSize("small");
   const start = process.hrtime.bigint();
-  let left = NATS_CALLS;
+  let left = FAR_CALLS;
   const keepCalling = async () => {
     while (left-- > 0) await call(inputs[left & 7]);
   };
-  await Promise.all(Array.from({ length: NATS_IN_FLIGHT }, keepCalling));
-  return NATS_CALLS / (Number(process.hrtime.bigint() - start) / 1e9);
+  await Promise.all(Array.from({ length: IN_FLIGHT_FAR }, keepCalling));
+  return FAR_CALLS / (Number(process.hrtime.bigint() - start) / 1e9);
 }
 
 /** Microseconds of calls that are made one after the other. */
 async function latencies(call) {
   const [input] = inputsOfSize("small");
   const times = [];
-  for (let i = 0; i < NATS_LATENCIES; i++) {
+  for (let i = 0; i < FAR_LATENCIES; i++) {
     const start = process.hrtime.bigint();
     await call(input);
     times.push(Number(process.hrtime.bigint() - start) / 1000);
