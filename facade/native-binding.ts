@@ -75,6 +75,10 @@ export interface NativeBinding {
   /** `options` and everything else that is text is JSON. `wake` is called when `take` has something. */
   connectNats(runtime: Runtime, options: string, wake: () => void): Promise<NatsConnection>;
   readonly NatsConnection: abstract new () => NatsConnection;
+  /** The native state machine of pending requests, step by step. In test builds only. */
+  readonly CallMachine?: new (
+    maxWaiting: number,
+  ) => CallMachine;
   /** In test builds only. */
   readonly TestHooks?: new (
     runtime: Runtime,
@@ -290,6 +294,26 @@ export interface NatsConnection {
   discover(milliseconds: number): Promise<string>;
   stats(): string;
   close(milliseconds: number): Promise<void>;
+}
+
+/** What is to be done after a step is told as JSON. */
+export interface CallMachine {
+  open(
+    now: number,
+    id: string,
+    operationId: string,
+    parent: string | undefined,
+    isStream: boolean,
+    limit: number | undefined,
+  ): string;
+  answer(now: number, id: string, event: string): string;
+  ask(now: number, id: string): string;
+  abort(id: string): string;
+  cancel(id: string): string;
+  leave(id: string): string;
+  tick(now: number): string;
+  nextDue(): number | null;
+  count(): number;
 }
 
 /** Misbehaviour on request. */

@@ -14,6 +14,8 @@
 )]
 
 mod bridge;
+#[cfg(feature = "test-hooks")]
+mod call_hooks;
 mod completions;
 mod http;
 mod live;

@@ -52,7 +52,7 @@ export function useNats(options) {
 
 class Child {
   lines = [];
-  #waiting = [];
+  #waiting = new Set();
   #child;
 
   constructor(script, settings) {
@@ -78,10 +78,10 @@ class Child {
       const look = () => {
         const line = this.lines.find(fits);
         if (line === undefined) return;
-        this.#waiting.splice(this.#waiting.indexOf(look), 1);
+        this.#waiting.delete(look);
         resolve(line);
       };
-      this.#waiting.push(look);
+      this.#waiting.add(look);
       this.exited.then(() => {
         look();
         reject(new Error(`process ${this.pid} has ended`));

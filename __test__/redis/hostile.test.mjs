@@ -116,6 +116,30 @@ describe("on a Redis that others use", { skip: missingBroker("redis-server") }, 
     assert.doesNotMatch(lines.join(), /wr0ng|s3cret/);
   });
 
+  it("a user who may use only the channels of a prefix is enough, and others are told what is missing", async () => {
+    const admin = new Redis(url);
+    const rules = (prefix) => ["on", ">s3cret", "resetchannels", `&${prefix}*`, "+publish", "+subscribe"];
+    await admin.call("ACL", "SETUSER", "worker", ...rules("shop:"), "+unsubscribe", "+ping", "+hello");
+    const options = { url: `redis://worker:s3cret@127.0.0.1:${redis.port}`, publishTimeout: 300 };
+    serveOn({ ...options, prefix: "shop:" });
+    const map = new PendingRequestMap(openTarget({ ...options, prefix: "shop:" }));
+    await isServed(map);
+    assert.deepEqual(unwrap(await map.call("t.double", { n: 1 })), { n: 2 });
+    const elsewhere = new PendingRequestMap(openTarget({ ...options, prefix: "bank:" }));
+    await assert.rejects(elsewhere.call("t.double", { n: 1 }), {
+      code: "EXECUTION_ERROR",
+      message: /not sent.*no permissions.*check the ACL/,
+    });
+    // Without leave to ask the server what it is, too.
+    await admin.call("ACL", "SETUSER", "shy", ...rules("shop:"));
+    const shy = new PendingRequestMap(
+      openTarget({ ...options, url: `redis://shy:s3cret@127.0.0.1:${redis.port}`, prefix: "shop:" }),
+    );
+    assert.deepEqual(unwrap(await shy.call("t.double", { n: 2 })), { n: 4 });
+    admin.disconnect();
+    await closeTargets();
+  });
+
   it("options that cannot be used are named", () => {
     for (const [options, field] of [
       [undefined, "options"],

@@ -7,7 +7,7 @@ import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { PendingRequestMap, unwrap } from "@alkdev/operations";
 import { missingBroker, startRedis } from "../support/brokers.mjs";
-import { runModule } from "../support/run-node.mjs";
+import { runModule, runNode } from "../support/run-node.mjs";
 import { closeTargets, isServed, openTarget } from "./support.mjs";
 
 const folder = new URL("./", import.meta.url);
@@ -89,5 +89,48 @@ describe("processes on one Redis", { skip: missingBroker("redis-server") }, () =
       { cwd: folder },
     );
     assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: "alive\n", stderr: "" });
+  });
+
+  it("a target that nobody holds any more is collected, and its connections end", async () => {
+    const { code, stdout, stderr } = await runNode(
+      [
+        "--expose-gc",
+        "--input-type=module",
+        "--eval",
+        `
+        import { Redis } from "ioredis";
+        import { createRedisEventTarget } from "@alkdev/operations/transport-redis";
+        const url = ${JSON.stringify(redis.url)};
+        const client = new Redis(url);
+        const before = new Set((await client.client("LIST")).match(/^id=\\d+/gm));
+        const mine = async () =>
+          (await client.client("LIST")).match(/^id=\\d+/gm).filter((id) => !before.has(id)).length;
+        let target = createRedisEventTarget({ url, prefix: "collected:" });
+        // One connection listens, one has sent something.
+        const listener = () => {};
+        target.addEventListener("note", listener);
+        target.dispatchEvent(new CustomEvent("note"));
+        while ((await mine()) < 2);
+        // Who listens holds it.
+        const held = new WeakRef(target);
+        target = undefined;
+        for (let i = 0; i < 5; i++) {
+          await new Promise((resolve) => setTimeout(resolve, 5));
+          gc();
+        }
+        console.log(held.deref() !== undefined);
+        held.deref().removeEventListener("note", listener);
+        for (;;) {
+          await new Promise((resolve) => setTimeout(resolve, 5));
+          gc();
+          if (held.deref() === undefined && (await mine()) === 0) break;
+        }
+        console.log("collected");
+        client.disconnect();
+      `,
+      ],
+      { cwd: folder },
+    );
+    assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: "true\ncollected\n", stderr: "" });
   });
 });

@@ -14,12 +14,12 @@ const ATTEMPTS = 5;
 
 /**
  * For the `skip` option of a test: false if the program is installed, else the reason. In CI a missing broker is
- * a failure: a test that nobody runs proves nothing.
+ * a failure: a test that nobody runs proves nothing. Except on Windows, for which there is no Redis.
  */
 export function missingBroker(program) {
   if (spawnSync(program, ["--version"], { stdio: "ignore" }).error === undefined) return false;
   const reason = `${program} is not installed (Debian and Ubuntu: apt-get install ${program})`;
-  if (process.env.CI === "true") throw new Error(reason);
+  if (process.env.CI === "true" && process.platform !== "win32") throw new Error(reason);
   console.error(`SKIPPED: ${reason}`);
   return reason;
 }

@@ -1,12 +1,13 @@
 import type { ResponseEnvelope } from "../envelope.js";
 import { mapError } from "../errors.js";
 import { logger } from "../logging.js";
-import { alwaysEnforceAccess } from "../registry/protocol-context.js";
+import { alwaysEnforceAccess, SERVED } from "../registry/protocol-context.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { subscribe } from "../registry/subscribe.js";
-import { type OperationContext, OperationType } from "../types.js";
 import { payloadOf } from "./bus.js";
 import type { CallAbortedEvent, CallRequestedEvent } from "./events.js";
+import { Running } from "./running.js";
+import { soon } from "./soon.js";
 import { callAt } from "./timer.js";
 
 /** Serves a `call.requested` event. Never rejects. */
@@ -33,91 +34,101 @@ const log = logger("call");
  * always checked, whatever the registry thinks of direct calls.
  */
 export function buildCallHandler({ registry, callMap }: CallHandlerConfig): CallHandler {
-  const running = new Map<string, AbortController>();
+  const served = new Map<string, Running>();
   let stopListening: (() => unknown) | undefined;
-
-  /** Listens for aborts while there is something that could be aborted. */
-  function begin(requestId: string): AbortController {
-    const controller = new AbortController();
-    running.set(requestId, controller);
-    stopListening ??= callMap["call.aborted"].subscribe((event) => running.get(event.requestId)?.abort());
-    return controller;
-  }
-
-  function end(requestId: string): void {
-    running.delete(requestId);
-    if (running.size > 0) return;
+  const stopSoon = soon(() => {
+    if (served.size > 0) return;
     stopListening?.();
     stopListening = undefined;
+  });
+
+  /** Listens for aborts while there is something that could be aborted. */
+  function begin({ requestId, deadline }: CallRequestedEvent): Running {
+    const running = new Running();
+    served.set(requestId, running);
+    stopListening ??= callMap["call.aborted"].subscribe((event) => abort(event.requestId));
+    if (typeof deadline === "number") running.cancelDeadline = callAt(deadline, () => abort(requestId));
+    return running;
   }
 
-  return async (event) => {
-    const request = payloadOf(event) as CallRequestedEvent | undefined;
-    if (request === undefined || typeof request.operationId !== "string" || running.has(request.requestId)) {
-      log.warn("Dropped an event that is no call request", {});
-      return;
-    }
-    const { requestId, deadline } = request;
-    const controller = begin(requestId);
-    const cancelDeadline =
-      typeof deadline === "number" ? callAt(deadline, () => controller.abort()) : undefined;
+  /** What is aborted is forgotten: nobody waits for its answer, and a handler that does not look at its signal may
+   * never end. */
+  function abort(requestId: string): void {
+    const running = served.get(requestId);
+    if (running === undefined) return;
+    end(requestId, running);
+    running.abort();
+  }
+
+  function end(requestId: string, running: Running): void {
+    if (served.get(requestId) !== running) return;
+    running.cancelDeadline?.();
+    served.delete(requestId);
+    if (served.size === 0) stopSoon();
+  }
+
+  /** Whoever aborted has an answer already. */
+  function answer(request: CallRequestedEvent, running: Running, envelope: ResponseEnvelope): void {
+    end(request.requestId, running);
+    if (running.isAborted) return;
     try {
-      await serve(registry, callMap, request, controller.signal);
+      callMap.respond(request.requestId, envelope);
     } catch (error) {
-      report(registry, callMap, request, controller.signal, error);
-    } finally {
-      cancelDeadline?.();
-      end(requestId);
+      report(registry, callMap, request, error);
     }
+  }
+
+  function fail(request: CallRequestedEvent, running: Running, error: unknown): void {
+    end(request.requestId, running);
+    if (!running.isAborted) report(registry, callMap, request, error);
+  }
+
+  return (event) => {
+    const request = payloadOf(event) as CallRequestedEvent | undefined;
+    if (request === undefined || typeof request.operationId !== "string" || served.has(request.requestId)) {
+      log.warn("Dropped an event that is no call request", {});
+      return Promise.resolve();
+    }
+    const running = begin(request);
+    if (registry.isSubscription(request.operationId)) {
+      return stream(registry, callMap, request, running).then(
+        () => end(request.requestId, running),
+        (error) => fail(request, running, error),
+      );
+    }
+    return registry.execute(request.operationId, request.input, running.contextOf(request), SERVED).then(
+      (envelope) => answer(request, running, envelope),
+      (error) => fail(request, running, error),
+    );
   };
 }
 
-async function serve(
+async function stream(
   registry: OperationRegistry,
   callMap: AnsweringMap,
   request: CallRequestedEvent,
-  signal: AbortSignal,
+  running: Running,
 ): Promise<void> {
   const { requestId, operationId, input } = request;
-  const context = contextOf(request, signal);
-  if (registry.getSpec(operationId)?.type !== OperationType.SUBSCRIPTION) {
-    const envelope = await registry.execute(operationId, input, context);
-    if (!signal.aborted) callMap.respond(requestId, envelope);
-    return;
-  }
-  const stream = subscribe(registry, operationId, input, context);
-  const leave = () => void stream.return().catch(() => {});
-  signal.addEventListener("abort", leave, { once: true });
-  for await (const envelope of stream) {
-    if (signal.aborted) return;
+  const context = running.contextOf(request);
+  alwaysEnforceAccess(context);
+  const events = subscribe(registry, operationId, input, context);
+  running.onAbort = () => void events.return().catch(() => {});
+  for await (const envelope of events) {
+    if (running.isAborted) return;
     const room = callMap.respond(requestId, envelope);
     // Only a transport that paces its streams has a reason to wait.
     if (room instanceof Promise) await room;
   }
-  if (!signal.aborted) callMap.complete(requestId);
-}
-
-/** What the handler learns. `trusted` is neither read from an event nor set. */
-function contextOf(request: CallRequestedEvent, signal: AbortSignal): OperationContext {
-  const { requestId, parentRequestId, identity, metadata, deadline } = request;
-  const context: OperationContext = { requestId, signal };
-  if (parentRequestId !== undefined) context.parentRequestId = parentRequestId;
-  if (identity !== undefined) context.identity = identity;
-  if (metadata !== undefined) context.metadata = metadata;
-  if (deadline !== undefined) context.deadline = deadline;
-  alwaysEnforceAccess(context);
-  return context;
+  if (!running.isAborted) callMap.complete(requestId);
 }
 
 function report(
   registry: OperationRegistry,
   callMap: AnsweringMap,
   { requestId, operationId }: CallRequestedEvent,
-  signal: AbortSignal,
   error: unknown,
 ): void {
-  // Whoever aborted has an answer already.
-  if (signal.aborted) return;
   const { code, message, details } = mapError(error, registry.getSpec(operationId)?.errorSchemas);
   try {
     callMap.emitError(requestId, code, message, details);

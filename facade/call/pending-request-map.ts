@@ -2,36 +2,21 @@ import { randomUUID } from "node:crypto";
 import { isResponseEnvelope, type ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
-import type { Identity } from "../types.js";
-import { type Bus, eventTargetBus, localBus } from "./bus.js";
+import { type Bus, EventTargetBus, LocalBus, type Receiver } from "./bus.js";
 import {
   CALL_EVENT_TYPES,
-  type CallErrorEvent,
   type CallEventMapValue,
-  type CallEventType,
   type CallRequestedEvent,
   type CallRespondedEvent,
 } from "./events.js";
 import { Inbox } from "./inbox.js";
+import { type CallOptions, requestPayload, type SubscribeOptions } from "./options.js";
+import { errorOf, malformedAnswer, timedOut, tooSlow, wasAborted, wasSilent } from "./outcomes.js";
+import { type Pending, PendingCall, PendingStream } from "./pending.js";
 import { callAt } from "./timer.js";
 
-interface CommonOptions {
-  /** The call that makes this one: aborting it aborts this one too. */
-  parentRequestId?: string | undefined;
-  identity?: Identity | undefined;
-  metadata?: Record<string, unknown> | undefined;
-  signal?: AbortSignal | undefined;
-}
-
-export interface CallOptions extends CommonOptions {
-  /** Absolute time in milliseconds. */
-  deadline?: number | undefined;
-}
-
-export interface SubscribeOptions extends CommonOptions {
-  /** The longest silence in milliseconds between arriving events. */
-  idleTimeout?: number | undefined;
-}
+export { type CallOptions, requestPayload, type SubscribeOptions } from "./options.js";
+export { wasAborted } from "./outcomes.js";
 
 export interface PendingRequestMapOptions {
   /** How many events of a subscription may wait for its consumer (65,536 unless told). Beyond that the
@@ -43,19 +28,6 @@ export interface PendingRequestMapOptions {
 export interface EventChannel<T> {
   /** Registers a listener; the returned function removes it. */
   subscribe(listener: (event: T) => unknown): () => void;
-}
-
-/** A request that has no final answer yet. */
-interface Pending {
-  readonly requestId: string;
-  readonly parentRequestId: string | undefined;
-  responded(output: ResponseEnvelope): void;
-  failed(error: unknown): void;
-  completed(): void;
-  /** The other side, or someone here, has ended it. */
-  aborted(): void;
-  /** Timers and listeners that go when it is over. */
-  readonly release: (() => void)[];
 }
 
 const log = logger("call");
@@ -74,12 +46,24 @@ export class PendingRequestMap {
 
   readonly #bus: Bus;
   readonly #pending = new Map<string, Pending>();
+  /** Those that were made by another call, by its id. */
+  readonly #children = new Map<string, Set<Pending>>();
   readonly #maxWaitingEvents: number;
-  /** What listens while requests are pending; an idle map listens to nothing. */
-  #listening: (() => void)[] = [];
+  /** What is left to abort, the next one last. */
+  readonly #toAbort: Pending[] = [];
+  #isAborting = false;
 
   constructor(eventTarget?: EventTarget, options: PendingRequestMapOptions = {}) {
-    this.#bus = eventTarget === undefined ? localBus() : eventTargetBus(eventTarget);
+    const receiver: Receiver = {
+      "call.responded": (event) => this.#responded(event),
+      "call.error": (event) => this.#failed(this.#pending.get(event.requestId), errorOf(event)),
+      "call.completed": (event) => this.#ended(this.#pending.get(event.requestId)),
+      "call.aborted": (event) => this.#aborted(event.requestId),
+    };
+    this.#bus =
+      eventTarget === undefined
+        ? new LocalBus(receiver)
+        : new EventTargetBus(eventTarget, receiver, (reason) => this.#lost(reason));
     this.#maxWaitingEvents = options.maxWaitingEvents ?? DEFAULT_WAITING_EVENTS;
     for (const type of CALL_EVENT_TYPES) {
       const channel: EventChannel<never> = {
@@ -91,23 +75,18 @@ export class PendingRequestMap {
 
   /** Calls an operation. Resolves with its envelope, or rejects. */
   call(operationId: string, input: unknown, options: CallOptions = {}): Promise<ResponseEnvelope> {
-    const { deadline, signal } = options;
+    const { deadline, signal, parentRequestId } = options;
     if (signal?.aborted === true) return Promise.reject(wasAborted(operationId));
     if (deadline !== undefined && deadline <= Date.now())
       return Promise.reject(timedOut(operationId, deadline));
     return new Promise((resolve, reject) => {
       const requestId = randomUUID();
-      const pending = this.#add(requestId, options, {
-        responded: (output) => this.#finish(pending, () => resolve(output)),
-        failed: (error) => this.#finish(pending, () => reject(error)),
-        completed: () => this.#finish(pending, () => reject(wasAborted(operationId))),
-        aborted: () => this.#finish(pending, () => reject(wasAborted(operationId))),
-      });
+      const pending = new PendingCall(requestId, operationId, parentRequestId, resolve, reject);
+      this.#add(pending, signal);
       if (deadline !== undefined) {
-        pending.release.push(callAt(deadline, () => this.#giveUp(pending, timedOut(operationId, deadline))));
+        pending.setTimer(callAt(deadline, () => this.#giveUp(pending, timedOut(operationId, deadline))));
       }
-      this.#onAbort(pending, signal, () => wasAborted(operationId));
-      this.#ask(pending, requestPayload(requestId, operationId, input, options, { deadline }));
+      this.#ask(pending, requestPayload(requestId, operationId, input, options, options));
     });
   }
 
@@ -118,25 +97,24 @@ export class PendingRequestMap {
     options: SubscribeOptions = {},
   ): AsyncIterableIterator<ResponseEnvelope, undefined> {
     const inbox = new Inbox(this.#maxWaitingEvents);
-    let pending: Pending | undefined;
-    const start = () => {
-      if (pending !== undefined || inbox.isEnded) return;
-      pending = this.#open(operationId, input, options, inbox);
-    };
+    let pending: PendingStream | undefined;
     const leave = () => {
-      if (pending !== undefined && this.#pending.get(pending.requestId) === pending) {
-        this.#finish(pending, () => {});
-        this.#tellAborted(pending.requestId);
-      }
       inbox.clear();
+      if (pending === undefined || !this.#remove(pending)) return;
+      this.#tellAborted(pending.requestId);
+      this.#abortChildren(pending.requestId);
     };
     return {
       [Symbol.asyncIterator]() {
         return this;
       },
       next: () => {
-        start();
-        return inbox.next();
+        const next = inbox.next();
+        if (pending === undefined && !inbox.isEnded) {
+          pending = new PendingStream(randomUUID(), operationId, options.parentRequestId, inbox);
+          this.#open(pending, input, options);
+        }
+        return next;
       },
       return: async () => {
         leave();
@@ -149,35 +127,28 @@ export class PendingRequestMap {
     };
   }
 
-  #open(operationId: string, input: unknown, options: SubscribeOptions, inbox: Inbox): Pending | undefined {
+  #open(pending: PendingStream, input: unknown, options: SubscribeOptions): void {
+    const { requestId, operationId } = pending;
     const { idleTimeout, signal } = options;
     if (signal?.aborted === true) {
-      inbox.end({ error: wasAborted(operationId) });
-      return undefined;
+      pending.failed(wasAborted(operationId));
+      return;
     }
-    const requestId = randomUUID();
-    let cancelIdle = () => {};
-    const heard = () => {
-      if (idleTimeout === undefined) return;
-      cancelIdle();
-      cancelIdle = callAt(Date.now() + idleTimeout, () =>
-        this.#giveUp(pending, wasSilent(operationId, idleTimeout)),
-      );
+    this.#add(pending, signal);
+    if (idleTimeout !== undefined) this.#expectWithin(idleTimeout, pending, Date.now());
+    this.#ask(pending, requestPayload(requestId, operationId, input, options, options));
+  }
+
+  /** Gives up after a silence. What arrives in the meantime is only noted: a timer for each event would cost more
+   * than the event. */
+  #expectWithin(idleTimeout: number, pending: PendingStream, since: number): void {
+    pending.heardAt = since;
+    const check = () => {
+      const heardAt = pending.heardAt ?? since;
+      if (heardAt + idleTimeout > Date.now()) this.#expectWithin(idleTimeout, pending, heardAt);
+      else this.#giveUp(pending, wasSilent(pending.operationId, idleTimeout));
     };
-    const pending: Pending = this.#add(requestId, options, {
-      responded: (output) => {
-        heard();
-        if (!inbox.push(output)) this.#giveUp(pending, tooSlow(operationId, this.#maxWaitingEvents));
-      },
-      failed: (error) => this.#finish(pending, () => inbox.end({ error })),
-      completed: () => this.#finish(pending, () => inbox.end()),
-      aborted: () => this.#finish(pending, () => inbox.end()),
-    });
-    pending.release.push(() => cancelIdle());
-    heard();
-    this.#onAbort(pending, signal, () => wasAborted(operationId));
-    this.#ask(pending, requestPayload(requestId, operationId, input, options, { idleTimeout }));
-    return pending;
+    pending.setTimer(callAt(since + idleTimeout, check));
   }
 
   /** Answers a request. */
@@ -189,12 +160,12 @@ export class PendingRequestMap {
         { requestId },
       );
     }
-    this.#publish("call.responded", { requestId, output });
+    this.#bus.publish("call.responded", { requestId, output });
   }
 
   /** Fails a request. */
   emitError(requestId: string, code: string, message: string, details?: unknown): void {
-    this.#publish(
+    this.#bus.publish(
       "call.error",
       details === undefined ? { requestId, code, message } : { requestId, code, message, details },
     );
@@ -202,12 +173,17 @@ export class PendingRequestMap {
 
   /** Ends a subscription from the side of the handler. */
   complete(requestId: string): void {
-    this.#publish("call.completed", { requestId });
+    this.#bus.publish("call.completed", { requestId });
   }
 
   /** Ends a request from either side. */
   abort(requestId: string): void {
-    this.#publish("call.aborted", { requestId });
+    try {
+      this.#bus.publish("call.aborted", { requestId });
+    } finally {
+      // At once, however long the event is under way.
+      this.#aborted(requestId);
+    }
   }
 
   /** How many requests have no final answer yet. */
@@ -215,115 +191,108 @@ export class PendingRequestMap {
     return this.#pending.size;
   }
 
-  #publish<T extends CallEventType>(type: T, payload: CallEventMapValue[T]): void {
-    this.#bus.publish(type, payload);
+  #add(pending: Pending, signal: AbortSignal | undefined): void {
+    if (this.#pending.size === 0) this.#bus.receive(true);
+    this.#pending.set(pending.requestId, pending);
+    const parent = pending.parentRequestId;
+    if (parent !== undefined) {
+      const siblings = this.#children.get(parent);
+      if (siblings === undefined) this.#children.set(parent, new Set([pending]));
+      else siblings.add(pending);
+    }
+    if (signal !== undefined) {
+      pending.watch(signal, () => this.#giveUp(pending, wasAborted(pending.operationId)));
+    }
+  }
+
+  /** Takes a request out; says no if it was out already. Whoever took it out settles it, so it is settled once. */
+  #remove(pending: Pending): boolean {
+    if (this.#pending.get(pending.requestId) !== pending) return false;
+    this.#pending.delete(pending.requestId);
+    pending.release();
+    const parent = pending.parentRequestId;
+    if (parent !== undefined) {
+      const siblings = this.#children.get(parent);
+      siblings?.delete(pending);
+      if (siblings?.size === 0) this.#children.delete(parent);
+    }
+    if (this.#pending.size === 0) this.#bus.receive(false);
+    return true;
   }
 
   /** Sends a request. If that fails, the request has failed. */
   #ask(pending: Pending, event: CallRequestedEvent): void {
     try {
-      this.#publish("call.requested", event);
+      this.#bus.publish("call.requested", event);
     } catch (error) {
-      pending.failed(error);
+      this.#failed(pending, error);
     }
-  }
-
-  /** Tells the other side that a request is over. Whoever ended it here has their answer: a transport that
-   * fails does not take it back. */
-  #tellAborted(requestId: string): void {
-    try {
-      this.#publish("call.aborted", { requestId });
-    } catch (error) {
-      log.warn(`The end of a request could not be told to the other side: ${String(error)}`, { requestId });
-    }
-  }
-
-  #add(
-    requestId: string,
-    { parentRequestId }: CommonOptions,
-    outcomes: Pick<Pending, "responded" | "failed" | "completed" | "aborted">,
-  ): Pending {
-    const pending: Pending = { requestId, parentRequestId, release: [], ...outcomes };
-    if (this.#pending.size === 0) this.#listen();
-    this.#pending.set(requestId, pending);
-    return pending;
-  }
-
-  #listen(): void {
-    this.#listening = [
-      this.#bus.listen("call.responded", (event) => this.#responded(event)),
-      this.#bus.listen("call.error", (event) => this.#pending.get(event.requestId)?.failed(errorOf(event))),
-      this.#bus.listen("call.completed", ({ requestId }) => this.#pending.get(requestId)?.completed()),
-      this.#bus.listen("call.aborted", ({ requestId }) => {
-        this.#pending.get(requestId)?.aborted();
-        this.#abortChildren(requestId);
-      }),
-    ];
-    const stop = this.#bus.listenForLoss?.((reason) => {
-      for (const pending of [...this.#pending.values()]) this.#giveUp(pending, reason);
-    });
-    if (stop !== undefined) this.#listening.push(stop);
   }
 
   #responded({ requestId, output }: CallRespondedEvent): void {
     const pending = this.#pending.get(requestId);
     if (pending === undefined) return;
     const envelope = withData(output);
-    if (isResponseEnvelope(envelope)) pending.responded(envelope);
-    else pending.failed(malformedAnswer(requestId));
+    if (!isResponseEnvelope(envelope)) {
+      this.#failed(pending, malformedAnswer(requestId));
+    } else if (pending.isCall) {
+      if (this.#remove(pending)) pending.responded(envelope);
+    } else if (!pending.responded(envelope)) {
+      this.#giveUp(pending, tooSlow(pending.operationId, this.#maxWaitingEvents));
+    }
   }
 
-  /** Whatever a call that was ended has itself called is ended too, and so on down. */
+  #failed(pending: Pending | undefined, error: unknown): void {
+    if (pending !== undefined && this.#remove(pending)) pending.failed(error);
+  }
+
+  #ended(pending: Pending | undefined): void {
+    if (pending !== undefined && this.#remove(pending)) pending.ended();
+  }
+
+  #aborted(requestId: string): void {
+    this.#ended(this.#pending.get(requestId));
+    this.#abortChildren(requestId);
+  }
+
+  /** Whatever a call that was ended has itself called is ended too, and so on down: each child right after its
+   * parent. By a list of what is left to do, not by recursion: how deep calls nest is not ours to decide. */
   #abortChildren(parentRequestId: string): void {
-    for (const pending of [...this.#pending.values()]) {
-      if (pending.parentRequestId === parentRequestId) this.#tellAborted(pending.requestId);
+    const children = this.#children.get(parentRequestId);
+    if (children === undefined) return;
+    for (const child of [...children].reverse()) this.#toAbort.push(child);
+    if (this.#isAborting) return;
+    this.#isAborting = true;
+    for (let child = this.#toAbort.pop(); child !== undefined; child = this.#toAbort.pop()) {
+      if (this.#pending.get(child.requestId) !== child) continue;
+      this.#tellAborted(child.requestId);
+      this.#aborted(child.requestId);
     }
+    this.#isAborting = false;
   }
 
   /** Ends a request from this side: its own error here, `call.aborted` for the other side. */
   #giveUp(pending: Pending, error: CallError): void {
-    if (this.#pending.get(pending.requestId) !== pending) return;
+    if (!this.#remove(pending)) return;
     pending.failed(error);
     this.#tellAborted(pending.requestId);
     this.#abortChildren(pending.requestId);
   }
 
-  #onAbort(pending: Pending, signal: AbortSignal | undefined, error: () => CallError): void {
-    if (signal === undefined) return;
-    const giveUp = () => this.#giveUp(pending, error());
-    signal.addEventListener("abort", giveUp, { once: true });
-    pending.release.push(() => signal.removeEventListener("abort", giveUp));
-  }
-
-  /** Takes a request out, once, and settles it. */
-  #finish(pending: Pending, settle: () => void): void {
-    if (!this.#pending.delete(pending.requestId)) return;
-    for (const release of pending.release) release();
-    if (this.#pending.size === 0) {
-      for (const stop of this.#listening.splice(0)) stop();
+  /** Tells the other side that a request is over. Whoever ended it here has their answer: a transport that
+   * fails does not take it back. */
+  #tellAborted(requestId: string): void {
+    try {
+      this.#bus.publish("call.aborted", { requestId });
+    } catch (error) {
+      log.warn(`The end of a request could not be told to the other side: ${String(error)}`, { requestId });
     }
-    settle();
   }
-}
 
-/** The payload of a request. Trust is never sent. */
-export function requestPayload(
-  requestId: string,
-  operationId: string,
-  input: unknown,
-  { parentRequestId, identity, metadata }: CommonOptions,
-  { deadline, idleTimeout }: { deadline?: number | undefined; idleTimeout?: number | undefined },
-): CallRequestedEvent {
-  return {
-    requestId,
-    operationId,
-    input,
-    ...(parentRequestId !== undefined && { parentRequestId }),
-    ...(deadline !== undefined && { deadline }),
-    ...(idleTimeout !== undefined && { idleTimeout }),
-    ...(identity !== undefined && { identity }),
-    ...(metadata !== undefined && { metadata }),
-  };
+  /** Events may have been missed, and any of them may have been an answer. */
+  #lost(reason: CallError): void {
+    for (const pending of [...this.#pending.values()]) this.#giveUp(pending, reason);
+  }
 }
 
 /** JSON has no `undefined`: over a wire, an envelope whose data was that arrives without. */
@@ -331,42 +300,4 @@ export function withData(output: ResponseEnvelope): ResponseEnvelope {
   const { meta } = (output ?? {}) as Partial<ResponseEnvelope>;
   const isIncomplete = typeof meta === "object" && meta !== null && !("data" in output);
   return isIncomplete ? { data: undefined, meta } : output;
-}
-
-function errorOf({ code, message, details }: CallErrorEvent): CallError {
-  return new CallError(String(code), String(message), details);
-}
-
-export function wasAborted(operationId: string): CallError {
-  return new CallError(InfrastructureErrorCode.ABORTED, `The call of ${operationId} was aborted`, {
-    operationId,
-  });
-}
-
-function timedOut(operationId: string, deadline: number): CallError {
-  return new CallError(InfrastructureErrorCode.TIMEOUT, `The call of ${operationId} timed out`, { deadline });
-}
-
-function wasSilent(operationId: string, idleTimeout: number): CallError {
-  return new CallError(
-    InfrastructureErrorCode.TIMEOUT,
-    `The subscription to ${operationId} timed out: nothing arrived for ${idleTimeout} ms`,
-    { idleTimeout },
-  );
-}
-
-function tooSlow(operationId: string, limit: number): CallError {
-  return new CallError(
-    InfrastructureErrorCode.EXECUTION_ERROR,
-    `The subscription to ${operationId} was ended: ${limit} events wait for a consumer that is too slow. Read faster, or raise maxWaitingEvents`,
-    { maxWaitingEvents: limit },
-  );
-}
-
-function malformedAnswer(requestId: string): CallError {
-  return new CallError(
-    InfrastructureErrorCode.EXECUTION_ERROR,
-    `The answer to request ${requestId} is no ResponseEnvelope: the other side does not follow the call protocol`,
-    { requestId },
-  );
 }

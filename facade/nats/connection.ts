@@ -97,12 +97,13 @@ export interface NatsTransport {
   /** Calls operations that are served on the same prefix. */
   readonly callMap: NatsCallMap;
   /** Serves the operations that the registry holds now. Called again, it adds those that were registered since. */
-  serve(registry: OperationRegistry, options?: NatsServeOptions): Promise<void>;
+  readonly serve: (registry: OperationRegistry, options?: NatsServeOptions) => Promise<void>;
   /** Who is there, and what they serve. */
-  discover(options?: NatsDiscoverOptions): Promise<NatsDiscovery>;
-  stats(): NatsStats;
+  readonly discover: (options?: NatsDiscoverOptions) => Promise<NatsDiscovery>;
+  /** What was counted since it was made. */
+  readonly stats: () => NatsStats;
   /** Takes nothing new, finishes what runs, then ends the connection. Calls without an answer reject. */
-  close(options?: NatsCloseOptions): Promise<void>;
+  readonly close: (options?: NatsCloseOptions) => Promise<void>;
 }
 
 /** What the native side hands over (`crates/operations-nats/src/delivery.rs`): an answer, an event of a stream, an
@@ -141,7 +142,7 @@ class Transport implements NatsTransport {
   readonly id: string;
   readonly callMap: Requests;
   readonly #native: Native;
-  readonly #keepAlive = new KeepAlive();
+  readonly #keepAlive = new KeepAlive(this);
   #served: { registry: OperationRegistry; answers: Answers } | undefined;
   #closing: Promise<void> | undefined;
 
@@ -151,7 +152,13 @@ class Transport implements NatsTransport {
     this.callMap = new Requests(connected, this.#keepAlive);
   }
 
-  async serve(registry: OperationRegistry, { concurrency }: NatsServeOptions = {}): Promise<void> {
+  // Functions of the object and not of its class, so that they can be taken out of it:
+  // `const { callMap, serve, close } = await connectNats(...)`.
+
+  readonly serve = async (
+    registry: OperationRegistry,
+    { concurrency }: NatsServeOptions = {},
+  ): Promise<void> => {
     if (!(registry instanceof OperationRegistry)) {
       throw new CallError(InfrastructureErrorCode.VALIDATION_ERROR, "serve: an OperationRegistry is needed");
     }
@@ -177,25 +184,25 @@ class Transport implements NatsTransport {
       }
       throw error;
     }
-  }
+  };
 
-  async discover({ timeout = DISCOVER_FOR }: NatsDiscoverOptions = {}): Promise<NatsDiscovery> {
+  readonly discover = async ({
+    timeout = DISCOVER_FOR,
+  }: NatsDiscoverOptions = {}): Promise<NatsDiscovery> => {
     this.#keepAlive.acquire();
     try {
       return JSON.parse(await this.#native.discover(timeout));
     } finally {
       this.#keepAlive.release();
     }
-  }
+  };
 
-  stats(): NatsStats {
-    return JSON.parse(this.#native.stats());
-  }
+  readonly stats = (): NatsStats => JSON.parse(this.#native.stats());
 
-  close({ drain = DRAIN_FOR }: NatsCloseOptions = {}): Promise<void> {
+  readonly close = ({ drain = DRAIN_FOR }: NatsCloseOptions = {}): Promise<void> => {
     this.#closing ??= this.#close(drain);
     return this.#closing;
-  }
+  };
 
   async #close(drain: number): Promise<void> {
     this.#keepAlive.acquire();

@@ -21,6 +21,10 @@ export abstract class CountingTarget extends EventTarget {
     return this.#listeners.size > 0;
   }
 
+  protected isListenedTo(type: string): boolean {
+    return this.#listeners.has(type);
+  }
+
   override addEventListener(type: string, listener: Listener | null, options?: Arguments[2]): void {
     const { once = false, signal } = typeof options === "object" ? options : {};
     if (listener === null || signal?.aborted === true) return;

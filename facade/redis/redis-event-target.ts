@@ -140,12 +140,21 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarge
 
   protected override listened(type: string): void {
     this.#bus.listen(type);
+    if (type === "call.requested") this.#bus.listen("call.aborted");
     this.#keepAlive();
   }
 
   protected override unlistened(type: string): void {
-    this.#bus.unlisten(type);
+    for (const each of type === "call.requested" ? [type, "call.aborted"] : [type]) {
+      if (!this.#isNeeded(each)) this.#bus.unlisten(each);
+    }
     this.#keepAlive();
+  }
+
+  /** Who serves calls is subscribed to aborts from the beginning: one that came right after the first call could
+   * otherwise be missed. */
+  #isNeeded(type: string): boolean {
+    return this.isListenedTo(type) || (type === "call.aborted" && this.isListenedTo("call.requested"));
   }
 
   #keepAlive(): void {

@@ -2,6 +2,10 @@
 
 import type { OperationContext } from "../types.js";
 
+/** Handed to `execute` by the call handler: access is checked whatever the registry thinks of direct calls, and the
+ * signal, which nobody can have aborted yet, is not looked at, because it is made only when somebody looks. */
+export const SERVED: unique symbol = Symbol("a call that came through the call protocol");
+
 const enforced = new WeakSet<OperationContext>();
 
 /** Marks the context of a call that came through the call protocol: no registry lets it skip access control. */

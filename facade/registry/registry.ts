@@ -16,7 +16,7 @@ import type {
 import { type AuthorisedCall, authorise, type CustomAuth, holdsScopes } from "./authorise.js";
 import { type AnyHandler, Entry, type OutputMode } from "./entry.js";
 import { envelopeOf } from "./output.js";
-import { isDirect } from "./protocol-context.js";
+import { isDirect, SERVED } from "./protocol-context.js";
 import { assertHandler, assertSpec, operationId, textOf } from "./spec-check.js";
 import { specText } from "./spec-text.js";
 
@@ -157,28 +157,47 @@ export class OperationRegistry {
   execute<TInput = unknown, TOutput = unknown>(
     id: string,
     input: TInput,
+    context?: OperationContext,
+  ): Promise<ResponseEnvelope<TOutput>>;
+  /** @internal */
+  execute(
+    id: string,
+    input: unknown,
+    context: OperationContext,
+    served: typeof SERVED,
+  ): Promise<ResponseEnvelope>;
+  execute(
+    id: string,
+    input: unknown,
     context: OperationContext = {},
-  ): Promise<ResponseEnvelope<TOutput>> {
+    served?: typeof SERVED,
+  ): Promise<ResponseEnvelope> {
     try {
       const entry = this.#entries.get(id);
       if (entry === undefined || entry.handler === undefined || entry.isSubscription) {
         throw notExecutable(entry, id);
       }
+      const isServed = served === SERVED;
+      const isTrusted = !isServed && this.#isTrusted(context);
       // Looked at here first, because these scopes are all that most operations ask for.
-      if (!this.#isTrusted(context) && !holdsScopes(entry.spec.accessControl, context.identity)) {
+      if (!isTrusted && !holdsScopes(entry.spec.accessControl, context.identity)) {
         const asked = this.#authorise(entry, input, context);
         if (asked !== undefined) return callAfter(asked, entry, input, context, this.#output);
       }
-      admit(entry, input, context);
+      admit(entry, input);
+      if (!isServed) refuseAborted(entry, context);
       const { handler } = entry;
       const mode = this.#output;
       const result: Promise<unknown> = Promise.resolve(handler(input, context));
-      return then.call(result, (value) => envelopeOf(entry, value, mode)) as Promise<
-        ResponseEnvelope<TOutput>
-      >;
+      return then.call(result, (value) => envelopeOf(entry, value, mode)) as Promise<ResponseEnvelope>;
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /** Whether `subscribe` is the way to call it. @internal */
+  isSubscription(id: string): boolean {
+    return this.#entries.get(id)?.isSubscription === true;
   }
 
   /** What `subscribe()` needs: the checked way to the handler, and from its values to envelopes. @internal */
@@ -186,7 +205,8 @@ export class OperationRegistry {
     const entry = this.#entries.get(id);
     if (entry === undefined || entry.handler === undefined) throw notFound(entry, id);
     if (!this.#isTrusted(context)) await this.#authorise(entry, input, context);
-    admit(entry, input, context);
+    admit(entry, input);
+    refuseAborted(entry, context);
     const handler = entry.handler as SubscriptionHandler;
     const mode = this.#output;
     return {
@@ -213,13 +233,17 @@ export interface OpenSubscription {
   envelope(value: unknown): ResponseEnvelope;
 }
 
-/** Lets the input in, or throws; also when nobody waits for the answer any more. */
-function admit(entry: Entry, input: unknown, context: OperationContext): void {
+/** Lets the input in, or throws. */
+function admit(entry: Entry, input: unknown): void {
   if (!entry.prepared) entry.prepare();
   const schema = entry.input;
   if (schema !== undefined && !passes(schema, input, entry)) {
     throw validationError(schema.errors(input), `input of operation ${entry.id}`);
   }
+}
+
+/** Nobody waits for the answer any more. */
+function refuseAborted(entry: Entry, context: OperationContext): void {
   if (context.signal?.aborted === true) {
     throw new CallError(
       InfrastructureErrorCode.ABORTED,
@@ -252,7 +276,8 @@ async function callAfter<TOutput>(
   mode: OutputMode,
 ): Promise<ResponseEnvelope<TOutput>> {
   await asked;
-  admit(entry, input, context);
+  admit(entry, input);
+  refuseAborted(entry, context);
   const handler = entry.handler as OperationHandler;
   return envelopeOf(entry, await handler(input, context), mode) as ResponseEnvelope<TOutput>;
 }

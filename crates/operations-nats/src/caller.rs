@@ -130,6 +130,18 @@ impl Caller {
         self.pending.is_empty()
     }
 
+    /// How many of them wait here for a place at a worker.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.lanes.values().map(|lane| lane.waiting).sum()
+    }
+
+    /// The same for one operation.
+    #[must_use]
+    pub fn waiting_for(&self, operation: &str) -> usize {
+        self.lanes.get(operation).map_or(0, |lane| lane.waiting)
+    }
+
     /// When a deadline or an idle time-out passes next.
     #[must_use]
     pub fn next_due(&self) -> Option<f64> {
@@ -797,6 +809,3 @@ fn next_parked(lane: &mut Lane, outgoing: &HashMap<Arc<str>, Outgoing>) -> Optio
     }
     None
 }
-
-#[cfg(test)]
-mod tests;

@@ -214,7 +214,7 @@ impl Connection {
             return Err(closed());
         }
         let (new, is_first) = shared.act(|_, state, _| {
-            let is_first = state.worker.operations().is_empty();
+            let is_first = state.worker.operations().len() == 0;
             let new: Vec<Arc<str>> = operations
                 .iter()
                 .filter(|operation| !state.worker.serves(&operation.id))

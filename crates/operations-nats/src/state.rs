@@ -194,8 +194,9 @@ impl State {
             }
             _ => {
                 let result = read(payload).and_then(|text| {
-                    let event = CallEvent::read(None, text)?;
-                    let number = Object::read(text)?.count("number");
+                    let message = Object::read(text)?;
+                    let event = CallEvent::read_message(None, &message)?;
+                    let number = message.count("number");
                     if event.request_id() != about || matches!(event, CallEvent::Requested(_)) {
                         return Err(Refusal::Field("requestId"));
                     }
@@ -230,7 +231,7 @@ impl State {
             self.notice(now, notice, todo);
             return Ok(());
         }
-        let event = CallEvent::read(None, text)?;
+        let event = CallEvent::read_message(None, &message)?;
         let from = message.string("from").ok_or(Refusal::Field("from"))?;
         self.peers.heard(now, &from);
         self.work_aborted(now, &from, event.request_id(), todo);
@@ -296,7 +297,7 @@ impl State {
 
     /// Tells what is served here.
     fn introduce(&self, to: &str, question: &Arc<str>, todo: &mut Todo) {
-        let operations = self.worker.operations();
+        let operations: Vec<Served> = self.worker.operations().cloned().collect();
         for part in operations.chunks(OPERATIONS_PER_MESSAGE) {
             let notice = Notice::Worker {
                 from: Arc::clone(&self.me),
@@ -317,7 +318,7 @@ impl State {
 
     /// Says that there is a worker here.
     pub fn say_hello(&self, todo: &mut Todo) {
-        if !self.worker.operations().is_empty() {
+        if self.worker.operations().len() > 0 {
             let notice = Notice::Hello {
                 from: Arc::clone(&self.me),
             };

@@ -266,7 +266,8 @@ impl<'a> Arrival<'a> {
     /// When it is none.
     pub fn read(text: &'a str) -> Result<Self, Refusal> {
         let message = Object::read(text)?;
-        let CallEvent::Requested(event) = CallEvent::read(Some(EventType::Requested), text)? else {
+        let channel = Some(EventType::Requested);
+        let CallEvent::Requested(event) = CallEvent::read_message(channel, &message)? else {
             return Err(Refusal::OtherType);
         };
         let from = message.string("from").ok_or(Refusal::Field("from"))?;

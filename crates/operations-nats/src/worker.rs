@@ -5,7 +5,7 @@
 //! one that has waited longest, and kept until that one sends its request or passes. So a request waits only while
 //! no worker of its operation has a place.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use operations_core::error::CallError;
@@ -53,7 +53,7 @@ pub struct Worker {
     subjects: Subjects,
     name: String,
     concurrency: usize,
-    operations: Vec<Served>,
+    operations: BTreeMap<Arc<str>, Served>,
     is_draining: bool,
     running: HashMap<Arc<str>, Running>,
     /// How many calls of each caller run here.
@@ -75,7 +75,7 @@ impl Worker {
             subjects,
             name,
             concurrency: 0,
-            operations: Vec::new(),
+            operations: BTreeMap::new(),
             is_draining: false,
             running: HashMap::new(),
             callers: HashMap::new(),
@@ -91,29 +91,20 @@ impl Worker {
     pub fn serve(&mut self, operations: Vec<Served>, concurrency: usize) {
         self.concurrency = concurrency;
         for operation in operations {
-            match self
-                .operations
-                .iter_mut()
-                .find(|served| served.id == operation.id)
-            {
-                Some(served) => *served = operation,
-                None => self.operations.push(operation),
-            }
+            self.operations.insert(Arc::clone(&operation.id), operation);
         }
     }
 
     /// Whether an operation is served already.
     #[must_use]
     pub fn serves(&self, operation: &str) -> bool {
-        self.operations
-            .iter()
-            .any(|served| &*served.id == operation)
+        self.operations.contains_key(operation)
     }
 
     /// What is served.
     #[must_use]
-    pub fn operations(&self) -> &[Served] {
-        &self.operations
+    pub fn operations(&self) -> impl ExactSizeIterator<Item = &Served> {
+        self.operations.values()
     }
 
     /// How many calls run.
@@ -152,13 +143,15 @@ impl Worker {
         self.running.contains_key(id)
     }
 
-    /// Whether calls of this caller run here, or it waits for a place.
+    /// Whether calls of this caller run here.
     #[must_use]
     pub fn works_for(&self, caller: &str) -> bool {
         self.callers.contains_key(caller)
     }
 
-    fn free(&self) -> usize {
+    /// How many places are neither taken nor promised.
+    #[must_use]
+    pub fn free(&self) -> usize {
         if self.is_draining {
             return 0;
         }
@@ -263,7 +256,7 @@ impl Worker {
         count: u64,
         todo: &mut Todo,
     ) {
-        if self.is_draining || count == 0 {
+        if count == 0 || !self.serves(operation) {
             return;
         }
         let want = (Arc::clone(caller), Arc::clone(operation));
@@ -549,6 +542,3 @@ impl Worker {
         ids
     }
 }
-
-#[cfg(test)]
-mod tests;

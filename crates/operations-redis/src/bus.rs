@@ -13,8 +13,9 @@ use tokio_util::sync::CancellationToken;
 use crate::listener::Listener;
 use crate::mailbox::Mailbox;
 use crate::options::Options;
+use crate::outbox::{Outbox, Outgoing};
 use crate::problem::execution_error;
-use crate::sender::{Outbox, Outgoing, Sender};
+use crate::sender::Sender;
 use crate::wanted::Wanted;
 
 /// Publishes events to the channels of a Redis, and listens to them. Connects when there is something to do.

@@ -17,6 +17,7 @@ mod guard;
 mod listener;
 mod mailbox;
 mod options;
+mod outbox;
 mod problem;
 mod resp_filter;
 mod sender;

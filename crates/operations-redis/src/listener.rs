@@ -38,7 +38,8 @@ impl Listener {
             self.wait_until_wanted().await;
             let mut session = Session::default();
             let ended = self.listen(&mut session).await;
-            self.wanted.confirm(0);
+            self.wanted
+                .lose(ended.as_ref().err().map(ToString::to_string));
             let Err(problem) = ended else {
                 backoff.reset();
                 continue;
@@ -80,9 +81,15 @@ impl Listener {
 
     /// One connection, until nothing is wanted any more or it is lost.
     async fn listen(&self, session: &mut Session) -> Result<(), Problem> {
-        let (mut sink, mut stream) = timeout(CONNECT_TIMEOUT, self.connect())
-            .await
-            .map_err(|_| Problem::passing("it took too long to connect"))??;
+        let (mut sink, mut stream) =
+            timeout(CONNECT_TIMEOUT, self.connect())
+                .await
+                .map_err(|_| {
+                    Problem::passing(format!(
+                        "Redis at {} took too long to connect to",
+                        self.options.server()
+                    ))
+                })??;
         loop {
             let plan = self.wanted.plan(&session.subscribed);
             if plan.missing.is_empty() && session.subscribed.len() == plan.surplus.len() {

@@ -36,16 +36,18 @@ impl Problem {
     /// What the client library reports. A server may quote the command that it refuses, and with it the
     /// password, so secrets are taken out of its text.
     pub(crate) fn of(error: &RedisError, options: &Options) -> Self {
-        let is_refused = error.kind() == ErrorKind::AuthenticationFailed
-            || matches!(error.code(), Some("NOAUTH" | "WRONGPASS" | "NOPERM"));
+        let server = options.server();
         let told = redact(&error.to_string(), options);
-        if is_refused {
+        if is_login_refused(error) {
             Self::lasting(format!(
-                "Redis at {} refused the login ({told}): check the user and the password in the URL",
-                options.server()
+                "Redis at {server} refused the login ({told}): check the user and the password in the URL"
+            ))
+        } else if error.code() == Some("NOPERM") {
+            Self::lasting(format!(
+                "Redis at {server} does not permit it ({told}): check the ACL of the user"
             ))
         } else {
-            Self::passing(format!("Redis at {}: {told}", options.server()))
+            Self::passing(format!("Redis at {server}: {told}"))
         }
     }
 
@@ -53,6 +55,12 @@ impl Problem {
     pub(crate) fn into_error(self, what: &str, options: &Options) -> CallError {
         execution_error(format!("{what}: {}", self.reason), options)
     }
+}
+
+/// Whether the server does not let us in at all.
+pub(crate) fn is_login_refused(error: &RedisError) -> bool {
+    error.kind() == ErrorKind::AuthenticationFailed
+        || matches!(error.code(), Some("NOAUTH" | "WRONGPASS"))
 }
 
 pub(crate) fn execution_error(message: String, options: &Options) -> CallError {

@@ -1,8 +1,7 @@
 //! The connection on which messages are published.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use operations_core::error::{CallError, InfrastructureErrorCode};
@@ -10,111 +9,19 @@ use operations_core::log::{Level, Logger};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, RedisResult, Value};
 use serde_json::json;
-use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::backoff::Backoff;
 use crate::connect::{CONNECT_TIMEOUT, open};
 use crate::mailbox::Mailbox;
 use crate::options::Options;
-use crate::problem::{Problem, execution_error};
+use crate::outbox::{Outbox, Outgoing};
+use crate::problem::{Problem, is_login_refused};
 use crate::wanted::Wanted;
 
-/// What may wait to be sent. Beyond either, publishing is refused.
-const WAITING_BYTES: usize = 64 * 1024 * 1024;
-const WAITING_MESSAGES: usize = 65_536;
-/// What is sent in one go.
-const BATCH_BYTES: usize = 1024 * 1024;
-const BATCH_MESSAGES: usize = 512;
 /// How long Redis may take to accept a batch.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// A message on its way.
-pub(crate) struct Outgoing {
-    pub(crate) channel: String,
-    pub(crate) text: String,
-    /// Somebody waits for an answer to it, and is told when it is not sent.
-    pub(crate) request_id: Option<String>,
-    /// What must be subscribed first.
-    pub(crate) after: u64,
-    /// Until when it may wait for a connection.
-    pub(crate) until: Instant,
-}
-
-/// Messages that wait to be sent.
-#[derive(Default)]
-pub(crate) struct Outbox {
-    queue: Mutex<(VecDeque<Outgoing>, usize)>,
-    filled: Notify,
-    /// Waiting or under way.
-    unfinished: AtomicUsize,
-}
-
-impl Outbox {
-    fn lock(&self) -> MutexGuard<'_, (VecDeque<Outgoing>, usize)> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Takes a message in, if there is room.
-    pub(crate) fn push(&self, message: Outgoing, options: &Options) -> Result<(), CallError> {
-        let mut queue = self.lock();
-        if queue.0.len() >= WAITING_MESSAGES || queue.1 + message.text.len() > WAITING_BYTES {
-            return Err(execution_error(
-                format!(
-                    "{} messages wait to be sent to Redis at {}: it does not keep up, or cannot be reached",
-                    queue.0.len(),
-                    options.server()
-                ),
-                options,
-            ));
-        }
-        queue.1 += message.text.len();
-        queue.0.push_back(message);
-        drop(queue);
-        self.unfinished.fetch_add(1, Ordering::Relaxed);
-        self.filled.notify_one();
-        Ok(())
-    }
-
-    /// How many messages are not sent yet.
-    pub(crate) fn unfinished(&self) -> usize {
-        self.unfinished.load(Ordering::Relaxed)
-    }
-
-    fn take(&self, mut may_take: impl FnMut(&Outgoing, usize) -> bool) -> Vec<Outgoing> {
-        let mut queue = self.lock();
-        let mut taken = Vec::new();
-        while queue
-            .0
-            .front()
-            .is_some_and(|next| may_take(next, taken.len()))
-        {
-            let Some(message) = queue.0.pop_front() else {
-                break;
-            };
-            queue.1 -= message.text.len();
-            taken.push(message);
-        }
-        taken
-    }
-
-    /// The next messages that need nothing to be subscribed beyond `confirmed`.
-    fn take_batch(&self, confirmed: u64) -> Vec<Outgoing> {
-        let mut bytes = 0;
-        self.take(|next, count| {
-            bytes += next.text.len();
-            next.after <= confirmed
-                && (count == 0 || (count < BATCH_MESSAGES && bytes <= BATCH_BYTES))
-        })
-    }
-
-    async fn is_filled(&self) {
-        while self.lock().0.is_empty() {
-            self.filled.notified().await;
-        }
-    }
-}
 
 /// An open connection.
 struct Connection {
@@ -147,9 +54,7 @@ impl Sender {
             self.outbox.is_filled().await;
             let open = match connection.take().filter(|open| !open.driver.is_finished()) {
                 Some(open) => Ok(open),
-                None => timeout(CONNECT_TIMEOUT, self.connect())
-                    .await
-                    .unwrap_or_else(|_| Err(Problem::passing("it took too long to connect"))),
+                None => self.connect_in_time().await,
             };
             match open {
                 Ok(mut open) => {
@@ -163,6 +68,18 @@ impl Sender {
         }
     }
 
+    /// Connects while the first message may wait for it.
+    async fn connect_in_time(&self) -> Result<Connection, Problem> {
+        let end = Instant::now() + CONNECT_TIMEOUT;
+        let end = self.outbox.first().map_or(end, |(_, until)| until.min(end));
+        timeout_at(end, self.connect()).await.unwrap_or_else(|_| {
+            Err(Problem::passing(format!(
+                "Redis at {} took too long to connect to",
+                self.options.server()
+            )))
+        })
+    }
+
     async fn connect(&self) -> Result<Connection, Problem> {
         let socket = open(&self.options, None).await?;
         let config = AsyncConnectionConfig::new()
@@ -174,14 +91,14 @@ impl Sender {
                 .await
                 .map_err(problem)?;
         let driver = tokio::spawn(driver);
-        // Servers before Redis 6 do not know the command; then nothing is concluded.
+        // Servers before Redis 6 do not know the command, and a user may not be allowed to give it; then nothing
+        // is concluded.
         let about: RedisResult<HashMap<String, Value>> =
             redis::cmd("HELLO").query_async(&mut commands).await;
-        if let Err(error) = &about {
-            let refusal = Problem::of(error, &self.options);
-            if refusal.is_lasting {
-                return Err(refusal);
-            }
+        if let Err(error) = &about
+            && is_login_refused(error)
+        {
+            return Err(Problem::of(error, &self.options));
         }
         let counts_receivers = about.is_ok_and(|about| {
             let says = |field: &str, word: &[u8]| {
@@ -205,9 +122,8 @@ impl Sender {
                 .outbox
                 .take(|next, _| problem.is_lasting || next.until <= now);
             self.not_sent(overdue, problem, "was not sent");
-            let next = self.outbox.lock().0.front().map(|next| next.until);
-            match next {
-                Some(until) if until < end => sleep_until(until).await,
+            match self.outbox.first() {
+                Some((_, until)) if until < end => sleep_until(until).await,
                 _ => break,
             }
         }
@@ -216,13 +132,7 @@ impl Sender {
 
     /// Sends the next messages in one go. Fails if the connection is no longer of use.
     async fn send_batch(&self, open: &mut Connection) -> Result<(), Problem> {
-        let first = self
-            .outbox
-            .lock()
-            .0
-            .front()
-            .map(|next| (next.after, next.until));
-        let Some((after, until)) = first else {
+        let Some((after, until)) = self.outbox.first() else {
             return Ok(());
         };
         // An answer must find its listeners.
@@ -232,10 +142,11 @@ impl Sender {
         {
             let now = Instant::now();
             let overdue = self.outbox.take(|next, _| next.until <= now);
-            let problem = Problem::passing(format!(
-                "Redis at {} does not let us listen for the answer",
-                self.options.server()
-            ));
+            let reason = self
+                .wanted
+                .trouble()
+                .unwrap_or_else(|| format!("Redis at {} does not answer", self.options.server()));
+            let problem = Problem::passing(format!("nobody can listen for the answer: {reason}"));
             self.not_sent(overdue, &problem, "was not sent");
             return Ok(());
         }
@@ -279,7 +190,7 @@ impl Sender {
     }
 
     fn finished(&self) {
-        if self.outbox.unfinished.fetch_sub(1, Ordering::Relaxed) == 1 {
+        if self.outbox.finish() {
             self.mailbox.announce();
         }
     }

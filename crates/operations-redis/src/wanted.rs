@@ -1,6 +1,6 @@
 //! Which events somebody listens to, and whether Redis knows.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,6 +17,8 @@ struct State {
     types: HashMap<String, Option<Instant>>,
     /// Grows when there is something new to subscribe to.
     version: u64,
+    /// Why nothing can be subscribed to at the moment.
+    trouble: Option<String>,
 }
 
 /// What the listener must do.
@@ -75,10 +77,10 @@ impl Wanted {
     }
 
     /// The difference between what is wanted and what is subscribed.
-    pub(crate) fn plan(&self, subscribed: &std::collections::HashSet<String>) -> Plan {
+    pub(crate) fn plan(&self, subscribed: &HashSet<String>) -> Plan {
         let mut state = self.lock();
         state.types.retain(|_, idle| !is_over(*idle));
-        let State { types, version } = &*state;
+        let State { types, version, .. } = &*state;
         Plan {
             version: *version,
             missing: types
@@ -108,9 +110,20 @@ impl Wanted {
         self.lock().version
     }
 
-    /// Redis knows everything up to this version; nothing when the connection is lost.
+    /// Redis knows everything up to this version.
     pub(crate) fn confirm(&self, version: u64) {
+        self.lock().trouble = None;
         self.confirmed.send_replace(version);
+    }
+
+    /// Redis knows nothing, because the connection is lost.
+    pub(crate) fn lose(&self, trouble: Option<String>) {
+        self.lock().trouble = trouble;
+        self.confirmed.send_replace(0);
+    }
+
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.lock().trouble.clone()
     }
 
     /// Waits until Redis knows a version.
@@ -126,4 +139,60 @@ impl Wanted {
 
 fn is_over(idle: Option<Instant>) -> bool {
     idle.is_some_and(|since| since.elapsed() >= LINGER)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn a_plan_is_the_difference() {
+        let wanted = Wanted::new();
+        wanted.listen("a");
+        wanted.listen("b");
+        wanted.listen("b");
+        let plan = wanted.plan(&HashSet::from(["b".to_owned(), "c".to_owned()]));
+        assert_eq!(
+            (plan.version, plan.missing, plan.surplus),
+            (2, vec!["a".to_owned()], vec!["c".to_owned()])
+        );
+        assert!(plan.look_again.is_none());
+    }
+
+    #[test]
+    fn a_channel_lingers_and_can_be_taken_up_again() {
+        let wanted = Wanted::new();
+        wanted.listen("a");
+        wanted.unlisten("a");
+        assert!(!wanted.has_listener("a") && !wanted.is_empty());
+        let plan = wanted.plan(&HashSet::from(["a".to_owned()]));
+        assert!(plan.surplus.is_empty() && plan.look_again.is_some());
+        wanted.listen("a");
+        assert!(wanted.has_listener("a"));
+        // Redis was never told of the pause, so there is nothing to wait for.
+        assert_eq!(wanted.version(), 1);
+        wanted.unlisten("nobody");
+        assert!(!wanted.has_listener("nobody"));
+    }
+
+    #[test]
+    fn a_message_waits_for_what_was_listened_to_before() {
+        let wanted = Wanted::new();
+        let is_confirmed = || {
+            wanted
+                .is_confirmed(wanted.version())
+                .now_or_never()
+                .is_some()
+        };
+        assert!(is_confirmed());
+        wanted.listen("a");
+        assert!(!is_confirmed());
+        wanted.confirm(1);
+        assert!(is_confirmed());
+        wanted.lose(Some("gone".to_owned()));
+        assert!(!is_confirmed());
+        assert_eq!(wanted.trouble().as_deref(), Some("gone"));
+    }
 }

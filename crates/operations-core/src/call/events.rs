@@ -172,7 +172,15 @@ impl<'a> CallEvent<'a> {
     ///
     /// When it is no event.
     pub fn read(channel: Option<EventType>, text: &'a str) -> Result<Self, Refusal> {
-        let message = Object::read(text)?;
+        Self::read_message(channel, &Object::read(text)?)
+    }
+
+    /// The same, of a message that was taken apart already.
+    ///
+    /// # Errors
+    ///
+    /// When it is no event.
+    pub fn read_message(channel: Option<EventType>, message: &Object<'a>) -> Result<Self, Refusal> {
         match message.object("payload") {
             Some(payload) if message.get("requestId").is_none() => {
                 let named = message.string("type");
@@ -189,7 +197,7 @@ impl<'a> CallEvent<'a> {
                 };
                 Self::read_payload(kind, &payload)
             }
-            _ => Self::read_payload(channel.ok_or(Refusal::NoType)?, &message),
+            _ => Self::read_payload(channel.ok_or(Refusal::NoType)?, message),
         }
     }
 

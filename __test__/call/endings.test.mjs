@@ -1,0 +1,286 @@
+// How calls end early, here and on the other side, and what is left behind: nothing.
+
+import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
+import { after, before, describe, it } from "node:test";
+import { buildCallHandler, buildEnv, OperationRegistry, PendingRequestMap, unwrap } from "@alkdev/operations";
+import { runModule } from "../support/run-node.mjs";
+import { query, record, serving, settled, subscription } from "./support.mjs";
+
+/** Two ends of a wire that serialises; each hears its own events too. `drop` leaves some of them out. */
+function wire(drop = () => false) {
+  class End extends EventTarget {
+    other;
+    dispatchEvent(event) {
+      if (drop(event.type)) return true;
+      const text = JSON.stringify(event.detail);
+      for (const end of [this, this.other]) {
+        queueMicrotask(() =>
+          EventTarget.prototype.dispatchEvent.call(
+            end,
+            new CustomEvent(event.type, { detail: JSON.parse(text) }),
+          ),
+        );
+      }
+      return true;
+    }
+  }
+  const [here, there] = [new End(), new End()];
+  here.other = there;
+  there.other = here;
+  return [here, there];
+}
+
+/** Serves `outer`, which calls `middle`, which calls `inner`, which never ends; tells whose signals were aborted. */
+function serveNested(target) {
+  const aborted = [];
+  const started = [];
+  const registry = new OperationRegistry();
+  const callMap = new PendingRequestMap(target);
+  const nested = (name, next) =>
+    query(name, (_, context) => {
+      started.push(name);
+      context.signal.addEventListener("abort", () => aborted.push(name));
+      if (next === undefined) return new Promise(() => {});
+      return buildEnv({ registry, context, callMap }).t[next]({});
+    });
+  registry.registerAll([nested("outer", "middle"), nested("middle", "inner"), nested("inner")]);
+  callMap["call.requested"].subscribe(buildCallHandler({ registry, callMap }));
+  return { callMap, aborted, started };
+}
+
+async function until(holds) {
+  while (!holds()) await settled();
+}
+
+describe("aborting across a wire", () => {
+  // Deadlines keep no process alive, this test has to.
+  let alive;
+  before(() => {
+    alive = setInterval(() => {}, 1000);
+  });
+  after(() => clearInterval(alive));
+
+  for (const [name, end] of [
+    ["by the caller's signal", (controller) => controller.abort()],
+    ["by its deadline", () => {}],
+  ]) {
+    it(`${name} reaches the calls that a call has made, and so on down`, async () => {
+      const [here, there] = wire();
+      const server = serveNested(there);
+      const map = new PendingRequestMap(here);
+      const controller = new AbortController();
+      const isByDeadline = name.includes("deadline");
+      const call = map.call(
+        "t.outer",
+        {},
+        {
+          signal: controller.signal,
+          ...(isByDeadline && { deadline: Date.now() + 60 }),
+        },
+      );
+      call.catch(() => {});
+      await until(() => server.started.length === 3);
+      end(controller);
+      await assert.rejects(call, { code: isByDeadline ? "TIMEOUT" : "ABORTED" });
+      await until(() => server.aborted.length === 3);
+      assert.deepEqual([...server.aborted].sort(), ["inner", "middle", "outer"]);
+      await until(() => server.callMap.getPendingCount() === 0);
+      assert.equal(map.getPendingCount(), 0);
+    });
+  }
+
+  it("the caller's deadline ends the work even if the abort never arrives", async () => {
+    const [here, there] = wire((type) => type === "call.aborted");
+    let signal;
+    serving(
+      [
+        query("slow", (_, context) => {
+          signal = context.signal;
+          return new Promise(() => {});
+        }),
+      ],
+      { target: there },
+    );
+    const call = new PendingRequestMap(here).call("t.slow", {}, { deadline: Date.now() + 30 });
+    await assert.rejects(call, { code: "TIMEOUT" });
+    await until(() => signal.aborted);
+  });
+
+  it("an answer without data is an answer", async () => {
+    const [here, there] = wire();
+    serving([query("nothing", () => {})], { target: there });
+    const envelope = await new PendingRequestMap(here).call("t.nothing", {});
+    assert.equal(envelope.data, undefined);
+    assert.equal("data" in envelope, true);
+  });
+});
+
+describe("context.signal", () => {
+  it("is one signal, and a copy of the context has it too", async () => {
+    let seen;
+    const { callMap } = serving([
+      query("look", (_, context) => {
+        const copy = { ...context };
+        seen = [context.signal, copy.signal, context.signal];
+        return new Promise(() => {});
+      }),
+    ]);
+    const controller = new AbortController();
+    const call = callMap.call("t.look", {}, { signal: controller.signal });
+    assert.equal(new Set(seen).size, 1);
+    assert.equal(seen[0].aborted, false);
+    controller.abort();
+    await assert.rejects(call, { code: "ABORTED" });
+    assert.equal(seen[0].aborted, true);
+  });
+
+  it("is aborted when it is first asked for after the abort", async () => {
+    let look;
+    const { callMap } = serving([
+      query("late", (_, context) => {
+        look = () => context.signal.aborted;
+        return new Promise(() => {});
+      }),
+    ]);
+    const controller = new AbortController();
+    const call = callMap.call("t.late", {}, { signal: controller.signal });
+    controller.abort();
+    await assert.rejects(call, { code: "ABORTED" });
+    assert.equal(look(), true);
+  });
+});
+
+describe("however deep calls nest", () => {
+  it("aborting the first aborts them all, without running out of stack", async () => {
+    for (const target of [undefined, new EventTarget()]) {
+      const map = new PendingRequestMap(target);
+      let last;
+      map["call.requested"].subscribe(({ requestId }) => {
+        last = requestId;
+      });
+      const calls = [];
+      let first;
+      for (let i = 0; i < 20_000; i++) {
+        calls.push(map.call("t.x", {}, { parentRequestId: last }).catch(({ code }) => code));
+        first ??= last;
+      }
+      map.abort(first);
+      assert.equal(map.getPendingCount(), 0);
+      assert.deepEqual(new Set(await Promise.all(calls)), new Set(["ABORTED"]));
+    }
+  });
+
+  it("aborting one of many is not paid for by the others", async () => {
+    const map = new PendingRequestMap();
+    const ids = [];
+    map["call.requested"].subscribe(({ requestId }) => ids.push(requestId));
+    const calls = Array.from({ length: 100_000 }, (_, i) =>
+      map.call("t.x", {}, { parentRequestId: i === 0 ? undefined : ids[0] }).catch(({ code }) => code),
+    );
+    const events = record(map);
+    map.abort(ids[0]);
+    assert.equal(events.length, 100_000);
+    assert.equal(map.getPendingCount(), 0);
+    assert.ok((await Promise.all(calls)).every((code) => code === "ABORTED"));
+  });
+});
+
+describe("a bus that fails", () => {
+  it("fails the call, and nothing is left behind", async () => {
+    class Broken extends EventTarget {
+      dispatchEvent() {
+        throw new TypeError("no way out");
+      }
+    }
+    const map = new PendingRequestMap(new Broken());
+    await assert.rejects(map.call("t.x", {}), { message: "no way out" });
+    await assert.rejects(map.subscribe("t.x", {}).next(), { message: "no way out" });
+    assert.throws(() => map.abort("r"), { message: "no way out" });
+    assert.equal(map.getPendingCount(), 0);
+  });
+
+  it("does not take back what a caller was told", async () => {
+    class Worn extends EventTarget {
+      dispatchEvent(event) {
+        if (event.type === "call.aborted") throw new TypeError("no way out");
+        return super.dispatchEvent(event);
+      }
+    }
+    const map = new PendingRequestMap(new Worn());
+    const controller = new AbortController();
+    const call = map.call("t.x", {}, { signal: controller.signal });
+    controller.abort();
+    await assert.rejects(call, { code: "ABORTED" });
+    const stream = map.subscribe("t.x", {});
+    const next = stream.next();
+    await stream.return();
+    assert.deepEqual(await next, { done: true, value: undefined });
+    assert.equal(map.getPendingCount(), 0);
+  });
+});
+
+describe("nothing is left behind", () => {
+  class Counting extends EventTarget {
+    count = 0;
+    addEventListener(...args) {
+      this.count += 1;
+      super.addEventListener(...args);
+    }
+    removeEventListener(...args) {
+      this.count -= 1;
+      super.removeEventListener(...args);
+    }
+  }
+  const timers = () => process.getActiveResourcesInfo().filter((each) => each === "Timeout").length;
+
+  it("no listener and no timer, however requests end", async () => {
+    const target = new Counting();
+    const { stop } = serving(
+      [
+        query("ok", () => 1),
+        query("bad", () => Promise.reject(new Error("no"))),
+        query("never", () => new Promise(() => {})),
+        subscription("count", async function* () {
+          yield 1;
+          yield 2;
+        }),
+        subscription("wait", async function* () {
+          yield 1;
+          await new Promise(() => {});
+        }),
+      ],
+      { target },
+    );
+    const map = new PendingRequestMap(target);
+    const before = { listeners: target.count, timers: timers() };
+    const { signal } = new AbortController();
+    const options = { signal, deadline: Date.now() + 600_000, idleTimeout: 600_000 };
+    assert.equal(unwrap(await map.call("t.ok", {}, options)), 1);
+    await assert.rejects(map.call("t.bad", {}, options));
+    const controller = new AbortController();
+    const aborted = map.call("t.never", {}, { ...options, signal: controller.signal });
+    controller.abort();
+    await assert.rejects(aborted);
+    for await (const _ of map.subscribe("t.count", {}, options));
+    for await (const _ of map.subscribe("t.wait", {}, options)) break;
+    await settled();
+    assert.deepEqual({ listeners: target.count, timers: timers() }, before);
+    assert.equal(getEventListeners(signal, "abort").length, 0);
+    assert.equal(getEventListeners(controller.signal, "abort").length, 0);
+    stop();
+    assert.equal(target.count, 0);
+  });
+
+  it("a process with nothing but pending requests ends", async () => {
+    const { code, stdout, stderr } = await runModule(`
+      import { PendingRequestMap } from "@alkdev/operations";
+      const deadline = Date.now() + 600_000;
+      const map = new PendingRequestMap();
+      map.call("t.x", {}, { deadline });
+      map.subscribe("t.x", {}, { idleTimeout: 600_000 }).next();
+      console.log(map.getPendingCount());
+    `);
+    assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: "2\n", stderr: "" });
+  });
+});

@@ -1,0 +1,42 @@
+// The errors with which requests end. Worded as in `crates/operations-core/src/call/outcome.rs`.
+
+import { CallError, InfrastructureErrorCode } from "../errors.js";
+import type { CallErrorEvent } from "./events.js";
+
+export function errorOf({ code, message, details }: CallErrorEvent): CallError {
+  return new CallError(String(code), String(message), details);
+}
+
+export function wasAborted(operationId: string): CallError {
+  return new CallError(InfrastructureErrorCode.ABORTED, `The call of ${operationId} was aborted`, {
+    operationId,
+  });
+}
+
+export function timedOut(operationId: string, deadline: number): CallError {
+  return new CallError(InfrastructureErrorCode.TIMEOUT, `The call of ${operationId} timed out`, { deadline });
+}
+
+export function wasSilent(operationId: string, idleTimeout: number): CallError {
+  return new CallError(
+    InfrastructureErrorCode.TIMEOUT,
+    `The subscription to ${operationId} timed out: nothing arrived for ${idleTimeout} ms`,
+    { idleTimeout },
+  );
+}
+
+export function tooSlow(operationId: string, limit: number): CallError {
+  return new CallError(
+    InfrastructureErrorCode.EXECUTION_ERROR,
+    `The subscription to ${operationId} was ended: ${limit} events wait for a consumer that is too slow. Read faster, or raise maxWaitingEvents`,
+    { maxWaitingEvents: limit },
+  );
+}
+
+export function malformedAnswer(requestId: string): CallError {
+  return new CallError(
+    InfrastructureErrorCode.EXECUTION_ERROR,
+    `The answer to request ${requestId} is no ResponseEnvelope: the other side does not follow the call protocol`,
+    { requestId },
+  );
+}

@@ -1,0 +1,50 @@
+// A call that is being served.
+
+import type { OperationContext } from "../types.js";
+import type { CallRequestedEvent } from "./events.js";
+
+export class Running {
+  #controller: AbortController | undefined;
+  #isAborted = false;
+  /** What stops the work, beside the signal. */
+  onAbort: (() => void) | undefined;
+  cancelDeadline: (() => void) | undefined;
+
+  get isAborted(): boolean {
+    return this.#isAborted;
+  }
+
+  /** Made when somebody asks: it costs more than all the rest of a call. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#isAborted) this.#controller.abort();
+    }
+    return this.#controller.signal;
+  }
+
+  abort(): void {
+    if (this.#isAborted) return;
+    this.#isAborted = true;
+    this.#controller?.abort();
+    this.onAbort?.();
+  }
+
+  /** What the handler learns. `trusted` is neither read from an event nor set. */
+  contextOf(request: CallRequestedEvent): OperationContext {
+    const { requestId, parentRequestId, identity, metadata, deadline } = request;
+    const running = this;
+    const context: OperationContext = {
+      requestId,
+      // A property of its own, so that a copy of the context has it too.
+      get signal() {
+        return running.signal;
+      },
+    };
+    if (parentRequestId !== undefined) context.parentRequestId = parentRequestId;
+    if (identity !== undefined) context.identity = identity;
+    if (metadata !== undefined) context.metadata = metadata;
+    if (deadline !== undefined) context.deadline = deadline;
+    return context;
+  }
+}
