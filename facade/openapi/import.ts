@@ -6,6 +6,7 @@ import type { OpenApiDocument, OpenApiImport } from "../native-binding.js";
 import { native, runtime } from "../runtime.js";
 import { FromSchema } from "../schema/from-schema.js";
 import { defineLazySchema } from "../schema/lazy.js";
+import { Type } from "../type-builder.js";
 import { OperationType } from "../types.js";
 import { choicesFor } from "./choices.js";
 import type { HTTPServiceConfig } from "./config.js";
@@ -108,6 +109,8 @@ function operationOf(
 
 /** A schema of one operation; what is wrong with it is told with the operation's name. */
 function schemaFrom(text: string, id: string): unknown {
+  // Nothing is known: values pass as they are.
+  if (text === "{}") return Type.Unknown();
   try {
     return FromSchema(JSON.parse(text));
   } catch (error) {

@@ -223,8 +223,12 @@ impl Document {
     /// The bytes of memory that it takes, roughly: what a text takes as a tree of values.
     #[must_use]
     pub fn memory(&self) -> usize {
-        let bytes: usize = self.0.parts.iter().map(|part| part.text_bytes).sum();
-        bytes.saturating_mul(5)
+        self.text_bytes().saturating_mul(5)
+    }
+
+    /// The bytes of the texts it was read from.
+    pub(super) fn text_bytes(&self) -> usize {
+        self.0.parts.iter().map(|part| part.text_bytes).sum()
     }
 
     /// Where the document came from, if that is an `http` or `https` URL: relative servers begin

@@ -81,7 +81,7 @@ impl<'d, 'c> Importer<'d, 'c> {
             security: security::of_list(document, &start).unwrap_or_else(|| Arc::from([])),
             names: Names::new(config.max_name_length),
             graph: Graph::new(document),
-            budget: Budget::new(),
+            budget: Budget::new(document),
             operations: Vec::new(),
             report: Vec::new(),
             schemas: Vec::new(),

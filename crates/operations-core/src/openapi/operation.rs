@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::bounds::{MAX_IMPORT_COST, OPERATION_COST, PARAMETER_COST};
+use super::bounds::{OPERATION_COST, PARAMETER_COST, import_allowance};
 use super::document::{At, Document, Version};
 use super::graph::Graph;
 use super::recipe::{InputRecipe, Source, build_output};
@@ -128,11 +128,11 @@ impl ImportedOperation {
 pub(super) struct Budget(usize);
 
 impl Budget {
-    pub(super) fn new() -> Self {
-        Self(MAX_IMPORT_COST)
+    pub(super) fn new(document: &Document) -> Self {
+        Self(import_allowance(document.text_bytes()))
     }
 
-    fn charge(&mut self, cost: usize) -> bool {
+    pub(super) fn charge(&mut self, cost: usize) -> bool {
         let enough = self.0 >= cost;
         self.0 = self.0.saturating_sub(cost);
         enough
