@@ -492,9 +492,9 @@ describe("the time limit of a stream", () => {
     const { url } = await serve((_, response) => {
       response.writeHead(200, EVENTS);
       response.flushHeaders();
-      setTimeout(() => response.end("data: late\n\n"), 150);
+      setTimeout(() => response.end("data: late\n\n"), 1500);
     });
-    assert.deepEqual(dataOf(await all(subscription({ baseUrl: url, timeout: 75 })({}, {}))), ["late"]);
+    assert.deepEqual(dataOf(await all(subscription({ baseUrl: url, timeout: 1000 })({}, {}))), ["late"]);
     const { url: silent } = await serve(() => {});
     await assert.rejects(all(subscription({ baseUrl: silent, timeout: 50 })({}, {})), { code: "TIMEOUT" });
   });
