@@ -139,6 +139,12 @@ function logProblems(report: readonly OpenAPIReportEntry[], namespace: string): 
     const sentence = `${method ?? "Path"} ${path}${what} was ${status}: ${first.reason} at ${first.pointer}${others}`;
     log.warn(sentence, { namespace, name, method, path, status, problems });
   }
+  if (report.length > 0 && report.every(({ problems }) => problems[0]?.code === "filtered")) {
+    log.warn(
+      `None of the ${report.length} operations of ${namespace} was imported: include, exclude and methods leave all of them out`,
+      { namespace },
+    );
+  }
   if (more > 0) {
     log.warn(
       `${more} more operations of ${namespace} were degraded or skipped; inspectOpenAPI() tells of each`,
