@@ -5,12 +5,13 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::bounds::{OPERATION_COST, PARAMETER_COST, import_allowance};
-use super::document::{At, Document, Version};
+use super::document::{At, Document};
 use super::graph::Graph;
 use super::recipe::{InputRecipe, Source, build_output};
 use super::report::{Problem, Reason};
 use super::responses::ResponseKind;
 use super::security::Security;
+use super::version::Version;
 use crate::access::AccessControl;
 use crate::error::CallError;
 use crate::http::{RequestPlan, Server};

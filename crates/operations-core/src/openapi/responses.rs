@@ -4,12 +4,13 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::body::media_list;
-use super::document::{At, Document, Version};
+use super::document::{At, Document};
 use super::events;
 use super::keywords::is_schema;
 use super::operation::Draft;
 use super::recipe::Source;
 use super::report::Reason;
+use super::version::Version;
 use crate::http::media::{Family, essence, family};
 
 /// What the body of a success response is.
