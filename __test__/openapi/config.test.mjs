@@ -187,6 +187,14 @@ describe("the log", () => {
     assert.match(texts()[1], /^Path \/b was skipped: the path item is not an object at \/paths\/~1b$/);
   });
 
+  it("tells when nothing is left", () => {
+    FromOpenAPI(document, { namespace: "t", include: "mispelt" });
+    assert.match(
+      texts().join("\n"),
+      /^None of the 1 operations of t was imported: include, exclude and methods/,
+    );
+  });
+
   it("does not grow with a document", () => {
     const paths = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`/${index}`, 5]));
     FromOpenAPI(documentOf({ paths }), { namespace: "t" });

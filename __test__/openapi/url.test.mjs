@@ -127,6 +127,27 @@ describe("FromOpenAPIUrl", () => {
     });
   });
 
+  it("a file that is redirected elsewhere, or does not come in time, is not used", async () => {
+    pages.set(
+      "/r/api.json",
+      JSON.stringify(
+        documentOf({
+          paths: { "/a": { $ref: "away.json" }, "/b": { $ref: "silence.json" }, "/c": { get: {} } },
+        }),
+      ),
+    );
+    pages.set("/r/away.json", (response) =>
+      response.writeHead(302, { location: `${otherOrigin}/found.json` }).end(),
+    );
+    pages.set("/found.json", JSON.stringify({ get: {} }));
+    pages.set("/r/silence.json", () => {});
+    const operations = await FromOpenAPIUrl(`${origin}/r/api.json`, { ...config, timeout: 300 });
+    assert.deepEqual(
+      operations.map(({ name }) => name),
+      ["get_c"],
+    );
+  });
+
   it("uses config.fetch", async () => {
     const urls = [];
     const fetch = async (input) => {

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { createBrotliCompress, createDeflate, createGzip } from "node:zlib";
 import {
   CallError,
   FromOpenAPI,
@@ -159,6 +160,36 @@ describe("events", () => {
     const registry = registryOf({ "/": { get: { operationId: "it", responses } } }, { baseUrl: url });
     assert.deepEqual(dataOf(await all(subscribe(registry, "t.it", {}, {}))), [{ n: 7 }]);
   });
+});
+
+describe("a compressed stream", () => {
+  for (const [encoding, make] of Object.entries({
+    gzip: createGzip,
+    deflate: createDeflate,
+    br: createBrotliCompress,
+  })) {
+    it(`${encoding}: its events arrive as they are sent`, async () => {
+      let ask;
+      const { url } = await serve((_, response) => {
+        response.writeHead(200, { ...EVENTS, "content-encoding": encoding });
+        const compressed = make();
+        compressed.pipe(response);
+        let sent = 0;
+        ask = () => {
+          compressed.write(`data: ${++sent}\n\n`);
+          compressed.flush();
+        };
+        ask();
+      });
+      const stream = subscription({ baseUrl: url })({}, {});
+      // The server sends the next event only when the one before has arrived.
+      for (let expected = 1; expected <= 3; expected++) {
+        assert.equal((await stream.next()).value.data, expected);
+        ask();
+      }
+      await stream.return();
+    });
+  }
 });
 
 describe("a subscription", () => {
@@ -492,9 +523,9 @@ describe("the time limit of a stream", () => {
     const { url } = await serve((_, response) => {
       response.writeHead(200, EVENTS);
       response.flushHeaders();
-      setTimeout(() => response.end("data: late\n\n"), 150);
+      setTimeout(() => response.end("data: late\n\n"), 1500);
     });
-    assert.deepEqual(dataOf(await all(subscription({ baseUrl: url, timeout: 75 })({}, {}))), ["late"]);
+    assert.deepEqual(dataOf(await all(subscription({ baseUrl: url, timeout: 1000 })({}, {}))), ["late"]);
     const { url: silent } = await serve(() => {});
     await assert.rejects(all(subscription({ baseUrl: silent, timeout: 50 })({}, {})), { code: "TIMEOUT" });
   });

@@ -6,6 +6,7 @@ import type { OpenApiDocument, OpenApiImport } from "../native-binding.js";
 import { native, runtime } from "../runtime.js";
 import { FromSchema } from "../schema/from-schema.js";
 import { defineLazySchema } from "../schema/lazy.js";
+import { Type } from "../type-builder.js";
 import { OperationType } from "../types.js";
 import { choicesFor } from "./choices.js";
 import type { HTTPServiceConfig } from "./config.js";
@@ -108,6 +109,8 @@ function operationOf(
 
 /** A schema of one operation; what is wrong with it is told with the operation's name. */
 function schemaFrom(text: string, id: string): unknown {
+  // Nothing is known: values pass as they are.
+  if (text === "{}") return Type.Unknown();
   try {
     return FromSchema(JSON.parse(text));
   } catch (error) {
@@ -135,6 +138,12 @@ function logProblems(report: readonly OpenAPIReportEntry[], namespace: string): 
     const others = problems.length > 1 ? `, and ${problems.length - 1} more` : "";
     const sentence = `${method ?? "Path"} ${path}${what} was ${status}: ${first.reason} at ${first.pointer}${others}`;
     log.warn(sentence, { namespace, name, method, path, status, problems });
+  }
+  if (report.length > 0 && report.every(({ problems }) => problems[0]?.code === "filtered")) {
+    log.warn(
+      `None of the ${report.length} operations of ${namespace} was imported: include, exclude and methods leave all of them out`,
+      { namespace },
+    );
   }
   if (more > 0) {
     log.warn(

@@ -11,7 +11,7 @@ import type { OpenAPIImportedOperation } from "./types.js";
 
 const ACCEPT = "application/json, application/yaml, application/vnd.oai.openapi+json, text/yaml, */*;q=0.1";
 
-/** A document that takes longer than this is given up, unless `config.timeout` says otherwise. */
+/** A document that is not there with all its files by then is given up, unless `config.timeout` says otherwise. */
 const DEFAULT_TIMEOUT = 60_000;
 
 /**
@@ -29,7 +29,8 @@ export async function importUrl(url: string, config: HTTPServiceConfig): Promise
   const checked = checkedConfig(config);
   const address = addressOf(url);
   const limit = checked.maxDocumentBytes ?? DEFAULT_MAX_DOCUMENT_BYTES;
-  const first = await fetchBytes(address, checked, limit);
+  const deadline = performance.now() + (checked.timeout ?? DEFAULT_TIMEOUT);
+  const first = await fetchBytes(address, checked, limit, deadline);
   // Without user name and password, which would be in the names of other files, and so in reports.
   const from = withCredentials(first.url, "", "");
   const { origin, username, password } = new URL(address);
@@ -41,7 +42,10 @@ export async function importUrl(url: string, config: HTTPServiceConfig): Promise
     if (!target.href.startsWith(folder)) throw new Error("it is outside the document's folder");
     const isSame = target.origin === origin;
     const url = isSame ? withCredentials(target.href, username, password) : target.href;
-    return (await fetchBytes(url, checked, left)).bytes;
+    const file = await fetchBytes(url, checked, left, deadline);
+    if (!withCredentials(file.url, "", "").startsWith(folder))
+      throw new Error("it was redirected out of the document's folder");
+    return file.bytes;
   });
   return importDocument(document, checked, from);
 }
@@ -68,8 +72,11 @@ async function fetchBytes(
   url: string,
   config: CheckedConfig,
   maxBytes: number,
+  deadline: number,
 ): Promise<{ bytes: Uint8Array; url: string }> {
-  const { baseUrl, headers, documentHeaders, timeout } = config;
+  const { baseUrl, headers, documentHeaders } = config;
+  const timeout = deadline - performance.now();
+  if (timeout <= 0) throw new Error("the time for the document and its files is over");
   // Credentials are for the service, and its headers may be such. They go with the document only where it is the
   // service's own.
   const isOwn = baseUrl !== undefined && new URL(baseUrl).origin === new URL(url).origin;
@@ -78,7 +85,7 @@ async function fetchBytes(
     headers: isOwn ? { ...headers, ...documentHeaders } : { ...documentHeaders },
     withAuth: isOwn,
     maxBytes,
-    timeout: timeout ?? DEFAULT_TIMEOUT,
+    timeout: Math.max(1, Math.round(timeout)),
   });
   return { bytes: Buffer.from(text), url: from };
 }

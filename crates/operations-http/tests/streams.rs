@@ -224,11 +224,11 @@ async fn an_event_without_an_end_is_refused() {
 async fn the_time_limit_of_a_stream_ends_with_its_headers() {
     let server = Server::start(|_, _, mut stream| async move {
         let _ = stream.write_all(EVENTS.as_bytes()).await;
-        tokio::time::sleep(Duration::from_millis(150)).await;
+        tokio::time::sleep(Duration::from_millis(1500)).await;
         let _ = stream.write_all(b"data: late\n\n").await;
     })
     .await;
-    let mut reader = open_stream(&service(&server.url, json!({ "timeout": 50 }))).await;
+    let mut reader = open_stream(&service(&server.url, json!({ "timeout": 1000 }))).await;
     let (data, error) = read_all(&mut reader).await;
     assert_eq!(data, [json!("late")]);
     assert!(error.is_none());

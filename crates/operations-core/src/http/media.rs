@@ -43,6 +43,7 @@ pub fn family(media_type: &str) -> Family {
         "application/x-ndjson"
         | "application/ndjson"
         | "application/jsonl"
+        | "application/x-jsonl"
         | "application/x-jsonlines"
         | "application/jsonlines" => Family::JsonLines,
         "application/x-www-form-urlencoded" => Family::Form,

@@ -3,13 +3,14 @@
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
-use super::document::{At, Document, Version};
+use super::document::{At, Document};
 use super::keywords::is_schema;
 use super::operation::Draft;
 use super::parameters::{Declared, bare_schema};
 use super::read::shorten;
 use super::recipe::{InputPart, Source};
 use super::report::Reason;
+use super::version::Version;
 use crate::http::media::{Family, essence, family, is_json};
 use crate::http::{BodyPlan, Encoding, Location, Style};
 

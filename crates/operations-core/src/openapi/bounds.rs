@@ -28,8 +28,12 @@ pub const MAX_BRANCHES: usize = 256;
 pub const MAX_SCHEMA_NODES: usize = 500_000;
 
 /// What all imported operations may hold together, in bytes, roughly. Path items can be shared by
-/// reference, so this can outgrow the document.
-pub const MAX_IMPORT_COST: usize = 512 << 20;
+/// reference, so without a limit this could be the square of the document; real documents take less
+/// than ten times their own size.
+#[must_use]
+pub const fn import_allowance(text_bytes: usize) -> usize {
+    text_bytes.saturating_mul(32).saturating_add(64 << 20)
+}
 
 /// What an operation costs at least.
 pub const OPERATION_COST: usize = 1024;

@@ -11,20 +11,8 @@ use super::files;
 use super::pointer;
 use super::read::{describe, read, refuse, shorten};
 use super::runnable::Runnable;
+use super::version::{Version, version_of};
 use crate::error::CallError;
-
-/// The versions that are told apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Version {
-    /// Swagger 2.0.
-    Swagger2,
-    /// OpenAPI 3.0.
-    OpenApi30,
-    /// OpenAPI 3.1.
-    OpenApi31,
-    /// OpenAPI 3.2.
-    OpenApi32,
-}
 
 /// Documents of more bytes are let go by a thread of their own.
 const DROPPED_ASIDE: usize = 1 << 20;
@@ -223,8 +211,12 @@ impl Document {
     /// The bytes of memory that it takes, roughly: what a text takes as a tree of values.
     #[must_use]
     pub fn memory(&self) -> usize {
-        let bytes: usize = self.0.parts.iter().map(|part| part.text_bytes).sum();
-        bytes.saturating_mul(5)
+        self.text_bytes().saturating_mul(5)
+    }
+
+    /// The bytes of the texts it was read from.
+    pub(super) fn text_bytes(&self) -> usize {
+        self.0.parts.iter().map(|part| part.text_bytes).sum()
     }
 
     /// Where the document came from, if that is an `http` or `https` URL: relative servers begin
@@ -355,40 +347,4 @@ fn url_of(uri: &str) -> Option<String> {
     let scheme = uri.split_once("://")?.0;
     (scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"))
         .then(|| uri.to_owned())
-}
-
-/// The version that the document claims.
-fn version_of(root: &Value) -> Result<Version, CallError> {
-    let Some(object) = root.as_object() else {
-        return Err(refuse(&format!("found {}", describe(root))));
-    };
-    let word = |value: &Value| match value {
-        Value::String(text) => text.trim().to_owned(),
-        Value::Number(number) => number.to_string(),
-        other => describe(other),
-    };
-    if let Some(value) = object.get("openapi") {
-        let version = word(value);
-        let mut numbers = version.split('.');
-        return match (numbers.next(), numbers.next()) {
-            (Some("3"), Some("0") | None) => Ok(Version::OpenApi30),
-            (Some("3"), Some("1")) => Ok(Version::OpenApi31),
-            (Some("3"), Some("2")) => Ok(Version::OpenApi32),
-            _ => Err(refuse(&format!(
-                "version {:?} is not known (2.0, 3.0, 3.1 and 3.2 are)",
-                shorten(&version, 40)
-            ))),
-        };
-    }
-    match object.get("swagger").map(word).as_deref() {
-        Some("2" | "2.0") => Ok(Version::Swagger2),
-        Some(version) => Err(refuse(&format!(
-            "Swagger version {:?} is not known (2.0 is)",
-            shorten(version, 40)
-        ))),
-        None => Err(refuse(&format!(
-            "there is no \"openapi\" or \"swagger\" version; found {}",
-            describe(root)
-        ))),
-    }
 }

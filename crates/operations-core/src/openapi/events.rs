@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 
-use super::document::{At, Document, Version};
+use super::document::{At, Document};
+use super::version::Version;
 
 /// The schema of an event's data, when the document's words leave no doubt. Normalising an event
 /// against a schema that means something else would damage it, so doubt means no schema.

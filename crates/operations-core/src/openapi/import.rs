@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::assemble::{Assembly, Spot};
 use super::config::{Candidate, ImportConfig};
-use super::document::{At, Document, Version};
+use super::document::{At, Document};
 use super::graph::Graph;
 use super::names::{Names, own_name};
 use super::operation::{Budget, Draft, ImportedOperation};
@@ -15,6 +15,7 @@ use super::report::{Problem, Reason, ReportEntry, Status};
 use super::security::{self, Security};
 use super::servers;
 use super::survey::tags_of;
+use super::version::Version;
 use crate::http::Server;
 
 /// What came of a document.
@@ -81,7 +82,7 @@ impl<'d, 'c> Importer<'d, 'c> {
             security: security::of_list(document, &start).unwrap_or_else(|| Arc::from([])),
             names: Names::new(config.max_name_length),
             graph: Graph::new(document),
-            budget: Budget::new(),
+            budget: Budget::new(document),
             operations: Vec::new(),
             report: Vec::new(),
             schemas: Vec::new(),

@@ -37,11 +37,12 @@ mod security;
 mod select;
 mod servers;
 mod survey;
+mod version;
 mod yaml;
 
 pub use choices::{Answer, ImportChoices};
 pub use config::{Candidate, Choice, ImportConfig, PreferJson, Rename};
-pub use document::{Document, Version};
+pub use document::Document;
 pub use import::{Import, import};
 pub use operation::ImportedOperation;
 pub use report::{Problem, Reason, ReportEntry, Status};
@@ -49,3 +50,4 @@ pub use responses::ResponseKind;
 pub use security::{Security, SecurityHint};
 pub use select::Selector;
 pub use survey::{Offered, survey};
+pub use version::Version;

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::bounds::{MAX_IMPORT_COST, OPERATION_COST, PARAMETER_COST};
-use super::document::{At, Document, Version};
+use super::bounds::{OPERATION_COST, PARAMETER_COST, import_allowance};
+use super::document::{At, Document};
 use super::graph::Graph;
 use super::recipe::{InputRecipe, Source, build_output};
 use super::report::{Problem, Reason};
 use super::responses::ResponseKind;
 use super::security::Security;
+use super::version::Version;
 use crate::access::AccessControl;
 use crate::error::CallError;
 use crate::http::{RequestPlan, Server};
@@ -128,11 +129,11 @@ impl ImportedOperation {
 pub(super) struct Budget(usize);
 
 impl Budget {
-    pub(super) fn new() -> Self {
-        Self(MAX_IMPORT_COST)
+    pub(super) fn new(document: &Document) -> Self {
+        Self(import_allowance(document.text_bytes()))
     }
 
-    fn charge(&mut self, cost: usize) -> bool {
+    pub(super) fn charge(&mut self, cost: usize) -> bool {
         let enough = self.0 >= cost;
         self.0 = self.0.saturating_sub(cost);
         enough

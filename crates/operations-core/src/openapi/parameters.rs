@@ -5,11 +5,12 @@ use std::collections::HashSet;
 use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 
-use super::document::{At, Document, Version};
+use super::document::{At, Document};
 use super::keywords::is_schema;
 use super::operation::Draft;
 use super::recipe::{InputPart, Source};
 use super::report::Reason;
+use super::version::Version;
 use crate::http::{Location, Parameter, Style};
 
 /// The parameter objects that count for an operation, sorted by what they become.

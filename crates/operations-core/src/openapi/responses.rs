@@ -4,13 +4,14 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::body::media_list;
-use super::document::{At, Document, Version};
+use super::document::{At, Document};
 use super::events;
 use super::keywords::is_schema;
 use super::operation::Draft;
 use super::recipe::Source;
 use super::report::Reason;
-use crate::http::media::{essence, is_json};
+use super::version::Version;
+use crate::http::media::{Family, essence, family};
 
 /// What the body of a success response is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -42,17 +43,14 @@ impl ResponseKind {
     pub fn of_media_type(media_type: &str) -> Self {
         let essence = essence(media_type);
         match essence.as_str() {
-            "text/event-stream" => Self::Sse,
-            "application/x-ndjson"
-            | "application/ndjson"
-            | "application/jsonl"
-            | "application/x-jsonl"
-            | "application/jsonlines"
-            | "application/x-jsonlines" => Self::Ndjson,
             "*/*" | "application/*" | "*" => Self::Json,
-            _ if is_json(&essence) => Self::Json,
-            _ if essence.starts_with("text/") => Self::Text,
-            _ => Self::Binary,
+            _ => match family(&essence) {
+                Family::EventStream => Self::Sse,
+                Family::JsonLines => Self::Ndjson,
+                Family::Json => Self::Json,
+                Family::PlainText | Family::OtherText => Self::Text,
+                Family::Form | Family::Multipart | Family::Binary => Self::Binary,
+            },
         }
     }
 }

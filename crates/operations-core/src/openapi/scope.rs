@@ -3,9 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::bounds::MAX_REFERENCE_CHAIN;
-use super::document::{At, Document, Version};
+use super::document::{At, Document};
 use super::keywords::{Kind, is_annotation, is_schema, is_well_formed, kind_of};
 use super::pointer;
+use super::version::Version;
 
 /// The schema within which references are read: a component, or a schema that stands in an
 /// operation.

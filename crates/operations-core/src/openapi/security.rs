@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::document::{At, Document, Version};
+use super::document::{At, Document};
+use super::version::Version;
 
 /// One way to prove who calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

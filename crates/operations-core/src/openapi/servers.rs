@@ -5,7 +5,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use super::document::{At, Document, Version};
+use super::document::{At, Document};
+use super::version::Version;
 use crate::http::Server;
 
 /// The servers of the whole document, in its order. Swagger 2.0's `host` and `schemes` become

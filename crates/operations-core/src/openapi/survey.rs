@@ -3,9 +3,10 @@
 
 use serde::Serialize;
 
-use super::bounds::{MAX_IMPORT_COST, OPERATION_COST};
+use super::bounds::OPERATION_COST;
 use super::document::{At, Document};
 use super::names::own_name;
+use super::operation::Budget;
 use super::path_item::PathItem;
 
 /// An operation of a document, as the document calls it.
@@ -35,7 +36,7 @@ pub struct Offered<'d> {
 #[must_use]
 pub fn survey<'d>(document: &'d Document, methods: &[String]) -> Vec<Offered<'d>> {
     let mut found = Vec::new();
-    let mut cost = 0_usize;
+    let mut budget = Budget::new(document);
     let paths = document.start().get("paths");
     for (path, at) in paths.iter().flat_map(At::entries) {
         let Ok(item) = PathItem::read(document, path, at) else {
@@ -46,9 +47,8 @@ pub fn survey<'d>(document: &'d Document, methods: &[String]) -> Vec<Offered<'d>
                 continue;
             };
             let offered = offered(&operation, method, path);
-            cost = cost.saturating_add(OPERATION_COST + offered.size());
             // The import itself stops here too.
-            if cost > MAX_IMPORT_COST {
+            if !budget.charge(OPERATION_COST + offered.size()) {
                 return found;
             }
             found.push(offered);
