@@ -167,6 +167,13 @@ export function assertConfig(name: string, config: unknown): asserts config is M
 /** Names of variables whose values are better not shown. */
 const SECRET_NAME = /token|key|secret|pass|auth|credential|session|cookie/i;
 
+/** What a URL may hold beside a place: a password, keys in the query. */
+function secretsOfURL(text: string | undefined): string[] {
+  if (text === undefined || !URL.canParse(text)) return [];
+  const { password, searchParams } = new URL(text);
+  return [password, ...searchParams.values()];
+}
+
 /** The configuration as the native side wants it. */
 export function describeConfig(name: string, config: MCPClientConfig): string {
   const expanded: string[] = [];
@@ -197,6 +204,7 @@ export function describeConfig(name: string, config: MCPClientConfig): string {
   };
   const secrets = [
     ...expanded,
+    ...secretsOfURL(described.url),
     ...Object.entries(described.env ?? {}).flatMap(([key, value]) => (SECRET_NAME.test(key) ? [value] : [])),
     // `Bearer token` is a secret, and so is the token alone.
     ...Object.values(described.headers ?? {}).flatMap((value) => [value, ...value.split(" ").slice(1)]),

@@ -38,7 +38,7 @@ export function envelopeOfResult(
 function readResult(server: string, tool: string, text: string): ToolResult {
   try {
     const result: unknown = JSON.parse(text);
-    if (typeof result === "object" && result !== null) return result;
+    if (typeof result === "object" && result !== null && !Array.isArray(result)) return result;
   } catch {
     // Told below.
   }

@@ -70,7 +70,8 @@ impl Session {
     ) -> Result<Arc<Connection>, CallError> {
         match self.live() {
             Some(connection) => Ok(connection),
-            None => self.connection_for(limit, cancel).await,
+            // Boxed: what is rarely needed must not make every call larger.
+            None => Box::pin(self.connection_for(limit, cancel)).await,
         }
     }
 
@@ -135,7 +136,7 @@ impl Session {
                         connection.begin_close();
                     }
                     if repeats >= REPEATS || !self.may_repeat(&failure, tool, &what) {
-                        return Err(self.told(&connection, tool, failure).await);
+                        return Err(Box::pin(self.told(&connection, tool, failure)).await);
                     }
                     repeats += 1;
                 }

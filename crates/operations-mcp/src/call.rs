@@ -109,7 +109,7 @@ pub(crate) async fn ask(
         if requests.is_empty() {
             tokio::time::sleep(PAUSE).await;
         }
-        let answering = answer_all(&connection.handler, requests);
+        let answering = Box::pin(answer_all(&connection.handler, requests));
         let given = tokio::select! {
             given = answering => given?,
             () = cancel.cancelled() => return Err(Failure::Aborted),

@@ -1,6 +1,6 @@
 //! Why a connection did not come about.
 
-use operations_core::error::{CallError, InfrastructureErrorCode as Code};
+use operations_core::error::InfrastructureErrorCode as Code;
 use rmcp::service::ClientInitializeError;
 use serde_json::json;
 
@@ -49,11 +49,10 @@ impl Failed {
         self
     }
 
-    pub(crate) fn call_error(error: CallError) -> Self {
-        Self {
-            details: error.details.unwrap_or_else(|| json!({})),
-            ..Self::new(error.message)
-        }
+    /// The same with another code.
+    pub(crate) fn with(mut self, code: Code) -> Self {
+        self.code = code;
+        self
     }
 
     pub(crate) fn handshake(error: ClientInitializeError) -> Self {

@@ -1,13 +1,12 @@
 //! How a server gets the token that it wants: rmcp knows the protocol, the user's program shows the page.
 
-use operations_core::error::{CallError, InfrastructureErrorCode as Code};
-use rmcp::transport::auth::OAuthClientConfig;
-use rmcp::transport::auth::OAuthState;
+use rmcp::transport::auth::{OAuthClientConfig, OAuthState};
 use rmcp::transport::{AuthError, AuthorizationManager, AuthorizationRequest};
 use serde_json::json;
+use url::Url;
 
 use crate::config::OAuth;
-use crate::failure::About;
+use crate::failed::Failed;
 use crate::handler::Handler;
 use crate::host::Question;
 use crate::redirect::Redirect;
@@ -23,11 +22,6 @@ pub(crate) struct Authorization<'a> {
 }
 
 impl Authorization<'_> {
-    fn failed(&self, what: &str, error: &AuthError) -> CallError {
-        let what = format!("{what}: {error}");
-        About::server(&self.handler.config).error(Code::ExecutionError, &what, json!({}))
-    }
-
     async fn manager(&self) -> Result<AuthorizationManager, AuthError> {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut manager = AuthorizationManager::new(self.url).await?;
@@ -36,7 +30,7 @@ impl Authorization<'_> {
     }
 
     /// With the tokens that are there, if there are any.
-    pub(crate) async fn known(&self) -> Result<AuthorizationManager, CallError> {
+    pub(crate) async fn known(&self) -> Result<AuthorizationManager, Failed> {
         let known = async {
             let mut manager = self.manager().await?;
             let found = manager.initialize_from_store().await?;
@@ -52,22 +46,23 @@ impl Authorization<'_> {
             Ok(manager)
         };
         let known: Result<_, AuthError> = known.await;
-        known.map_err(|error| self.failed("the saved tokens cannot be used", &error))
+        known.map_err(|error| Failed::new(format!("the saved tokens cannot be used: {error}")))
     }
 
     /// Asks the user. `challenge` is what the server said when it refused.
-    pub(crate) async fn ask(&self, challenge: &str) -> Result<AuthorizationManager, CallError> {
-        let failed = |error: AuthError| self.failed("it could not be authorized", &error);
+    pub(crate) async fn ask(&self, challenge: &str) -> Result<AuthorizationManager, Failed> {
+        let failed = |error: AuthError| Failed::new(format!("no permission was granted: {error}"));
+        let refused = |why: String| failed(AuthError::AuthorizationFailed(why));
         let redirect = Redirect::open(self.settings.redirect_url.as_deref()).await;
-        let redirect = redirect.map_err(|why| failed(AuthError::AuthorizationFailed(why)))?;
+        let redirect = redirect.map_err(refused)?;
         let mut state = OAuthState::Unauthorized(self.manager().await.map_err(failed)?);
         let request = self.request(redirect.url(), challenge);
         state.start_authorization(request).await.map_err(failed)?;
         let url = state.get_authorization_url().await.map_err(failed)?;
+        let secret = checked_page(&url).map_err(refused)?;
         let page = json!({ "url": url, "redirectUrl": redirect.url() }).to_string();
         let shown = self.handler.host.ask(Question::Authorize, page);
-        let came_back = redirect.wait(shown).await;
-        let came_back = came_back.map_err(|why| failed(AuthError::AuthorizationFailed(why)))?;
+        let came_back = redirect.wait(shown, &secret).await.map_err(refused)?;
         state
             .handle_callback_url(&came_back)
             .await
@@ -105,5 +100,40 @@ impl Authorization<'_> {
             request = request.with_client_secret(secret);
         }
         request
+    }
+}
+
+/// The `state` of the page that the user is to visit. The page comes from a server that nobody here controls,
+/// and programs hand it to whatever opens addresses: it must be one of the web.
+fn checked_page(page: &str) -> Result<String, String> {
+    let url = Url::parse(page).map_err(|error| format!("the page to visit is no URL ({error})"))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(format!(
+            "the page to visit is not of the web but of '{}'",
+            url.scheme()
+        ));
+    }
+    url.query_pairs()
+        .find(|(name, _)| name == "state")
+        .map(|(_, state)| state.into_owned())
+        .ok_or_else(|| "the page to visit has no state".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_pages_of_the_web_are_shown() {
+        assert_eq!(checked_page("https://a/b?x=1&state=s").as_deref(), Ok("s"));
+        for page in [
+            "javascript:alert(1)?state=s",
+            "file:///etc/hosts?state=s",
+            "calc://x?state=s",
+            "x",
+            "http://a/",
+        ] {
+            assert!(checked_page(page).is_err(), "{page}");
+        }
     }
 }

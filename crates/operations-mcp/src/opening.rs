@@ -183,8 +183,8 @@ impl Opening {
         if let Some(settings) = &endpoint.oauth {
             return self.reach_with_token(endpoint, settings).await;
         }
-        let client = http::tapped(handler, tap).map_err(Failed::call_error)?;
-        let transport = http::transport(client, handler, endpoint).map_err(Failed::call_error)?;
+        let client = http::tapped(handler, tap)?;
+        let transport = http::transport(client, handler, endpoint)?;
         let served = serve(handler, transport).await;
         served.map_err(|error| Failed::handshake(error).at(&endpoint.url))
     }
@@ -197,23 +197,19 @@ impl Opening {
             url: &endpoint.url,
             settings,
         };
-        let mut manager = authorization.known().await.map_err(Failed::call_error)?;
+        let mut manager = authorization.known().await?;
         let mut asked = false;
         loop {
-            let client = http::tapped(handler, tap).map_err(Failed::call_error)?;
+            let client = http::tapped(handler, tap)?;
             let client = AuthClient::new(client, manager);
-            let transport =
-                http::transport(client, handler, endpoint).map_err(Failed::call_error)?;
+            let transport = http::transport(client, handler, endpoint)?;
             match serve(handler, transport).await {
                 Ok(service) => return Ok(service),
                 Err(error) if !asked && error.is_authorization_required() => {
                     asked = true;
                     self.phase.set("the user's permission");
                     let challenge = error.auth_challenge().unwrap_or_default();
-                    manager = authorization
-                        .ask(challenge)
-                        .await
-                        .map_err(Failed::call_error)?;
+                    manager = authorization.ask(challenge).await?;
                     self.phase.set("the answer to the first message");
                 }
                 Err(error) => return Err(Failed::handshake(error).at(&endpoint.url)),

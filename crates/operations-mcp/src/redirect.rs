@@ -54,6 +54,7 @@ impl Redirect {
     pub(crate) async fn wait(
         self,
         shown: impl Future<Output = Result<String, String>>,
+        state: &str,
     ) -> Result<String, String> {
         let Self { url, listener } = self;
         let nobody_listens = listener.is_none();
@@ -77,7 +78,7 @@ impl Redirect {
             None => told.await?,
             Some(listener) => tokio::select! {
                 address = told => address?,
-                address = arrive(&listener, &url) => address,
+                address = arrive(&listener, &url, state) => address,
             },
         };
         refusal(&address)?;
@@ -110,8 +111,9 @@ fn refusal(address: &str) -> Result<(), String> {
     }
 }
 
-/// Waits for a browser with an answer. Whoever else comes is sent away, and holds up nobody.
-async fn arrive(listener: &TcpListener, expected: &Url) -> String {
+/// Waits for a browser with the answer to our question, which it shows by our `state`. Whoever else comes is
+/// sent away, and holds up nobody.
+async fn arrive(listener: &TcpListener, expected: &Url, state: &str) -> String {
     let (found, mut finds) = mpsc::channel(1);
     loop {
         tokio::select! {
@@ -121,9 +123,9 @@ async fn arrive(listener: &TcpListener, expected: &Url) -> String {
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
                 };
-                let (found, expected) = (found.clone(), expected.clone());
+                let (found, expected, state) = (found.clone(), expected.clone(), state.to_owned());
                 tokio::spawn(async move {
-                    if let Ok(Some(address)) = timeout(SLOW, serve(stream, &expected)).await {
+                    if let Ok(Some(address)) = timeout(SLOW, serve(stream, &expected, &state)).await {
                         let _ = found.send(address).await;
                     }
                 });
@@ -132,7 +134,7 @@ async fn arrive(listener: &TcpListener, expected: &Url) -> String {
     }
 }
 
-async fn serve(mut stream: TcpStream, expected: &Url) -> Option<String> {
+async fn serve(mut stream: TcpStream, expected: &Url, state: &str) -> Option<String> {
     let mut head = Vec::new();
     while !head.windows(4).any(|end| end == b"\r\n\r\n") && head.len() < REQUEST {
         if stream.read_buf(&mut head).await.ok()? == 0 {
@@ -148,7 +150,10 @@ async fn serve(mut stream: TcpStream, expected: &Url) -> Option<String> {
         .unwrap_or_default();
     let address = expected.join(target).ok().filter(|url| {
         let has = |name: &str| url.query_pairs().any(|(key, _)| key == name);
-        url.path() == expected.path() && has("state") && (has("code") || has("error"))
+        let ours = url
+            .query_pairs()
+            .any(|(key, value)| key == "state" && value == state);
+        url.path() == expected.path() && ours && (has("code") || has("error"))
     });
     let (status, body) = match address {
         Some(_) => ("200 OK", THANKS),
@@ -182,18 +187,16 @@ mod tests {
     async fn a_browser_is_thanked_and_others_are_sent_away() {
         let redirect = Redirect::open(None).await.unwrap();
         let url = redirect.url().to_owned();
-        let waiting = tokio::spawn(redirect.wait(async { Ok("null".to_owned()) }));
+        let waiting = tokio::spawn(redirect.wait(async { Ok("null".to_owned()) }, "2"));
         let client = get;
         assert!(
             client(&url, "/favicon.ico")
                 .await
                 .starts_with("HTTP/1.1 404")
         );
-        assert!(
-            client(&url, "/callback?code=1")
-                .await
-                .starts_with("HTTP/1.1 404")
-        );
+        for forged in ["/callback?code=1", "/callback?code=1&state=3"] {
+            assert!(client(&url, forged).await.starts_with("HTTP/1.1 404"));
+        }
         let answer = client(&url, "/callback?code=1&state=2").await;
         assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("Thank you"));
         let address = waiting.await.unwrap().unwrap();

@@ -171,8 +171,14 @@ impl Tap {
             return Verdict::Forward(Cow::Borrowed(text));
         }
         let Some(id) = message.number() else {
-            // An error without an id: rmcp decides.
-            return Verdict::Forward(Cow::Borrowed(text));
+            // A server that could not read a request says so without an id. Other answers without one of
+            // our numbers answer nothing.
+            let is_complaint = message.error.is_some() && !message.has_id();
+            return if is_complaint {
+                Verdict::Forward(Cow::Borrowed(text))
+            } else {
+                Verdict::Done
+            };
         };
         match (self.take(id), message.result) {
             (None, result) => {

@@ -40,6 +40,10 @@ impl<'a> Message<'a> {
             .and_then(|id| id.get().trim_matches('"').parse().ok())
     }
 
+    pub(crate) fn has_id(&self) -> bool {
+        self.id.is_some()
+    }
+
     /// Whether the other side wants an answer.
     pub(crate) fn is_request(&self) -> bool {
         self.method.is_some() && self.id.is_some()

@@ -13,6 +13,10 @@ use sse_stream::Sse;
 use crate::tap::{Tap, Verdict};
 use crate::wire;
 
+/// A server that wants to be asked again at once, in milliseconds, is asked again after this. It would
+/// otherwise keep both sides busy.
+const SHORTEST_RETRY: u64 = 500;
+
 /// The messages of one HTTP response.
 pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
@@ -101,7 +105,7 @@ where
             event: None,
             data: Some(data),
             id: (!event.id.is_empty()).then(|| event.id.to_string()),
-            retry: event.retry,
+            retry: event.retry.map(|time| time.max(SHORTEST_RETRY)),
         };
         if event.data.trim().is_empty() {
             // It carries an id to resume from.

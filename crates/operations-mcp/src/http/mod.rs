@@ -8,15 +8,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ::http::{HeaderName, HeaderValue};
-use operations_core::error::{CallError, InfrastructureErrorCode as Code};
+use operations_core::error::InfrastructureErrorCode as Code;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
-use serde_json::json;
 
 pub(crate) use self::client::http_client;
 pub(crate) use self::post::TappedClient;
 use crate::config::Http;
-use crate::failure::About;
+use crate::failed::Failed;
 use crate::handler::Handler;
 use crate::tap::Tap;
 
@@ -24,12 +23,10 @@ use crate::tap::Tap;
 const AT_ONCE: usize = 64;
 
 /// What our requests are sent with.
-pub(crate) fn tapped(handler: &Handler, tap: &Arc<Tap>) -> Result<TappedClient, CallError> {
+pub(crate) fn tapped(handler: &Handler, tap: &Arc<Tap>) -> Result<TappedClient, Failed> {
     let config = &handler.config;
-    let client = http_client(config.connect_timeout).map_err(|error| {
-        let what = format!("no HTTPS client can be made: {error}");
-        About::server(config).error(Code::ExecutionError, &what, json!({}))
-    })?;
+    let client = http_client(config.connect_timeout)
+        .map_err(|error| Failed::new(format!("no HTTPS client can be made: {error}")))?;
     Ok(TappedClient::new(
         client,
         Arc::clone(tap),
@@ -42,12 +39,12 @@ pub(crate) fn transport<C>(
     client: C,
     handler: &Handler,
     endpoint: &Http,
-) -> Result<StreamableHttpClientTransport<C>, CallError>
+) -> Result<StreamableHttpClientTransport<C>, Failed>
 where
     C: rmcp::transport::streamable_http_client::StreamableHttpClient + Sync,
 {
     let settings = StreamableHttpClientTransportConfig::with_uri(endpoint.url.as_str())
-        .custom_headers(headers(handler, endpoint)?)
+        .custom_headers(headers(endpoint)?)
         .max_concurrent_requests(AT_ONCE)
         .max_sse_event_size(handler.config.max_message_bytes);
     Ok(StreamableHttpClientTransport::with_client(client, settings))
@@ -56,13 +53,10 @@ where
 /// The protocol's own headers are not the user's to set.
 const RESERVED: [&str; 4] = ["accept", "content-type", "mcp-session-id", "last-event-id"];
 
-fn headers(
-    handler: &Handler,
-    endpoint: &Http,
-) -> Result<HashMap<HeaderName, HeaderValue>, CallError> {
+fn headers(endpoint: &Http) -> Result<HashMap<HeaderName, HeaderValue>, Failed> {
     let refused = |name: &str, why: &str| {
-        let what = format!("the header '{name}' cannot be sent: {why}");
-        About::server(&handler.config).error(Code::ValidationError, &what, json!({}))
+        Failed::new(format!("the header '{name}' cannot be sent: {why}"))
+            .with(Code::ValidationError)
     };
     endpoint
         .headers

@@ -116,6 +116,11 @@ impl TappedClient {
         let is_json = content_type(&response).starts_with(JSON);
         let body = read_body(response, ERROR_BODY).await?.unwrap_or_default();
         let text = String::from_utf8_lossy(&body);
+        // The status for a session that is gone is 404; many servers say 400, and name it.
+        let names_session = || text.to_ascii_lowercase().contains("session");
+        if status == StatusCode::BAD_REQUEST && had_session && names_session() {
+            return Err(StreamableHttpError::SessionExpired);
+        }
         let auth = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         let told = match wire::typed(&text) {
             Some(ServerJsonRpcMessage::Error(error)) if is_json && !auth => Some(error.error),

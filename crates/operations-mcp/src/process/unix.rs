@@ -1,8 +1,8 @@
 //! A process group with a watchdog as its leader.
 //!
 //! The watchdog is a shell that does nothing but read from a pipe whose other end the host holds. When
-//! the host dies, whichever way, the kernel closes the pipe, and the watchdog kills the group, itself
-//! included. The server joins the group before its first instruction, so there is no moment at which it
+//! the host ends, whichever way, the kernel closes the pipe; the watchdog then asks the group to leave, and
+//! after a moment kills it, itself included. The server joins the group before its first instruction, so there is no moment at which it
 //! could be left behind; and as long as the watchdog is not reaped, its group id is not given to
 //! anybody else. A parent-death signal would do less: it reaches the child alone, and it is sent when
 //! the *thread* that started the child ends.
@@ -23,7 +23,10 @@ use crate::config::Stdio;
 pub(super) const CAN_ASK: bool = true;
 
 const SHELL: &str = "/bin/sh";
-const WATCH: &str = "trap '' HUP INT QUIT TERM; while read -r _; do :; done; kill -KILL 0";
+/// A host that ends without closing its servers owes them the chance to write down what they know. Where
+/// `sleep` takes no fractions, there is no such moment.
+const WATCH: &str = "trap '' HUP INT QUIT TERM; while read -r _; do :; done; \
+     kill -TERM 0; sleep 0.3; kill -KILL 0";
 const NAME: &str = "alkdev-operations-watchdog";
 
 /// The program of a command.
@@ -117,7 +120,8 @@ impl Tree {
         self.group.signal(Signal::SIGKILL);
     }
 
-    /// Reaps the watchdog; after that the group id may be given to others.
+    /// Reaps the watchdog, and waits until the system has removed the rest. After that the group id may be
+    /// given to others.
     pub(super) async fn bury(&mut self) {
         if let Some(watchdog) = &mut self.group.watchdog {
             for _ in 0..20 {
@@ -128,6 +132,13 @@ impl Tree {
                     break;
                 }
             }
+        }
+        // Bounded: where nobody reaps orphans, as in some containers, their remains stay for ever.
+        for _ in 0..100 {
+            if killpg(self.group.id, None).is_err() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
         self.group.alive = false;
     }
@@ -144,6 +155,7 @@ fn watchdog() -> io::Result<Child> {
     Command::new(SHELL)
         .args(["-c", WATCH, NAME])
         .env_clear()
+        .env("PATH", "/usr/bin:/bin")
         .current_dir("/")
         .stdin(Pipe::piped())
         .stdout(Pipe::null())

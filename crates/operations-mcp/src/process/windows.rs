@@ -70,24 +70,24 @@ impl Tree {
         self.pid
     }
 
-    /// The end of the whole job.
+    /// The end of the server alone: what it left behind is then ended. Waiting for the whole job would
+    /// hold a thread.
     pub(super) async fn wait(&mut self) -> io::Result<ExitStatus> {
-        self.child.wait().await
+        self.child.inner_mut().wait().await
     }
 
-    /// The end of the server alone: what it left behind is then ended.
     pub(super) fn try_wait(&mut self) -> Option<ExitStatus> {
         self.child.inner_mut().try_wait().ok().flatten()
     }
 
-    #[expect(clippy::unused_self, reason = "the same methods on every platform")]
+    #[allow(clippy::unused_self, reason = "the same methods on every platform")]
     pub(super) fn ask(&mut self) {}
 
     pub(super) fn kill(&mut self) {
         let _ = self.child.start_kill();
     }
 
-    #[expect(
+    #[allow(
         clippy::unused_async,
         clippy::unused_self,
         reason = "the same methods on every platform"
