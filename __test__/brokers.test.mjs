@@ -32,17 +32,22 @@ for (const [program, start] of [
       await broker.stop();
     });
 
-    it("does not outlive a test that fails", async () => {
-      const { code, stdout } = await runModule(`
-        import { ${start.name} } from "./brokers.mjs";
-        const { pid } = await ${start.name}();
-        console.log(pid);
-        throw new Error("the test fails");
-      `);
-      assert.equal(code, 1);
-      const pid = Number(stdout);
-      assert.ok(pid > 0, stdout);
-      while (isRunning(pid)) await new Promise((resolve) => setTimeout(resolve, 10));
-    });
+    for (const [what, end] of [
+      ["fails", 'throw new Error("the test fails")'],
+      ["is killed", 'process.kill(process.pid, "SIGKILL")'],
+    ]) {
+      it(`does not outlive a test that ${what}`, async () => {
+        const { stdout } = await runModule(`
+          import { writeSync } from "node:fs";
+          import { ${start.name} } from "./brokers.mjs";
+          const { pid } = await ${start.name}();
+          writeSync(1, String(pid));
+          ${end};
+        `);
+        const pid = Number(stdout);
+        assert.ok(pid > 0, stdout);
+        while (isRunning(pid)) await new Promise((resolve) => setTimeout(resolve, 10));
+      });
+    }
   });
 }

@@ -2,7 +2,7 @@
 
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -94,7 +94,10 @@ export function buildAddon({ profile, features = [] }) {
     win32: "operations_napi.dll",
   }[process.platform];
   const target = process.env.CARGO_TARGET_DIR ?? join(root, "target");
-  copyFileSync(join(target, profile, library), join(root, addonFile()));
+  // Put in place by its name: a process that has the old one loaded keeps it, instead of crashing on changed code.
+  const fresh = join(root, `${addonFile()}.new`);
+  copyFileSync(join(target, profile, library), fresh);
+  renameSync(fresh, join(root, addonFile()));
 }
 
 /** Compiles the facade and writes the ES module wrappers around it. */

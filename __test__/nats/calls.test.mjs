@@ -159,12 +159,19 @@ describe("calls over NATS", { skip, timeout: 60_000 }, () => {
       [deep, {}, /512 levels/],
       [1, { identity: { id: 7 } }, /identity/],
       [1, { metadata: [] }, /metadata/],
+      [1, { deadline: "soon" }, /deadline must be a number/],
+      [1, { parentRequestId: 7 }, /parentRequestId must be a string/],
     ]) {
       await assert.rejects(callMap.call("t.any", input, options), { code: "VALIDATION_ERROR", message });
     }
     await assert.rejects(callMap.call("x".repeat(5_000), 1), {
       code: "VALIDATION_ERROR",
       message: /too long/,
+    });
+    await assert.rejects(callMap.call(7, 1), { code: "VALIDATION_ERROR", message: /operationId/ });
+    await assert.rejects(callMap.subscribe("t.any", 1, { idleTimeout: "1s" }).next(), {
+      code: "VALIDATION_ERROR",
+      message: /idleTimeout/,
     });
     assert.equal(callMap.getPendingCount(), 0);
   });

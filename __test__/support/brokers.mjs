@@ -86,6 +86,7 @@ class Broker {
   #kind;
   #folder;
   #child;
+  #watchdog;
   #removeAtExit = () => {
     this.#child?.kill("SIGKILL");
     rmSync(this.#folder, { recursive: true, force: true });
@@ -110,6 +111,7 @@ class Broker {
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.#child = child;
+    this.#watchdog = startWatchdog(child.pid, this.#folder);
     atExit.add(this.#removeAtExit);
     let said = "";
     const listen = (text) => {
@@ -141,6 +143,8 @@ class Broker {
   async kill(signal = "SIGKILL") {
     const child = this.#child;
     this.#child = undefined;
+    // First, so that it never ends another process that got the same id.
+    this.#watchdog?.kill("SIGKILL");
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
     child.ref();
     const ended = once(child, "exit");
@@ -160,6 +164,21 @@ class Broker {
     atExit.delete(this.#removeAtExit);
     rmSync(this.#folder, { recursive: true, force: true });
   }
+}
+
+/** Ends the broker when this process is gone, even if it was killed: then its end of the pipe closes. */
+function startWatchdog(pid, folder) {
+  if (pid === undefined || process.platform === "win32") return undefined;
+  const script = 'read -r _; kill -9 "$1"; rm -rf "$2"';
+  const watchdog = spawn("sh", ["-c", script, "watchdog", String(pid), folder], {
+    stdio: ["pipe", "ignore", "ignore"],
+    detached: true,
+  });
+  watchdog.on("error", () => {});
+  watchdog.stdin.on("error", () => {});
+  watchdog.unref();
+  watchdog.stdin.unref?.();
+  return watchdog;
 }
 
 /** What is still there when this process ends, by itself, by a failure or by a signal. */

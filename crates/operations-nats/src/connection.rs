@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use async_nats::connection::State as Link;
-use async_nats::{Client, Event, Message, StatusCode, Subscriber};
-use futures::StreamExt;
+use async_nats::{Client, Message, StatusCode, Subscriber};
+use bytes::Bytes;
+use futures::{FutureExt, StreamExt};
 use operations_core::error::{CallError, InfrastructureErrorCode};
-use operations_core::log::{Level, Logger};
+use operations_core::log::Logger;
 use serde_json::json;
 use tokio::sync::{Notify, mpsc, oneshot};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::NewRequest;
@@ -24,8 +24,13 @@ use crate::state::{Publication, State, Todo};
 use crate::subjects::{Subjects, token_of};
 use crate::wire::{Notice, Served};
 
+mod tasks;
+
 /// How long closing waits for a broker that does not take what is left.
 const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// How many messages of workers about themselves one discovery reads.
+const MOST_ANSWERS: usize = 10_000;
 
 /// How many messages are handed to the client in one go.
 const PUBLISH_CHUNK: usize = 128;
@@ -65,8 +70,40 @@ struct Shared {
     logger: Logger,
 }
 
+/// A message as the client takes it.
+#[derive(Clone)]
+struct Outgoing {
+    subject: String,
+    reply: Option<String>,
+    payload: Bytes,
+}
+
+impl From<Publication> for Outgoing {
+    fn from(publication: Publication) -> Self {
+        Self {
+            subject: publication.subject,
+            reply: publication.reply,
+            payload: publication.payload.into_bytes().into(),
+        }
+    }
+}
+
+/// Hands a message to the client. It fails when the connection is over, or when a new broker takes less than the
+/// old one; then what was asked for is found to be missing, and fails with a reason.
+async fn send(client: &Client, message: Outgoing) {
+    let Outgoing {
+        subject,
+        reply,
+        payload,
+    } = message;
+    let _ = match reply {
+        Some(reply) => client.publish_with_reply(subject, reply, payload).await,
+        None => client.publish(subject, payload).await,
+    };
+}
+
 enum Outbound {
-    Message(Publication),
+    Message(Outgoing),
     /// Everything before this was handed to the broker.
     Flush(oneshot::Sender<()>),
 }
@@ -164,9 +201,9 @@ impl Connection {
         shared.read(hello, never, |shared, message| {
             shared.act(|now, state, todo| state.on_notice(now, &message.payload, todo));
         });
-        shared.spawn(publish(Arc::clone(&shared), outgoing));
-        shared.spawn(keep_time(Arc::clone(&shared)));
-        shared.spawn(follow(Arc::clone(&shared), events));
+        shared.spawn(tasks::publish(Arc::clone(&shared), outgoing));
+        shared.spawn(tasks::keep_time(Arc::clone(&shared)));
+        shared.spawn(tasks::follow(Arc::clone(&shared), events));
         Ok(connection)
     }
 
@@ -277,7 +314,9 @@ impl Connection {
         });
         let mut found = Vec::new();
         let _ = timeout(patience, async {
-            while let Some(notice) = answers.recv().await {
+            while found.len() < MOST_ANSWERS
+                && let Some(notice) = answers.recv().await
+            {
                 found.push(notice);
             }
         })
@@ -342,16 +381,12 @@ impl Shared {
         let mut state = locked(&self.state);
         let due_before = state.next_due();
         let result = work(now(), &mut state, &mut todo);
+        state.hold_back(&mut todo);
         // While the state is still locked: what follows from it keeps its order.
         for publication in todo.publish {
-            let waiting = self.waiting.fetch_add(1, Ordering::Relaxed);
-            if publication.is_notice && waiting >= WAITING_NOTICES {
-                self.waiting.fetch_sub(1, Ordering::Relaxed);
+            if !self.publish(publication) {
                 state.stats.dropped_notices += 1;
-                continue;
             }
-            // Only a connection that is over has nobody who listens.
-            let _ = self.outbox.send(Outbound::Message(publication));
         }
         let must_wake = locked(&self.delivery).add(todo.deliver);
         if state.next_due() < due_before {
@@ -369,6 +404,36 @@ impl Shared {
             }
         }
         result
+    }
+
+    /// Hands a message to the client: at once if nothing waits and there is room, which saves the way through
+    /// another task, else in turn. Says no to a notice when too much waits. Called with the state locked, so that
+    /// the order is that of the state.
+    fn publish(&self, publication: Publication) -> bool {
+        let waiting = self.waiting.load(Ordering::Acquire);
+        let message = if waiting == 0 {
+            let Err(message) = self.publish_now(publication) else {
+                return true;
+            };
+            message
+        } else if publication.is_notice && waiting >= WAITING_NOTICES {
+            return false;
+        } else {
+            Outgoing::from(publication)
+        };
+        self.waiting.fetch_add(1, Ordering::AcqRel);
+        // Only a connection that is over has nobody who listens.
+        let _ = self.outbox.send(Outbound::Message(message));
+        true
+    }
+
+    fn publish_now(&self, publication: Publication) -> Result<(), Outgoing> {
+        let message = Outgoing::from(publication);
+        // The payload is shared, not copied.
+        match send(&self.client, message.clone()).now_or_never() {
+            Some(()) => Ok(()),
+            None => Err(message),
+        }
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
@@ -434,107 +499,5 @@ impl Shared {
             let _ = self.client.publish(subject, Vec::new().into()).await;
             let _ = timeout(LAST_WORDS, echo.next()).await;
         }
-    }
-}
-
-/// Hands messages to the client, in their order.
-async fn publish(shared: Arc<Shared>, mut outgoing: mpsc::UnboundedReceiver<Outbound>) {
-    let mut chunk = Vec::with_capacity(PUBLISH_CHUNK);
-    while outgoing.recv_many(&mut chunk, PUBLISH_CHUNK).await > 0 {
-        for outbound in chunk.drain(..) {
-            match outbound {
-                Outbound::Message(Publication {
-                    subject,
-                    reply,
-                    payload,
-                    ..
-                }) => {
-                    shared.waiting.fetch_sub(1, Ordering::Relaxed);
-                    let payload = payload.into_bytes().into();
-                    // It fails when the connection is over, or when a new broker takes less than the old one;
-                    // then what was asked for is found to be missing, and fails with a reason.
-                    let _ = match reply {
-                        Some(reply) => {
-                            shared
-                                .client
-                                .publish_with_reply(subject, reply, payload)
-                                .await
-                        }
-                        None => shared.client.publish(subject, payload).await,
-                    };
-                }
-                Outbound::Flush(done) => {
-                    let _ = shared.client.flush().await;
-                    let _ = done.send(());
-                }
-            }
-        }
-    }
-}
-
-/// Deadlines, signs of life, and what else has its time.
-async fn keep_time(shared: Arc<Shared>) {
-    loop {
-        let due = shared.act(|now, state, _| state.next_due() - now);
-        let wait = Duration::from_secs_f64(due.clamp(0.0, 1_000.0) / 1_000.0);
-        tokio::select! {
-            () = sleep(wait) => {}
-            () = shared.clock.notified() => continue,
-        }
-        look_at_link(&shared);
-        shared.act(|now, state, todo| state.time(now, todo));
-    }
-}
-
-/// What the client tells about the connection.
-async fn follow(shared: Arc<Shared>, mut events: mpsc::UnboundedReceiver<Event>) {
-    while let Some(event) = events.recv().await {
-        match event {
-            Event::Connected | Event::Disconnected => look_at_link(&shared),
-            Event::SlowConsumer(_) => shared.logger.log(
-                Level::Warning,
-                MODULE,
-                "Messages were dropped: they arrived faster than they could be read",
-                [],
-            ),
-            Event::ServerError(error) => shared.logger.log(
-                Level::Warning,
-                MODULE,
-                format!("The NATS server reports: {error}"),
-                [],
-            ),
-            Event::ClientError(error) => shared.logger.log(
-                Level::Debug,
-                MODULE,
-                format!("A connection attempt failed: {error}"),
-                [],
-            ),
-            Event::LameDuckMode | Event::Draining | Event::Closed => {}
-        }
-    }
-}
-
-/// Tells the state whether there is a connection. Events of the client can be lost, its state cannot.
-fn look_at_link(shared: &Arc<Shared>) {
-    let is_up = shared.client.connection_state() == Link::Connected;
-    let max_payload = shared.client.max_payload();
-    let changed = shared.act(|now, state, todo| {
-        if state.is_connected() == is_up {
-            return false;
-        }
-        if is_up {
-            state.connected(now, max_payload, todo);
-        } else {
-            state.disconnected(now);
-        }
-        true
-    });
-    if changed {
-        let message = if is_up {
-            "The connection to NATS is back"
-        } else {
-            "The connection to NATS is lost; it is being restored"
-        };
-        shared.logger.log(Level::Warning, MODULE, message, []);
     }
 }

@@ -21,7 +21,7 @@ pub const RECONNECTION: f64 = 10_000.0;
 pub const WORKERS_RETURN: f64 = 3_000.0;
 
 /// A worker tells that it has taken a call after this long, unless it has answered it by then.
-pub const TAKEN_DELAY: f64 = 2.0;
+pub const TAKEN_DELAY: f64 = 10.0;
 
 /// How long a worker keeps a free place for the caller that it was promised to.
 pub const RESERVATION: f64 = 2_000.0;

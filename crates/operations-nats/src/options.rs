@@ -18,7 +18,7 @@ const DEFAULT_QUEUE: &str = "workers";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often the broker is asked for a sign of life: a connection that was cut silently is noticed by this.
 const PING_INTERVAL: Duration = Duration::from_secs(10);
-const LONGEST_RETRY: Duration = Duration::from_secs(1);
+const LONGEST_RETRY: Duration = Duration::from_millis(500);
 
 /// The options of `connectNats`, as JSON.
 #[derive(Deserialize)]

@@ -50,6 +50,11 @@ impl Peers {
         }
     }
 
+    /// Who is watched.
+    pub fn ids(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.known.keys()
+    }
+
     /// Those who are gone. They are not watched any more.
     pub fn take_gone(&mut self, now: f64) -> Vec<Arc<str>> {
         self.known

@@ -1,6 +1,7 @@
 //! One connection without its I/O: a message, a call of JavaScript's or the passing of time goes in, and what is to
 //! be done about it comes out.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use operations_core::call::{CallEvent, EventType, Refusal};
@@ -91,6 +92,9 @@ pub struct State {
     /// What was counted.
     pub stats: Stats,
     peers: Peers,
+    /// Since the connection was lost: those who were not heard of since, and what waits for them. They may be on their way
+    /// back too, and a broker keeps nothing for those who are away.
+    returning: HashMap<Arc<str>, Vec<Publication>>,
     max_payload: usize,
     is_connected: bool,
     ticked_at: f64,
@@ -112,6 +116,7 @@ impl State {
             worker: Worker::new(Arc::clone(&me), subjects.clone(), name),
             stats: Stats::default(),
             peers: Peers::default(),
+            returning: HashMap::new(),
             me,
             subjects,
             max_payload,
@@ -165,7 +170,7 @@ impl State {
     pub fn on_call(&mut self, now: f64, payload: &[u8], todo: &mut Todo) {
         match read(payload).and_then(Arrival::read) {
             Ok(arrival) => {
-                self.peers.heard(now, &arrival.from);
+                self.heard(now, &arrival.from, todo);
                 self.worker.arrived(now, arrival, todo);
             }
             Err(refusal) => self.stats.refuse(&refusal),
@@ -233,7 +238,7 @@ impl State {
         }
         let event = CallEvent::read_message(None, &message)?;
         let from = message.string("from").ok_or(Refusal::Field("from"))?;
-        self.peers.heard(now, &from);
+        self.heard(now, &from, todo);
         self.work_aborted(now, &from, event.request_id(), todo);
         Ok(())
     }
@@ -245,7 +250,7 @@ impl State {
     }
 
     fn notice(&mut self, now: f64, notice: Notice, todo: &mut Todo) {
-        self.peers.heard(now, notice.from());
+        self.heard(now, notice.from(), todo);
         match notice {
             Notice::Taken { from, ids } => self.caller.taken(now, &from, &ids, todo),
             Notice::Busy { from, id } => self.caller.busy(now, &from, &id, todo),
@@ -346,17 +351,17 @@ impl State {
         }
         self.worker.tick(now, todo);
         for peer in self.peers.take_gone(now) {
+            self.returning.remove(&peer);
             self.caller.worker_gone(now, &peer, todo);
             for id in self.worker.caller_gone(now, &peer, todo) {
                 self.caller.parent_aborted(now, &id, todo);
             }
         }
         self.rounds = self.rounds.wrapping_add(1);
-        let (caller, worker) = (&self.caller, &self.worker);
-        for peer in self
-            .peers
-            .keep(|peer| caller.waits_for(peer) || worker.works_for(peer))
-        {
+        let (caller, worker, returning) = (&self.caller, &self.worker, &self.returning);
+        for peer in self.peers.keep(|peer| {
+            caller.waits_for(peer) || worker.works_for(peer) || returning.contains_key(peer)
+        }) {
             let calls = self.caller.ask_about(&peer, self.rounds, todo);
             let notice = Notice::Ping {
                 from: Arc::clone(&self.me),
@@ -372,6 +377,14 @@ impl State {
     pub fn disconnected(&mut self, now: f64) {
         self.is_connected = false;
         self.caller.disconnected(now);
+        self.expect_return();
+    }
+
+    /// From now on, what is for those who are watched waits until they are heard of.
+    fn expect_return(&mut self) {
+        for peer in self.peers.ids() {
+            self.returning.entry(Arc::clone(peer)).or_default();
+        }
     }
 
     /// The connection to the broker is back.
@@ -380,9 +393,42 @@ impl State {
         self.max_payload = max_payload;
         self.stats.reconnections += 1;
         self.peers.forgive(now);
+        self.expect_return();
         self.caller.connected(now, todo);
         self.say_hello(todo);
+        // Ask at once who is back.
+        self.ticked_at = now;
+        self.tick(now, todo);
         self.watch(now, todo);
+    }
+
+    /// A peer has sent something: what waited for it goes out, before anything that follows from this message.
+    fn heard(&mut self, now: f64, peer: &str, todo: &mut Todo) {
+        self.peers.heard(now, peer);
+        if let Some(waiting) = self.returning.remove(peer) {
+            todo.publish.extend(waiting);
+        }
+    }
+
+    /// Keeps back answers, events and aborts for those who may be on their way back. Notices are repeated, and
+    /// what has a reply is answered for by the broker. To be called when a step is done.
+    pub fn hold_back(&mut self, todo: &mut Todo) {
+        if self.returning.is_empty() {
+            return;
+        }
+        for publication in std::mem::take(&mut todo.publish) {
+            let waiting = if publication.is_notice || publication.reply.is_some() {
+                None
+            } else {
+                self.subjects
+                    .peer_of(&publication.subject)
+                    .and_then(|peer| self.returning.get_mut(peer))
+            };
+            match waiting {
+                Some(waiting) => waiting.push(publication),
+                None => todo.publish.push(publication),
+            }
+        }
     }
 
     fn watch(&mut self, now: f64, todo: &mut Todo) {

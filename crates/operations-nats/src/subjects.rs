@@ -59,6 +59,14 @@ impl Subjects {
         format!("{}.peer.{peer}.*", self.prefix)
     }
 
+    /// The connection that a message is for, if it is for one.
+    #[must_use]
+    pub fn peer_of<'a>(&self, subject: &'a str) -> Option<&'a str> {
+        let rest = subject.strip_prefix(&*self.prefix)?;
+        let (peer, _) = rest.strip_prefix(".peer.")?.split_once('.')?;
+        Some(peer)
+    }
+
     /// One message for one connection. What it is about is the last token.
     #[must_use]
     pub fn to_peer(&self, peer: &str, about: &str) -> String {
@@ -146,5 +154,7 @@ mod tests {
         }
         let subjects = Subjects::new("p").unwrap();
         assert_eq!(subjects.to_peer("x", "y"), "p.peer.x.y");
+        assert_eq!(subjects.peer_of("p.peer.x.y"), Some("x"));
+        assert_eq!(subjects.peer_of("p.call.x"), None);
     }
 }

@@ -8,15 +8,15 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
-use operations_core::error::CallError;
-use operations_core::json;
-
 use crate::delivery::Item;
-use crate::limits::{IDS_PER_PING, REMEMBERED, RESERVATION, STREAM_WINDOW, TAKEN_DELAY};
+use crate::limits::{IDS_PER_PING, STREAM_WINDOW, TAKEN_DELAY};
 use crate::loss;
 use crate::state::Todo;
 use crate::subjects::Subjects;
-use crate::wire::{self, Arrival, Notice, Served};
+use crate::wire::{Arrival, Notice, Served};
+
+mod answers;
+mod places;
 
 /// A caller and an operation that it wants to call.
 type Want = (Arc<str>, Arc<str>);
@@ -149,16 +149,6 @@ impl Worker {
         self.callers.contains_key(caller)
     }
 
-    /// How many places are neither taken nor promised.
-    #[must_use]
-    pub fn free(&self) -> usize {
-        if self.is_draining {
-            return 0;
-        }
-        self.concurrency
-            .saturating_sub(self.running.len() + self.reserved_count)
-    }
-
     /// A request has arrived.
     pub fn arrived(&mut self, now: f64, arrival: Arrival<'_>, todo: &mut Todo) {
         let Arrival {
@@ -247,215 +237,6 @@ impl Worker {
         }
     }
 
-    /// A caller asks all workers for places.
-    pub fn wanted(
-        &mut self,
-        now: f64,
-        caller: &Arc<str>,
-        operation: &Arc<str>,
-        count: u64,
-        todo: &mut Todo,
-    ) {
-        if count == 0 || !self.serves(operation) {
-            return;
-        }
-        let want = (Arc::clone(caller), Arc::clone(operation));
-        if !self.reserved.contains_key(&want) {
-            self.remember(want, usize::try_from(count).unwrap_or(usize::MAX));
-        }
-        self.grant(now, todo);
-    }
-
-    /// A caller does not need the places that were kept for it.
-    pub fn passed(
-        &mut self,
-        now: f64,
-        caller: &Arc<str>,
-        operation: &Arc<str>,
-        count: u64,
-        todo: &mut Todo,
-    ) {
-        let want = (Arc::clone(caller), Arc::clone(operation));
-        for _ in 0..count {
-            if !self.use_reservation(&want) {
-                break;
-            }
-        }
-        self.grant(now, todo);
-    }
-
-    fn remember(&mut self, want: Want, count: usize) {
-        if self.is_draining {
-            return;
-        }
-        if let Some((_, known)) = self.wanting.iter_mut().find(|(known, _)| *known == want) {
-            *known = count;
-        } else if self.wanting.len() < REMEMBERED {
-            self.wanting.push_back((want, count));
-        }
-    }
-
-    fn use_reservation(&mut self, want: &Want) -> bool {
-        let Some(reserved) = self.reserved.get_mut(want) else {
-            return false;
-        };
-        reserved.count -= 1;
-        self.reserved_count -= 1;
-        if reserved.count == 0 {
-            self.reserved.remove(want);
-        }
-        true
-    }
-
-    /// Promises free places to those who wait, the longest waiting first.
-    fn grant(&mut self, now: f64, todo: &mut Todo) {
-        while self.free() > 0
-            && let Some((want, wanted)) = self.wanting.pop_front()
-        {
-            let count = wanted.min(self.free());
-            let (caller, operation) = want.clone();
-            let reserved = self
-                .reserved
-                .entry(want)
-                .or_insert(Reserved { count: 0, at: now });
-            reserved.count += count;
-            reserved.at = now;
-            self.reserved_count += count;
-            let notice = Notice::Slots {
-                from: Arc::clone(&self.me),
-                operation,
-                count: count as u64,
-            };
-            let reply = self.subjects.to_peer(&self.me, &format!("gone-{caller}"));
-            todo.notify(self.subjects.to_peer(&caller, "note"), Some(reply), &notice);
-        }
-    }
-
-    /// Every half second: places that were kept in vain are free again.
-    pub fn tick(&mut self, now: f64, todo: &mut Todo) {
-        let expired: Vec<Want> = self
-            .reserved
-            .iter()
-            .filter(|(_, reserved)| now - reserved.at >= RESERVATION)
-            .map(|(want, _)| want.clone())
-            .collect();
-        for want in expired {
-            if let Some(reserved) = self.reserved.remove(&want) {
-                self.reserved_count -= reserved.count;
-            }
-        }
-        self.grant(now, todo);
-    }
-
-    /// An answer, or one event of a stream. Says whether more events may follow at once.
-    ///
-    /// # Errors
-    ///
-    /// When it is too large for the broker.
-    pub fn respond(
-        &mut self,
-        id: &str,
-        output: &str,
-        max_payload: usize,
-        todo: &mut Todo,
-    ) -> Result<bool, CallError> {
-        let Some(running) = self.running.get_mut(id) else {
-            return Ok(true);
-        };
-        if running.is_aborted || running.is_answered {
-            return Ok(true);
-        }
-        json::check(output).map_err(|why| loss::unreadable(&running.operation, why))?;
-        let number = running.stream.as_ref().map(|stream| stream.sent + 1);
-        let message = wire::responded(id, output, number);
-        if message.len() > max_payload {
-            let size = message.len();
-            return Err(loss::too_large(
-                "output",
-                &running.operation,
-                size,
-                max_payload,
-            ));
-        }
-        let may_go_on = if let Some(stream) = &mut running.stream {
-            stream.sent += 1;
-            stream.is_waiting = stream.sent >= stream.up_to;
-            !stream.is_waiting
-        } else {
-            running.is_answered = true;
-            true
-        };
-        todo.publish(self.subjects.to_peer(&running.from, id), None, message);
-        Ok(may_go_on)
-    }
-
-    /// A call has failed.
-    pub fn fail(&mut self, id: &str, error: &CallError, max_payload: usize, todo: &mut Todo) {
-        /// As much of a message as is told when all of it does not fit.
-        const SHORTENED: usize = 4_096;
-        let Some(running) = self.running.get_mut(id) else {
-            return;
-        };
-        if running.is_aborted || running.is_answered {
-            return;
-        }
-        running.is_answered = true;
-        let mut message = wire::error(id, error);
-        if message.len() > max_payload {
-            let code: String = error.code.chars().take(128).collect();
-            let text: String = error.message.chars().take(SHORTENED).collect();
-            message = wire::error(id, &CallError::new(code, text));
-        }
-        todo.publish(self.subjects.to_peer(&running.from, id), None, message);
-    }
-
-    /// A stream has ended.
-    pub fn complete(&mut self, id: &str, todo: &mut Todo) {
-        let Some(running) = self.running.get_mut(id) else {
-            return;
-        };
-        if running.is_aborted || running.is_answered {
-            return;
-        }
-        running.is_answered = true;
-        let events = running.stream.as_ref().map_or(0, |stream| stream.sent);
-        let message = wire::completed(id, events);
-        todo.publish(self.subjects.to_peer(&running.from, id), None, message);
-    }
-
-    /// The work is over, whatever came of it: its place is free.
-    pub fn finished(&mut self, now: f64, id: &str, todo: &mut Todo) {
-        let Some(running) = self.running.remove(id) else {
-            return;
-        };
-        if let Some(count) = self.callers.get_mut(&running.from) {
-            *count -= 1;
-            if *count == 0 {
-                self.callers.remove(&running.from);
-            }
-        }
-        self.grant(now, todo);
-    }
-
-    /// The consumer of a stream wants more.
-    pub fn credit(&mut self, caller: &str, id: &str, up_to: u64, todo: &mut Todo) {
-        let Some(running) = self.running.get_mut(id) else {
-            return;
-        };
-        let Some(stream) = &mut running.stream else {
-            return;
-        };
-        if &*running.from != caller {
-            return;
-        }
-        // Not more than a window ahead, whatever is asked for.
-        stream.up_to = stream.up_to.max(up_to.min(stream.sent + STREAM_WINDOW));
-        if stream.is_waiting && stream.sent < stream.up_to {
-            stream.is_waiting = false;
-            todo.deliver(Item::credit(id));
-        }
-    }
-
     /// The caller does not want this any more. Says whether it was running.
     pub fn aborted(&mut self, caller: &str, id: &str, todo: &mut Todo) -> bool {
         let Some(running) = self.running.get_mut(id) else {
@@ -484,23 +265,6 @@ impl Worker {
             .take(IDS_PER_PING)
             .map(|(id, _)| Arc::clone(id))
             .collect()
-    }
-
-    /// A place was promised to somebody who does not listen. Should it come back, it will ask again.
-    pub fn caller_absent(&mut self, now: f64, caller: &str, todo: &mut Todo) {
-        self.wanting.retain(|((known, _), _)| &**known != caller);
-        let kept: Vec<Want> = self
-            .reserved
-            .keys()
-            .filter(|(known, _)| &**known == caller)
-            .cloned()
-            .collect();
-        for want in kept {
-            if let Some(reserved) = self.reserved.remove(&want) {
-                self.reserved_count -= reserved.count;
-            }
-        }
-        self.grant(now, todo);
     }
 
     /// A caller has disappeared: these of its calls were running.

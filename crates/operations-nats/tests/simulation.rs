@@ -134,6 +134,7 @@ impl World {
         }
         let mut todo = Todo::default();
         work(self.now, &mut node.state, &mut todo);
+        node.state.hold_back(&mut todo);
         node.to_broker.extend(todo.publish);
         let mut ended = Vec::new();
         for item in todo.deliver {
@@ -168,6 +169,7 @@ impl World {
         for id in ended {
             node.state.worker.finished(self.now, &id, &mut todo);
         }
+        node.state.hold_back(&mut todo);
         node.to_broker.extend(todo.publish);
     }
 

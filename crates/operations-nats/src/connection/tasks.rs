@@ -1,0 +1,100 @@
+//! What runs beside a connection for as long as it is open.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use async_nats::Event;
+use async_nats::connection::State as Link;
+use operations_core::log::Level;
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+
+use super::{MODULE, Outbound, PUBLISH_CHUNK, Shared, send};
+
+/// Hands messages to the client, in their order.
+pub(super) async fn publish(shared: Arc<Shared>, mut outgoing: mpsc::UnboundedReceiver<Outbound>) {
+    let mut chunk = Vec::with_capacity(PUBLISH_CHUNK);
+    while outgoing.recv_many(&mut chunk, PUBLISH_CHUNK).await > 0 {
+        for outbound in chunk.drain(..) {
+            match outbound {
+                Outbound::Message(message) => {
+                    send(&shared.client, message).await;
+                    // Not before it is sent: what comes after it must not overtake it.
+                    shared.waiting.fetch_sub(1, Ordering::AcqRel);
+                }
+                Outbound::Flush(done) => {
+                    let _ = shared.client.flush().await;
+                    let _ = done.send(());
+                }
+            }
+        }
+    }
+}
+
+/// Deadlines, signs of life, and what else has its time.
+pub(super) async fn keep_time(shared: Arc<Shared>) {
+    loop {
+        let due = shared.act(|now, state, _| state.next_due() - now);
+        let wait = Duration::from_secs_f64(due.clamp(0.0, 1_000.0) / 1_000.0);
+        tokio::select! {
+            () = sleep(wait) => {}
+            () = shared.clock.notified() => continue,
+        }
+        look_at_link(&shared);
+        shared.act(|now, state, todo| state.time(now, todo));
+    }
+}
+
+/// What the client tells about the connection.
+pub(super) async fn follow(shared: Arc<Shared>, mut events: mpsc::UnboundedReceiver<Event>) {
+    while let Some(event) = events.recv().await {
+        match event {
+            Event::Connected | Event::Disconnected => look_at_link(&shared),
+            Event::SlowConsumer(_) => shared.logger.log(
+                Level::Warning,
+                MODULE,
+                "Messages were dropped: they arrived faster than they could be read",
+                [],
+            ),
+            Event::ServerError(error) => shared.logger.log(
+                Level::Warning,
+                MODULE,
+                format!("The NATS server reports: {error}"),
+                [],
+            ),
+            Event::ClientError(error) => shared.logger.log(
+                Level::Debug,
+                MODULE,
+                format!("A connection attempt failed: {error}"),
+                [],
+            ),
+            Event::LameDuckMode | Event::Draining | Event::Closed => {}
+        }
+    }
+}
+
+/// Tells the state whether there is a connection. Events of the client can be lost, its state cannot.
+fn look_at_link(shared: &Arc<Shared>) {
+    let is_up = shared.client.connection_state() == Link::Connected;
+    let max_payload = shared.client.max_payload();
+    let changed = shared.act(|now, state, todo| {
+        if state.is_connected() == is_up {
+            return false;
+        }
+        if is_up {
+            state.connected(now, max_payload, todo);
+        } else {
+            state.disconnected(now);
+        }
+        true
+    });
+    if changed {
+        let message = if is_up {
+            "The connection to NATS is back"
+        } else {
+            "The connection to NATS is lost; it is being restored"
+        };
+        shared.logger.log(Level::Warning, MODULE, message, []);
+    }
+}

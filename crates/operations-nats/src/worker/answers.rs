@@ -1,0 +1,122 @@
+//! What the work gives, on its way to the caller.
+
+use operations_core::error::CallError;
+use operations_core::json;
+
+use super::Worker;
+use crate::delivery::Item;
+use crate::limits::STREAM_WINDOW;
+use crate::loss;
+use crate::state::Todo;
+use crate::wire;
+
+impl Worker {
+    /// An answer, or one event of a stream. Says whether more events may follow at once.
+    ///
+    /// # Errors
+    ///
+    /// When it is too large for the broker.
+    pub fn respond(
+        &mut self,
+        id: &str,
+        output: &str,
+        max_payload: usize,
+        todo: &mut Todo,
+    ) -> Result<bool, CallError> {
+        let Some(running) = self.running.get_mut(id) else {
+            return Ok(true);
+        };
+        if running.is_aborted || running.is_answered {
+            return Ok(true);
+        }
+        json::check(output).map_err(|why| loss::unreadable(&running.operation, why))?;
+        let number = running.stream.as_ref().map(|stream| stream.sent + 1);
+        let message = wire::responded(id, output, number);
+        if message.len() > max_payload {
+            let size = message.len();
+            return Err(loss::too_large(
+                "output",
+                &running.operation,
+                size,
+                max_payload,
+            ));
+        }
+        let may_go_on = if let Some(stream) = &mut running.stream {
+            stream.sent += 1;
+            stream.is_waiting = stream.sent >= stream.up_to;
+            !stream.is_waiting
+        } else {
+            running.is_answered = true;
+            true
+        };
+        todo.publish(self.subjects.to_peer(&running.from, id), None, message);
+        Ok(may_go_on)
+    }
+
+    /// A call has failed.
+    pub fn fail(&mut self, id: &str, error: &CallError, max_payload: usize, todo: &mut Todo) {
+        /// As much of a message as is told when all of it does not fit.
+        const SHORTENED: usize = 4_096;
+        let Some(running) = self.running.get_mut(id) else {
+            return;
+        };
+        if running.is_aborted || running.is_answered {
+            return;
+        }
+        running.is_answered = true;
+        let mut message = wire::error(id, error);
+        if message.len() > max_payload {
+            let code: String = error.code.chars().take(128).collect();
+            let text: String = error.message.chars().take(SHORTENED).collect();
+            message = wire::error(id, &CallError::new(code, text));
+        }
+        todo.publish(self.subjects.to_peer(&running.from, id), None, message);
+    }
+
+    /// A stream has ended.
+    pub fn complete(&mut self, id: &str, todo: &mut Todo) {
+        let Some(running) = self.running.get_mut(id) else {
+            return;
+        };
+        if running.is_aborted || running.is_answered {
+            return;
+        }
+        running.is_answered = true;
+        let events = running.stream.as_ref().map_or(0, |stream| stream.sent);
+        let message = wire::completed(id, events);
+        todo.publish(self.subjects.to_peer(&running.from, id), None, message);
+    }
+
+    /// The work is over, whatever came of it: its place is free.
+    pub fn finished(&mut self, now: f64, id: &str, todo: &mut Todo) {
+        let Some(running) = self.running.remove(id) else {
+            return;
+        };
+        if let Some(count) = self.callers.get_mut(&running.from) {
+            *count -= 1;
+            if *count == 0 {
+                self.callers.remove(&running.from);
+            }
+        }
+        self.grant(now, todo);
+    }
+
+    /// The consumer of a stream wants more.
+    pub fn credit(&mut self, caller: &str, id: &str, up_to: u64, todo: &mut Todo) {
+        let Some(running) = self.running.get_mut(id) else {
+            return;
+        };
+        let Some(stream) = &mut running.stream else {
+            return;
+        };
+        if &*running.from != caller {
+            return;
+        }
+        // Not more than a window ahead, whatever is asked for.
+        stream.up_to = stream.up_to.max(up_to.min(stream.sent + STREAM_WINDOW));
+        if stream.is_waiting && stream.sent < stream.up_to {
+            stream.is_waiting = false;
+            todo.deliver(Item::credit(id));
+        }
+    }
+}
