@@ -72,7 +72,9 @@ impl McpClient {
     {
         let cancel = CancellationToken::new();
         lock(&self.cancels).insert(request, cancel.clone());
-        let work = AssertUnwindSafe(work(self.client.clone(), cancel)).catch_unwind();
+        // Boxed at once: the future of a call is large, and is moved several times on its way.
+        let work = Box::pin(work(self.client.clone(), cancel));
+        let work = AssertUnwindSafe(work).catch_unwind();
         let (inbox, cancels) = (Arc::clone(&self.inbox), Arc::clone(&self.cancels));
         spawn(async move {
             let outcome = work

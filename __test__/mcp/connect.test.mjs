@@ -1,6 +1,7 @@
 // From a configuration to a client with tools, or to an error that says why there is none.
 
 import assert from "node:assert/strict";
+import { delimiter, dirname } from "node:path";
 import { describe, it } from "node:test";
 import { CallError, closeMCPClient, createMCPClient } from "@alkdev/operations";
 import * as fromMcp from "@alkdev/operations/from-mcp";
@@ -59,8 +60,7 @@ describe("a stdio server", { concurrency: true }, () => {
 
   it("is found in PATH", async (t) => {
     const { command, ...config } = stdio();
-    const folder = command.slice(0, command.lastIndexOf("/"));
-    const env = { PATH: `${folder}:${process.env.PATH}` };
+    const env = { PATH: `${dirname(command)}${delimiter}${process.env.PATH}` };
     const { call } = await connected(t, { ...config, command: "node", env });
     assert.equal((await call("echo", { text: "hello" })).data[0].text, "hello");
   });

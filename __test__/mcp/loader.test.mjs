@@ -214,7 +214,7 @@ describe("getStatus", () => {
 });
 
 describe("registerAll that keeps in step", () => {
-  it("adds tools that appear later", async (t) => {
+  it("adds tools that appear later, and takes away those that go", async (t) => {
     const loader = newLoader(t);
     await loader.load({ one: stdio() });
     const registry = new OperationRegistry();
@@ -222,5 +222,27 @@ describe("registerAll that keeps in step", () => {
     await registry.execute("one.learn", { name: "juggle" }, {});
     await until(() => registry.get("one.juggle") !== undefined, "the registry has the new tool");
     assert.equal((await registry.execute("one.juggle", {}, {})).data[0].text, "juggle works");
+    await registry.execute("one.forget", { name: "juggle" }, {});
+    await until(() => registry.get("one.juggle") === undefined, "the registry has lost it");
+    assert.equal((await failure(registry.execute("one.juggle", {}, {}))).code, "OPERATION_NOT_FOUND");
+  });
+
+  it("follows servers that are loaded later", async (t) => {
+    const loader = newLoader(t);
+    const registry = new OperationRegistry();
+    loader.registerAll(registry, { keepInStep: true });
+    await loader.load({ late: stdio() });
+    assert.equal((await registry.execute("late.echo", { text: "hello" }, {})).data[0].text, "hello");
+  });
+
+  it("stops after closeAll", async (t) => {
+    const loader = newLoader(t);
+    await loader.load({ one: stdio() });
+    const registry = new OperationRegistry();
+    loader.registerAll(registry, { keepInStep: true });
+    await loader.closeAll();
+    const error = await failure(registry.execute("one.echo", { text: "hello" }, {}));
+    assert.equal(error.code, "EXECUTION_ERROR");
+    assert.match(error.message, /closed/);
   });
 });

@@ -39,6 +39,17 @@ describe("processes", { concurrency: true }, () => {
       assert.equal(starts.pids("end").length, 1, "it saw the end of its input");
     });
 
+    it("after closing a server behind a shell", { skip: process.platform === "win32" }, async (t) => {
+      const { starts, config } = family(t, ["stubborn"]);
+      // Without the last word a shell would give way to the server, and not stay above it.
+      const line = [config.command, ...config.args].map((word) => `'${word}'`).join(" ");
+      const { wrapper } = await connected(t, { ...config, command: "sh", args: ["-c", `${line}; true`] });
+      const pids = await starts.family();
+      assert.ok(!pids.includes(wrapper.getStatus().pid), "the shell is another process");
+      await closeMCPClient(wrapper);
+      for (const pid of pids) assert.equal(isAlive(pid), false, `process ${pid}`);
+    });
+
     it("after the server crashed", async (t) => {
       const { starts, config } = family(t, [], { reconnect: false });
       const { call } = await connected(t, config);

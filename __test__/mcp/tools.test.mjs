@@ -106,6 +106,14 @@ describe("the list", () => {
       assert.deepEqual(await ask(name, { any: ["thing"] }), { any: ["thing"] }, name);
     }
     assert.equal(wrapper.tools.length, tools.length + 6);
+    const problems = wrapper.problems.map(({ tool, field }) => `${tool} ${field}`);
+    assert.deepEqual(problems.sort(), [
+      "bad-output-schema outputSchema",
+      "schema-is-missing inputSchema",
+      "schema-is-text inputSchema",
+      "schema-points-nowhere inputSchema",
+    ]);
+    for (const { reason } of wrapper.problems) assert.ok(reason.length > 0);
     for (const name of ["schema-is-text", "schema-points-nowhere"]) {
       await until(
         () => log.some(({ level, text }) => level === "warning" && text.includes(name)),
@@ -119,8 +127,10 @@ describe("the list", () => {
     assert.deepEqual((await call("bad-output-schema")).data, { a: "b" });
   });
 
-  it("survives entries that are no tools", async (t) => {
+  it("survives entries that are no tools, or the same tool twice", async (t) => {
     const { wrapper } = await connected(t, stdio(["strange-entries"]), "strange");
     assert.deepEqual(names(wrapper.tools), names(tools));
+    assert.equal(wrapper.problems.length, 7);
+    assert.ok(wrapper.problems.some(({ tool, reason }) => tool === "echo" && /another tool/.test(reason)));
   });
 });

@@ -29,6 +29,7 @@ export class Conversation {
   #questions = new Map();
   #lastQuestion = 0;
   #added = [];
+  #removed = new Set();
 
   constructor({ traits = new Set(), send, sendText, end = () => {} }) {
     this.traits = traits;
@@ -43,7 +44,7 @@ export class Conversation {
     if (this.traits.has("knows-news")) all.push({ ...tools[0], name: "news" });
     if (this.traits.has("strange-schemas")) all.push(...strangeTools);
     if (this.traits.has("recursive-schemas")) all.push(...recursiveTools);
-    return all;
+    return all.filter(({ name }) => !this.#removed.has(name));
   }
 
   /** Takes a message of the client's. Resolves when it is answered. */
@@ -82,6 +83,11 @@ export class Conversation {
 
   addTool(tool) {
     this.#added.push(tool);
+    this.notify("notifications/tools/list_changed");
+  }
+
+  removeTool(name) {
+    this.#removed.add(name);
     this.notify("notifications/tools/list_changed");
   }
 
@@ -131,7 +137,8 @@ export class Conversation {
     this.lists = (this.lists ?? 0) + 1;
     if (this.traits.has("restless")) setTimeout(() => this.notify("notifications/tools/list_changed"), 1);
     const listed = this.tools.map(({ handler, ...tool }) => tool);
-    if (this.traits.has("strange-entries")) listed.push(null, 7, {}, { name: 8 }, { name: "" }, []);
+    if (this.traits.has("strange-entries"))
+      listed.push(null, 7, {}, { name: 8 }, { name: "" }, [], { ...listed[0], title: "Another" });
     if (this.traits.has("deep-schema")) {
       return { written: `{"tools":[${deepTool},${JSON.stringify(listed).slice(1)}}` };
     }

@@ -204,6 +204,15 @@ export const tools = [
     },
   },
   {
+    name: "forget",
+    description: "The server loses a tool",
+    inputSchema: { type: "object", properties: { name: { type: "string" } }, required: ["name"] },
+    handler({ name }, { conversation }) {
+      conversation.removeTool(name);
+      return text("forgotten");
+    },
+  },
+  {
     name: "elicit",
     description: "Asks the user something, and tells the client's answer",
     inputSchema: anything,

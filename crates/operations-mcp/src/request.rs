@@ -55,6 +55,7 @@ impl Link {
         loop {
             tokio::select! {
                 biased;
+                () = slot.answered() => return self.result(&slot),
                 answer = &mut handle.rx => {
                     self.tap.forget(&handle.id);
                     return match answer {

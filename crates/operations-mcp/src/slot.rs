@@ -39,6 +39,7 @@ struct Inner {
     keep: Keep,
     sent: watch::Sender<Sent>,
     result: Mutex<Option<String>>,
+    answered: Notify,
     too_large: AtomicBool,
     on_progress: Option<OnProgress>,
     progressed: Notify,
@@ -50,6 +51,7 @@ impl Slot {
             keep,
             sent: watch::Sender::new(Sent::No),
             result: Mutex::new(None),
+            answered: Notify::new(),
             too_large: AtomicBool::new(false),
             on_progress,
             progressed: Notify::new(),
@@ -85,6 +87,17 @@ impl Slot {
     pub(crate) fn put(&self, result: &str) {
         let mut place = self.0.result.lock().unwrap_or_else(PoisonError::into_inner);
         *place = Some(result.to_owned());
+        drop(place);
+        self.0.answered.notify_one();
+    }
+
+    /// Resolves when the result is there: earlier than rmcp's word, which takes a task more. Never for an
+    /// answer that rmcp is to see first.
+    pub(crate) async fn answered(&self) {
+        match self.0.keep {
+            Keep::Instead => self.0.answered.notified().await,
+            Keep::Copy => std::future::pending().await,
+        }
     }
 
     pub(crate) fn take(&self) -> Option<String> {
