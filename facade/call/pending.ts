@@ -1,6 +1,7 @@
 // A request that has no final answer yet.
 
 import type { ResponseEnvelope } from "../envelope.js";
+import { onAbort } from "./abort-listeners.js";
 import type { Inbox } from "./inbox.js";
 import { wasAborted } from "./outcomes.js";
 
@@ -11,8 +12,7 @@ export abstract class Pending {
   readonly parentRequestId: string | undefined;
   /** Timers and listeners go when it is over. */
   #cancelTimer: (() => void) | undefined;
-  #signal: AbortSignal | undefined;
-  #onAbort: (() => void) | undefined;
+  #stopWatching: (() => void) | undefined;
 
   constructor(requestId: string, operationId: string, parentRequestId: string | undefined) {
     this.requestId = requestId;
@@ -33,15 +33,13 @@ export abstract class Pending {
     this.#cancelTimer = cancel;
   }
 
-  watch(signal: AbortSignal, onAbort: () => void): void {
-    this.#signal = signal;
-    this.#onAbort = onAbort;
-    signal.addEventListener("abort", onAbort, { once: true });
+  watch(signal: AbortSignal, aborted: () => void): void {
+    this.#stopWatching = onAbort(signal, aborted);
   }
 
   release(): void {
     this.#cancelTimer?.();
-    if (this.#onAbort !== undefined) this.#signal?.removeEventListener("abort", this.#onAbort);
+    this.#stopWatching?.();
   }
 }
 

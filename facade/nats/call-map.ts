@@ -2,6 +2,7 @@
 // (`crates/operations-core/src/call`); here are the promises and iterators that wait for it.
 
 import { randomUUID } from "node:crypto";
+import { onAbort } from "../call/abort-listeners.js";
 import { Inbox } from "../call/inbox.js";
 import {
   type CallOptions,
@@ -62,6 +63,7 @@ export class Requests implements NatsCallMap {
   call(operationId: string, input: unknown, options: CallOptions = {}): Promise<ResponseEnvelope> {
     const { deadline, parentRequestId, signal } = options;
     return new Promise((resolve, reject) => {
+      check(operationId, options);
       if (signal?.aborted === true) throw wasAborted(operationId);
       const requestId = randomUUID();
       const payload = payloadText(requestId, operationId, input, options, {});
@@ -142,6 +144,7 @@ export class Requests implements NatsCallMap {
     const { idleTimeout, parentRequestId, signal } = options;
     const requestId = randomUUID();
     try {
+      check(operationId, options);
       if (signal?.aborted === true) throw wasAborted(operationId);
       const payload = payloadText(requestId, operationId, input, options, { idleTimeout });
       this.#native.subscribe(requestId, operationId, parentRequestId ?? null, payload, idleTimeout ?? null);
@@ -204,10 +207,28 @@ export class Requests implements NatsCallMap {
 
   #onAbort(requestId: string, signal: AbortSignal | undefined): () => void {
     if (signal === undefined) return () => {};
-    const cancel = () => this.#native.cancel(requestId);
-    signal.addEventListener("abort", cancel, { once: true });
-    return () => signal.removeEventListener("abort", cancel);
+    return onAbort(signal, () => this.#native.cancel(requestId));
   }
+}
+
+/** What the native side takes for granted: a wrong type there would be an error of the binding's. */
+function check(operationId: string, options: CallOptions & SubscribeOptions): void {
+  const { parentRequestId, deadline, idleTimeout } = options;
+  const wrong =
+    typeof operationId !== "string"
+      ? "operationId must be a string"
+      : parentRequestId !== undefined && typeof parentRequestId !== "string"
+        ? "parentRequestId must be a string"
+        : deadline !== undefined && typeof deadline !== "number"
+          ? "deadline must be a number (milliseconds since the epoch)"
+          : idleTimeout !== undefined && typeof idleTimeout !== "number"
+            ? "idleTimeout must be a number (milliseconds)"
+            : undefined;
+  if (wrong === undefined) return;
+  throw new CallError(
+    InfrastructureErrorCode.VALIDATION_ERROR,
+    `The call of ${String(operationId)} cannot be sent: ${wrong}`,
+  );
 }
 
 /** The payload of a request as JSON. A deadline is not part of it: it travels as the time that is left. */

@@ -176,7 +176,10 @@ class Transport implements NatsTransport {
     // A server stays up until it is closed.
     if (isFirst) this.#keepAlive.acquire();
     try {
-      await this.#native.serve(JSON.stringify(operations), concurrency ?? null);
+      await this.#native.serve(
+        JSON.stringify(operations),
+        concurrency === undefined ? null : Number(concurrency),
+      );
     } catch (error) {
       if (isFirst) {
         this.#served = undefined;
@@ -191,7 +194,7 @@ class Transport implements NatsTransport {
   }: NatsDiscoverOptions = {}): Promise<NatsDiscovery> => {
     this.#keepAlive.acquire();
     try {
-      return JSON.parse(await this.#native.discover(timeout));
+      return JSON.parse(await this.#native.discover(Number(timeout)));
     } finally {
       this.#keepAlive.release();
     }
@@ -207,7 +210,7 @@ class Transport implements NatsTransport {
   async #close(drain: number): Promise<void> {
     this.#keepAlive.acquire();
     try {
-      await this.#native.close(drain);
+      await this.#native.close(Number(drain));
       this.look();
     } finally {
       this.#keepAlive.end();
