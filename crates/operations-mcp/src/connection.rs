@@ -19,7 +19,7 @@ use crate::request::{Link, Patience};
 use crate::tap::Tap;
 
 /// How long the end of a process is awaited for the sake of a better message.
-pub(crate) const POST_MORTEM: Duration = Duration::from_secs(1);
+pub(crate) const POST_MORTEM: Duration = Duration::from_secs(2);
 /// How long its last words are.
 pub(crate) const LAST_WORDS: Duration = Duration::from_millis(300);
 /// How long rmcp may take to say goodbye: the deletion of an HTTP session takes a request.
@@ -163,7 +163,7 @@ impl Connection {
         about.tool = tool;
         if let Some(process) = &self.process {
             if died {
-                about.exit = process.gone_within(POST_MORTEM).await;
+                about.exit = process.exit_within(POST_MORTEM).await;
                 process.stderr.ended_within(LAST_WORDS).await;
             }
             about.stderr = process.stderr.text();

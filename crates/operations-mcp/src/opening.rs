@@ -85,7 +85,7 @@ async fn open_once(
     let mut about = About::server(config);
     if let Some(process) = &process {
         if failed.closed {
-            about.exit = process.gone_within(POST_MORTEM).await;
+            about.exit = process.exit_within(POST_MORTEM).await;
         }
         process.kill().await;
         process.stderr.ended_within(LAST_WORDS).await;

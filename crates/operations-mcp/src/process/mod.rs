@@ -19,6 +19,7 @@ use std::time::Duration;
 use operations_core::log::Logger;
 use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
 
 use self::platform::Tree;
 use crate::config::{ServerConfig, Stdio};
@@ -62,7 +63,17 @@ pub(crate) struct ServerProcess {
     pub(crate) pid: u32,
     pub(crate) stderr: Arc<StderrTail>,
     orders: mpsc::UnboundedSender<Order>,
-    exit: watch::Receiver<Option<Exit>>,
+    end: watch::Receiver<End>,
+}
+
+/// How far the end of a tree has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    No,
+    /// The server has ended; what it started may still be there.
+    Server(Exit),
+    /// Nothing is left.
+    All(Exit),
 }
 
 /// A server that was just started, and the two streams to talk to it.
@@ -99,7 +110,7 @@ pub(crate) fn start(server: &ServerConfig, how: &Stdio, logger: &Logger) -> io::
         logger.clone(),
     ));
     let (orders, received) = mpsc::unbounded_channel();
-    let (announce, exit) = watch::channel(None);
+    let (announce, end) = watch::channel(End::No);
     let pid = tree.pid();
     tokio::spawn(supervise(tree, received, announce));
     Ok(Started {
@@ -107,7 +118,7 @@ pub(crate) fn start(server: &ServerConfig, how: &Stdio, logger: &Logger) -> io::
             pid,
             stderr,
             orders,
-            exit,
+            end,
         },
         stdin,
         stdout,
@@ -118,7 +129,7 @@ pub(crate) fn start(server: &ServerConfig, how: &Stdio, logger: &Logger) -> io::
 async fn supervise(
     mut tree: Tree,
     mut orders: mpsc::UnboundedReceiver<Order>,
-    announce: watch::Sender<Option<Exit>>,
+    announce: watch::Sender<End>,
 ) {
     let mut handles = true;
     let status = loop {
@@ -139,10 +150,12 @@ async fn supervise(
             }
         }
     };
+    let exit = exit_of(status);
+    let _ = announce.send(End::Server(exit));
     // What it started and left behind goes with it.
     tree.kill();
     tree.bury().await;
-    let _ = announce.send(Some(exit_of(status)));
+    let _ = announce.send(End::All(exit));
 }
 
 fn exit_of(status: Option<ExitStatus>) -> Exit {
@@ -157,14 +170,24 @@ fn exit_of(status: Option<ExitStatus>) -> Exit {
 }
 
 impl ServerProcess {
+    /// How the server ended, if it does within the given time.
+    pub(crate) async fn exit_within(&self, limit: Duration) -> Option<Exit> {
+        self.end_within(limit, |end| *end != End::No).await
+    }
+
     /// Waits until the whole tree is gone, at most for the given time.
-    pub(crate) async fn gone_within(&self, limit: Duration) -> Option<Exit> {
-        let mut exit = self.exit.clone();
-        let gone = exit.wait_for(Option::is_some);
-        match tokio::time::timeout(limit, gone).await {
-            Ok(Ok(exit)) => *exit,
+    async fn gone_within(&self, limit: Duration) -> Option<Exit> {
+        self.end_within(limit, |end| matches!(end, End::All(_)))
+            .await
+    }
+
+    async fn end_within(&self, limit: Duration, far: impl FnMut(&End) -> bool) -> Option<Exit> {
+        let mut end = self.end.clone();
+        let reached = end.wait_for(far);
+        match timeout(limit, reached).await.ok()?.as_deref() {
+            Ok(End::Server(exit) | End::All(exit)) => Some(*exit),
             // The task ended without a word: the runtime is going down, and the tree with it.
-            Ok(Err(_)) | Err(_) => None,
+            Ok(End::No) | Err(_) => None,
         }
     }
 
