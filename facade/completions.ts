@@ -1,7 +1,7 @@
 // Results of work off the JavaScript thread. They arrive in batches, under the number of the call that they
 // belong to. A native promise for each would cost half as much again (docs/decisions/0006-http-client.md).
 
-import { setInterval } from "node:timers";
+import { keepAlive, letGo } from "./keep-alive.js";
 import { native } from "./runtime.js";
 
 /** Told once, with what the native side says: a kind, a text, and a body if there is one. It must not throw. */
@@ -17,10 +17,6 @@ const waiting = new Map<number, Waiter>();
 /** Given to whatever starts work whose results arrive here. */
 export const completions = new native.Completions(deliver);
 
-/** Native work does not keep the process alive, and an idle connection must not. What somebody waits for must:
- * while there is any, this timer counts. */
-let anchor: NodeJS.Timeout | undefined;
-const LONGEST_INTERVAL = 0x7fffffff;
 const LARGEST_ID = 0xffffffff;
 let lastId = 0;
 
@@ -34,14 +30,12 @@ export function nextId(): number {
 /** Waits for the next result under this number. `owner` does the work, and ends it if it is collected. */
 export function awaitArrival(id: number, owner: object, arrival: Arrival): void {
   waiting.set(id, { arrival, owner });
-  if (waiting.size > 1) return;
-  anchor ??= setInterval(() => {}, LONGEST_INTERVAL);
-  anchor.ref();
+  if (waiting.size === 1) keepAlive(waiting);
 }
 
 /** Waits no longer. */
 export function forget(id: number): void {
-  if (waiting.delete(id) && waiting.size === 0) anchor?.unref();
+  if (waiting.delete(id) && waiting.size === 0) letGo(waiting);
 }
 
 /** Called by the event loop when results are there. */

@@ -6,10 +6,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use napi::bindgen_prelude::{Array, ArrayBuffer, Env, Function, Null};
-use napi::threadsafe_function::ThreadsafeFunctionCallMode;
+use napi::bindgen_prelude::{Array, ArrayBuffer, Env, Null};
 use napi_derive::napi;
 use operations_core::error::CallError;
+
+use crate::wake::{Look, waker};
 
 /// One result, as JavaScript gets it.
 #[derive(Debug)]
@@ -97,18 +98,12 @@ impl Completions {
     /// `wake` is called when there is something to take. It does not keep the process alive; whoever
     /// waits for a result does.
     #[napi(constructor)]
-    pub fn new(wake: Function<'_, (), ()>) -> napi::Result<Self> {
-        let wake = wake
-            .build_threadsafe_function::<()>()
-            .weak::<true>()
-            .build_callback(|_| Ok(()))?;
+    pub fn new(wake: Look<'_>) -> napi::Result<Self> {
+        let wake = waker(&wake)?;
         Ok(Self {
             queue: Arc::new(Queue {
                 ended: Mutex::default(),
-                wake: Box::new(move || {
-                    // An environment that is going away takes nothing any more.
-                    let _ = wake.call((), ThreadsafeFunctionCallMode::NonBlocking);
-                }),
+                wake: Box::new(wake),
             }),
         })
     }

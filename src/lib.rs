@@ -35,3 +35,4 @@ mod sse;
 mod store;
 #[cfg(feature = "test-hooks")]
 mod test_hooks;
+mod wake;

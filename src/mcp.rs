@@ -14,8 +14,9 @@ use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_mcp::{CallOptions, Client, OnProgress, ServerConfig};
 use tokio_util::sync::CancellationToken;
 
-use crate::mcp_inbox::{Inbox, InboxHost, Wake};
+use crate::mcp_inbox::{Inbox, InboxHost};
 use crate::runtime::Runtime;
+use crate::wake::Look;
 
 /// The longest time limit: a year.
 const LONGEST: f64 = 365.0 * 24.0 * 3600.0 * 1000.0;
@@ -52,7 +53,7 @@ impl McpClient {
         runtime: &Runtime,
         name: String,
         config: String,
-        wake: Wake<'_>,
+        wake: Look<'_>,
     ) -> napi::Result<Self> {
         let bridge = &runtime.bridge;
         let config = bridge.run(&env, || ServerConfig::from_json(&name, &config))?;

@@ -6,12 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use napi::Status;
-use napi::bindgen_prelude::Function;
-use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use operations_core::error::CallError;
 use operations_mcp::{Host, Question};
 use tokio::sync::oneshot;
+
+use crate::wake::{Look, waker};
 
 /// Signs of progress that wait for the JavaScript thread, in bytes. Beyond it the oldest go: a thread that
 /// is too busy to look is best served with the newest.
@@ -20,10 +19,6 @@ const WAITING_PROGRESS: usize = 8 * 1024 * 1024;
 const OVERHEAD: usize = 64;
 /// Questions that wait for an answer. Beyond it they are refused.
 const OPEN_QUESTIONS: usize = 256;
-
-/// A function without arguments that does not keep the process alive.
-pub(crate) type Wake<'env> = Function<'env, (), ()>;
-type WakeUp = ThreadsafeFunction<(), (), (), Status, false, true, 0>;
 
 /// One thing to tell: what it is, and its text.
 struct News {
@@ -44,18 +39,14 @@ struct Waiting {
 
 /// The inbox of one client.
 pub(crate) struct Inbox {
-    wake: WakeUp,
+    wake: Box<dyn Fn() + Send + Sync>,
     waiting: Mutex<Waiting>,
 }
 
 impl Inbox {
-    pub(crate) fn new(wake: &Wake<'_>) -> napi::Result<Arc<Self>> {
-        let wake = wake
-            .build_threadsafe_function::<()>()
-            .weak::<true>()
-            .build_callback(|_| Ok(()))?;
+    pub(crate) fn new(look: &Look<'_>) -> napi::Result<Arc<Self>> {
         Ok(Arc::new(Self {
-            wake,
+            wake: Box::new(waker(look)?),
             waiting: Mutex::default(),
         }))
     }
@@ -71,8 +62,7 @@ impl Inbox {
             std::mem::replace(&mut waiting.awake, true)
         };
         if !was_awake {
-            // An environment that is going away has nobody to wake.
-            let _ = self.wake.call((), ThreadsafeFunctionCallMode::NonBlocking);
+            (self.wake)();
         }
     }
 

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use napi::bindgen_prelude::{Env, Function, PromiseRaw};
-use napi::threadsafe_function::ThreadsafeFunctionCallMode;
+use napi::bindgen_prelude::{Env, PromiseRaw};
 use napi_derive::napi;
 use operations_core::call::Kind;
 use operations_core::error::CallError;
@@ -13,9 +12,7 @@ use operations_nats::{Connection, Options, discovery, serving};
 
 use crate::bridge::Bridge;
 use crate::runtime::Runtime;
-
-/// Wake-ups that may wait for the JavaScript thread. One is enough: it looks at everything there is.
-const WAITING_WAKE_UPS: usize = 2;
+use crate::wake::{Look, waker};
 
 /// A connection to NATS.
 #[napi]
@@ -30,24 +27,16 @@ pub(crate) fn connect_nats<'env>(
     env: &'env Env,
     runtime: &Runtime,
     options: String,
-    wake: Function<'env, (), ()>,
+    wake: Look<'env>,
 ) -> napi::Result<PromiseRaw<'env, NatsConnection>> {
-    let queue = wake
-        .build_threadsafe_function::<()>()
-        .weak::<true>()
-        .max_queue_size::<WAITING_WAKE_UPS>()
-        .build_callback(|_| Ok(()))?;
+    let wake = waker(&wake)?;
     let bridge = Arc::clone(&runtime.bridge);
     let logger = bridge.logger().clone();
     runtime.bridge.spawn(
         env,
         async move {
             let options = Options::read(&options)?;
-            Connection::open(options, logger, move || {
-                // A full queue has a wake-up in it; an environment that is going away needs none.
-                let _ = queue.call((), ThreadsafeFunctionCallMode::NonBlocking);
-            })
-            .await
+            Connection::open(options, logger, wake).await
         },
         move |_, connection| {
             Ok(NatsConnection {

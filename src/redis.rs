@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use napi::bindgen_prelude::{Env, Function, spawn};
-use napi::threadsafe_function::ThreadsafeFunctionCallMode;
+use napi::bindgen_prelude::{Env, spawn};
 use napi_derive::napi;
 use operations_redis::{Options, RedisBus as Bus};
 
 use crate::bridge::Bridge;
 use crate::runtime::Runtime;
+use crate::wake::{Look, waker};
 
 /// Publishes events to the channels of a Redis, and listens to them. The connections end when it is closed or
 /// collected; they do not keep the process alive.
@@ -23,22 +23,10 @@ impl RedisBus {
     /// `options` are those of `createRedisEventTarget`, as JSON; `wake` is called when there is something to
     /// take, and not again before it was taken.
     #[napi(constructor)]
-    pub fn new(
-        env: Env,
-        runtime: &Runtime,
-        options: String,
-        wake: Function<'_, (), ()>,
-    ) -> napi::Result<Self> {
+    pub fn new(env: Env, runtime: &Runtime, options: String, wake: Look<'_>) -> napi::Result<Self> {
         let bridge = Arc::clone(&runtime.bridge);
         let options = bridge.run(&env, || Options::from_json(&options))?;
-        let wake = wake
-            .build_threadsafe_function::<()>()
-            .weak::<true>()
-            .build_callback(|_| Ok(()))?;
-        let (bus, work) = Bus::new(options, bridge.logger().clone(), move || {
-            // An environment that is going away takes nothing more.
-            let _ = wake.call((), ThreadsafeFunctionCallMode::NonBlocking);
-        });
+        let (bus, work) = Bus::new(options, bridge.logger().clone(), waker(&wake)?);
         spawn(work);
         Ok(Self { bridge, bus })
     }

@@ -178,8 +178,9 @@ describe("connections", () => {
       sendJson(response, 1);
     });
     const call = single("get", {}, { baseUrl: url });
-    for (let count = 0; count < 5; count++) await call({}, {});
-    assert.equal(sockets.size, 1);
+    for (let count = 0; count < 50; count++) await call({}, {});
+    // A connection goes back a moment after its answer, so that the next call may just miss it.
+    assert.ok(sockets.size < 10, `${sockets.size} connections for 50 calls in turn`);
   });
 
   it("that the server has closed are replaced", async () => {

@@ -85,6 +85,20 @@ describe("a server that sends", () => {
     assert.match((await failureOf(stream.next())).message, /limit of 1000000 bytes/);
   });
 
+  it("brackets without end: an error, before JavaScript has to parse them", async () => {
+    const body = "[".repeat(1_000_000) + "]".repeat(1_000_000);
+    const head = `${OK}${JSON_TYPE}Content-Length: ${body.length}\r\n\r\n`;
+    const error = await failureOf(single("get", {}, { baseUrl: await saying(head, body) })({}, {}));
+    assert.equal(error.code, "EXECUTION_ERROR");
+    assert.match(error.message, /nested more than 10000 levels deep/);
+
+    const events = `${OK}Content-Type: text/event-stream\r\n\r\ndata: ${body}\n\n`;
+    const config = { baseUrl: await saying(events) };
+    const stream = single("get", { responses: answers("text/event-stream") }, config)({}, {});
+    assert.equal((await stream.next()).value.data, body, "as a string, which costs nothing");
+    await stream.return();
+  });
+
   it("an error that is a bomb: the size is the error", async () => {
     const bomb = gzipSync(Buffer.alloc(50_000_000));
     const baseUrl = await saying(

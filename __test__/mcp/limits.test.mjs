@@ -80,10 +80,11 @@ describe("a line on stdout", () => {
 describe("depth", () => {
   it("of a result is no danger", async (t) => {
     const { tool } = await connected(t, stdio());
-    const outcome = await tool("deep")
-      .handler({ depth: 100_000 }, {})
-      .catch((error) => error);
-    assert.ok(outcome instanceof CallError || outcome.data !== undefined);
+    await assert.rejects(tool("deep").handler({ depth: 100_000 }, {}), (error) => {
+      assert.ok(error instanceof CallError);
+      assert.match(error.message, /nested more than 10000 levels deep/);
+      return true;
+    });
     const shallow = await tool("deep").handler({ depth: 500 }, {});
     let depth = 0;
     for (let value = shallow.data; value.next !== undefined; value = value.next) depth++;

@@ -40,6 +40,15 @@ export class Running {
       get signal() {
         return running.signal;
       },
+      // The context is the handler's to change, as any other.
+      set signal(signal: AbortSignal) {
+        Object.defineProperty(context, "signal", {
+          value: signal,
+          writable: true,
+          configurable: true,
+          enumerable: true,
+        });
+      },
     };
     if (parentRequestId !== undefined) context.parentRequestId = parentRequestId;
     if (identity !== undefined) context.identity = identity;

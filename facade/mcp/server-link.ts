@@ -1,9 +1,9 @@
 import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { keepAlive, letGo } from "../keep-alive.js";
 import { logger } from "../logging.js";
 import type { McpClient } from "../native-binding.js";
 import { native, runtime } from "../runtime.js";
 import { describeConfig, type MCPClientConfig } from "./config.js";
-import { beginWaiting, endWaiting } from "./keep-alive.js";
 import { answerQuestion } from "./questions.js";
 
 const log = logger("mcp");
@@ -102,7 +102,7 @@ export class ServerLink {
         pending.release = () => signal.removeEventListener("abort", abort);
       }
       this.#pending.set(request, pending);
-      if (this.#pending.size === 1) beginWaiting(this);
+      if (this.#pending.size === 1) keepAlive(this);
       start(request);
     });
   }
@@ -163,7 +163,7 @@ export class ServerLink {
     if (pending === undefined) return undefined;
     this.#pending.delete(request);
     pending.release?.();
-    if (this.#pending.size === 0) endWaiting(this);
+    if (this.#pending.size === 0) letGo(this);
     return pending;
   }
 

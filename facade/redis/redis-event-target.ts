@@ -4,6 +4,7 @@ import { payloadOf } from "../call/bus.js";
 import { CALL_EVENT_TYPES } from "../call/events.js";
 import { type LossyTarget, onLoss } from "../call/loss.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { keepAlive, letGo } from "../keep-alive.js";
 import { logger } from "../logging.js";
 import { native, runtime } from "../runtime.js";
 import { CountingTarget } from "./listeners.js";
@@ -64,8 +65,6 @@ interface Taken {
 }
 
 const log = logger("redis");
-/** The longest interval that a timer takes. */
-const FOREVER = 2 ** 31 - 1;
 const protocolTypes: ReadonlySet<string> = new Set(CALL_EVENT_TYPES);
 
 class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarget {
@@ -76,8 +75,6 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarge
   #native: DroppedMessages = { malformed: 0, tooLarge: 0 };
   #logged = 0;
   #isSending = false;
-  /** Keeps the process alive, and this object. */
-  #alive: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
   #isClosed = false;
   #isSent: (() => void) | undefined;
@@ -111,7 +108,7 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarge
     const requestId = type === "call.requested" ? payloadOf(detail)?.requestId : undefined;
     this.#bus.publish(type, textOf(type, detail), requestId);
     this.#isSending = true;
-    this.#keepAlive();
+    this.#keepAliveIfBusy();
     return true;
   }
 
@@ -135,20 +132,20 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarge
     }
     this.#bus.close();
     this.#isClosed = true;
-    this.#keepAlive();
+    this.#keepAliveIfBusy();
   }
 
   protected override listened(type: string): void {
     this.#bus.listen(type);
     if (type === "call.requested") this.#bus.listen("call.aborted");
-    this.#keepAlive();
+    this.#keepAliveIfBusy();
   }
 
   protected override unlistened(type: string): void {
     for (const each of type === "call.requested" ? [type, "call.aborted"] : [type]) {
       if (!this.#isNeeded(each)) this.#bus.unlisten(each);
     }
-    this.#keepAlive();
+    this.#keepAliveIfBusy();
   }
 
   /** Who serves calls is subscribed to aborts from the beginning: one that came right after the first call could
@@ -157,14 +154,10 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarge
     return this.isListenedTo(type) || (type === "call.aborted" && this.isListenedTo("call.requested"));
   }
 
-  #keepAlive(): void {
+  #keepAliveIfBusy(): void {
     const isBusy = this.#isSending || (this.hasListeners && !this.#isClosed);
-    if (isBusy && this.#alive === undefined) {
-      this.#alive = setInterval(() => void this, FOREVER);
-    } else if (!isBusy && this.#alive !== undefined) {
-      clearInterval(this.#alive);
-      this.#alive = undefined;
-    }
+    if (isBusy) keepAlive(this);
+    else letGo(this);
   }
 
   /** Called by the event loop, so it must not throw. */
@@ -180,7 +173,7 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarge
     this.#reportDropped();
     if (taken.waiting > 0) return;
     this.#isSending = false;
-    this.#keepAlive();
+    this.#keepAliveIfBusy();
     this.#isSent?.();
   }
 

@@ -123,6 +123,48 @@ pub fn check(text: &str) -> Result<(), Malformed> {
     Scan::new(text).document()
 }
 
+/// How deeply what a server sends may be nested. Parsing brackets costs JavaScript a hundred times
+/// what it costs to send them, so that a limit on bytes alone would not keep it from standing still.
+pub const MAX_ANSWER_DEPTH: usize = 10_000;
+
+/// Whether a text, which is JSON, is nested more deeply than [`MAX_ANSWER_DEPTH`].
+#[must_use]
+pub fn is_too_deep(text: &str) -> bool {
+    // A text of one level has two brackets.
+    if text.len() <= 2 * MAX_ANSWER_DEPTH {
+        return false;
+    }
+    let mut depth = 0_usize;
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'[' | b'{' => {
+                depth += 1;
+                if depth > MAX_ANSWER_DEPTH {
+                    return true;
+                }
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            b'"' => skip_string(&mut bytes),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Goes on after the end of a string whose first quote was read.
+fn skip_string(bytes: &mut std::str::Bytes<'_>) {
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => return,
+            b'\\' => {
+                bytes.next();
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Whether the text of a string (quotes included) says this.
 fn is_text(quoted: &str, name: &str) -> bool {
     let inner = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or("");
@@ -424,5 +466,18 @@ mod tests {
         assert!(check(&nested(MAX_DEPTH)).is_ok());
         assert_eq!(check(&nested(MAX_DEPTH + 1)), Err(Malformed::Depth));
         assert_eq!(check(&"[".repeat(1_000_000)), Err(Malformed::Depth));
+    }
+
+    #[test]
+    fn depth_is_counted_outside_of_strings() {
+        let nested = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+        assert!(!is_too_deep(&nested(MAX_ANSWER_DEPTH)));
+        assert!(is_too_deep(&nested(MAX_ANSWER_DEPTH + 1)));
+        let brackets = "[".repeat(3 * MAX_ANSWER_DEPTH);
+        assert!(!is_too_deep(&format!(r#"["{brackets}", "\"{brackets}"]"#)));
+        assert!(!is_too_deep(&format!(
+            "[{}1]",
+            "[],".repeat(2 * MAX_ANSWER_DEPTH)
+        )));
     }
 }

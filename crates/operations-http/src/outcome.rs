@@ -3,6 +3,7 @@
 use operations_core::error::CallError;
 use operations_core::http::response::{self, decode};
 use operations_core::http::{BodyKind, Decoded, ResponseHead, Secret};
+use operations_core::json::is_too_deep;
 use serde::de::IgnoredAny;
 
 /// A success.
@@ -32,9 +33,10 @@ impl From<CallError> for Failure {
     }
 }
 
-/// Whether a text is JSON. Nothing is built, and depth costs no stack.
+/// Whether a text is JSON that JavaScript may be asked to parse. Nothing is built, and depth costs
+/// no stack.
 pub(crate) fn is_json(text: &str) -> bool {
-    serde_json::from_str::<IgnoredAny>(text).is_ok()
+    serde_json::from_str::<IgnoredAny>(text).is_ok() && !is_too_deep(text)
 }
 
 /// What a complete response means.

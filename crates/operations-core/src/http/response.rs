@@ -9,6 +9,7 @@ use super::problem;
 use super::status;
 use crate::envelope::ResponseMeta;
 use crate::error::CallError;
+use crate::json::{MAX_ANSWER_DEPTH, is_too_deep};
 
 /// The head of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,13 +134,20 @@ pub fn decode(head: &ResponseHead, bytes: Vec<u8>) -> Decoded {
     }
 }
 
-/// The error for a success whose body claims to be JSON and is not.
+/// The error for a success whose body claims to be JSON and is not, or is nested too deeply to be
+/// read.
 #[must_use]
 pub fn invalid_json(head: &ResponseHead, text: &str, secrets: &[Secret]) -> CallError {
+    let media_type = media::essence(&head.content_type);
+    let status = head.status;
+    if is_too_deep(text) {
+        let message = format!(
+            "HTTP {status}: the body of the response ({media_type}) is nested more than {MAX_ANSWER_DEPTH} levels deep"
+        );
+        return problem::failed(message).with_details(details(head, None, secrets));
+    }
     let message = format!(
-        "HTTP {}: the response says it is {} but its body is not valid JSON",
-        head.status,
-        media::essence(&head.content_type)
+        "HTTP {status}: the response says it is {media_type} but its body is not valid JSON"
     );
     problem::failed(message).with_details(details(head, Some(Value::from(text)), secrets))
 }
