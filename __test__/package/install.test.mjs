@@ -24,6 +24,8 @@ before(async () => {
   project = mkdtempSync(join(tmpdir(), "operations-user-"));
   writeFileSync(join(project, "package.json"), JSON.stringify({ name: "user", private: true }));
   cpSync(fileURLToPath(new URL("./fixtures", import.meta.url)), project, { recursive: true });
+  const example = new URL("../../examples/mcp-server.mjs", import.meta.url);
+  cpSync(fileURLToPath(example), join(project, "mcp-server.mjs"));
   const tarballs = readdirSync(packed).filter((file) => file.endsWith(".tgz"));
   assert.equal(tarballs.length, 2, `expected the package and one platform package in ${packed}`);
   await run("npm", ["install", "--no-audit", "--no-fund", ...tarballs.map((file) => join(packed, file))], {
@@ -35,7 +37,7 @@ before(async () => {
 after(() => rmSync(project, { recursive: true, force: true }));
 
 describe(`installed from tarballs, on ${runtime}`, () => {
-  for (const program of ["esm.mjs", "cjs.cjs", "both.mjs", "worker.mjs"]) {
+  for (const program of ["esm.mjs", "cjs.cjs", "both.mjs", "worker.mjs", "adapters.mjs"]) {
     it(`${program} runs and ends by itself`, { timeout: 60_000 }, async () => {
       const { stdout, stderr } = await run(runtime, [...runtimeArgs, program], {
         cwd: project,

@@ -1,5 +1,5 @@
 //! Panics are defects, and they must not cost the user their process: at every border they are
-//! caught and become a [`CallError`](crate::CallError).
+//! caught and become a [`crate::CallError`].
 
 use std::any::Any;
 use std::cell::RefCell;

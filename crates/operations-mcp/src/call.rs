@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use operations_core::json::{MAX_ANSWER_DEPTH, is_too_deep};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, GetPromptRequest,
     GetPromptRequestParams, InputRequest, InputRequests, InputResponses, JsonObject,
@@ -102,6 +103,11 @@ pub(crate) async fn ask(
             .link
             .send(request, slot, patience, cancel)
             .await?;
+        // Lists go without this: one tool with a bad schema must not hide the others.
+        if is_too_deep(&result) {
+            let reason = format!("it is nested more than {MAX_ANSWER_DEPTH} levels deep");
+            return Err(Failure::Odd(reason));
+        }
         let Some(incomplete) = question(&result) else {
             return Ok(result);
         };

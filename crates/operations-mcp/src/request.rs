@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use operations_core::json::{MAX_ANSWER_DEPTH, is_too_deep};
 use rmcp::RoleClient;
 use rmcp::model::{CancelledNotificationParam, ClientRequest, GetExtensions, RequestId};
 use rmcp::service::{Peer, PeerRequestOptions};
@@ -84,13 +83,8 @@ impl Link {
         if slot.was_too_large() {
             return Err(Failure::TooLarge(self.max_message_bytes));
         }
-        let result = slot.take();
-        let result = result.ok_or_else(|| Failure::Odd("there is no result in it".to_owned()))?;
-        if is_too_deep(&result) {
-            let reason = format!("it is nested more than {MAX_ANSWER_DEPTH} levels deep");
-            return Err(Failure::Odd(reason));
-        }
-        Ok(result)
+        slot.take()
+            .ok_or_else(|| Failure::Odd("there is no result in it".to_owned()))
     }
 
     /// Tells the server that nobody waits any more, without waiting for that ourselves.
