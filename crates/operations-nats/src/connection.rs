@@ -210,7 +210,7 @@ impl Connection {
         let hello = shared.subscribe(shared.subjects.hello()).await?;
         let never = CancellationToken::new();
         shared.read(inbox, never.clone(), Shared::on_inbox);
-        shared.read(hello, never, Shared::on_notice);
+        shared.read(hello, never, on_notice);
         shared.spawn(tasks::publish(Arc::clone(&shared)));
         shared.spawn(tasks::keep_time(Arc::clone(&shared)));
         shared.spawn(tasks::follow(Arc::clone(&shared), events));
@@ -314,11 +314,11 @@ impl Connection {
         shared.act(|_, state, _| state.serve(operations, concurrency));
         if is_first {
             let discover = shared.subscribe(shared.subjects.discover()).await?;
-            shared.read(discover, shared.draining.clone(), Shared::on_notice);
+            shared.read(discover, shared.draining.clone(), on_notice);
         }
         for token in tokens {
             let who = shared.subscribe(shared.subjects.who(&token)).await?;
-            shared.read(who, shared.draining.clone(), Shared::on_notice);
+            shared.read(who, shared.draining.clone(), on_notice);
             let calls = shared
                 .client
                 .queue_subscribe(shared.subjects.call(&token), shared.queue.clone())
@@ -405,6 +405,11 @@ impl Connection {
         let _ = timeout(LAST_WORDS, flushed).await;
         shared.closed.cancel();
     }
+}
+
+/// A message to everybody.
+fn on_notice(_: &Shared, message: &Message, now: f64, state: &mut State, todo: &mut Todo) {
+    state.on_notice(now, &message.payload, todo);
 }
 
 /// The error of a connection that is no more.
@@ -513,10 +518,6 @@ impl Shared {
                 });
             }
         });
-    }
-
-    fn on_notice(&self, message: &Message, now: f64, state: &mut State, todo: &mut Todo) {
-        state.on_notice(now, &message.payload, todo);
     }
 
     fn on_inbox(&self, message: &Message, now: f64, state: &mut State, todo: &mut Todo) {
