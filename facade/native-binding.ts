@@ -264,31 +264,21 @@ export interface RedisBus {
 /** A connection to NATS. Payloads, outputs and details are JSON. */
 export interface NatsConnection {
   readonly id: string;
-  call(
-    id: string,
-    operationId: string,
-    parent: string | null,
-    payload: string,
-    deadline: number | null,
-  ): void;
-  subscribe(
-    id: string,
-    operationId: string,
-    parent: string | null,
-    payload: string,
-    idleTimeout: number | null,
-  ): void;
+  /** One line for each call: id, operation id as JSON, deadline or nothing, payload; with tabs between them. */
+  callAll(calls: string): void;
+  subscribe(id: string, operationId: string, payload: string, idleTimeout: number | null): void;
   abort(id: string): void;
   cancel(id: string): void;
   leave(id: string): void;
   consumed(id: string, count: number): void;
   pendingCount(): number;
   serve(operations: string, concurrency: number | null): Promise<void>;
+  /** One line for each: an id, a tab and the answer as JSON; or an id alone, the work on which is over. */
+  answerAll(outcomes: string): void;
   /** Whether a stream may go on at once. */
-  respond(id: string, output: string): boolean;
+  sendEvent(id: string, output: string): boolean;
   fail(id: string, code: string, message: string, details: string | null): void;
   complete(id: string): void;
-  finished(id: string): void;
   /** An array of items (`nats/connection.ts`), or nothing. */
   take(): string | null;
   discover(milliseconds: number): Promise<string>;

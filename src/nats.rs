@@ -56,56 +56,35 @@ impl NatsConnection {
         self.connection.id().to_owned()
     }
 
-    /// Sends a call. `payload` is that of `call.requested`.
+    /// Sends calls, as many as there are lines (`operations_nats::submission`).
     #[napi]
-    pub fn call(
-        &self,
-        env: Env,
-        id: String,
-        operation_id: String,
-        parent: Option<String>,
-        payload: String,
-        deadline: Option<f64>,
-    ) -> napi::Result<()> {
-        let kind = Kind::Call { deadline };
-        self.request(&env, id, operation_id, parent, payload, kind)
+    pub fn call_all(&self, env: Env, calls: String) -> napi::Result<()> {
+        self.bridge.run(&env, || {
+            self.connection.call_all(&calls);
+            Ok(())
+        })
     }
 
-    /// Sends a subscription.
+    /// Sends a subscription. `payload` is that of `call.requested`.
     #[napi]
     pub fn subscribe(
         &self,
         env: Env,
         id: String,
         operation_id: String,
-        parent: Option<String>,
         payload: String,
         idle_timeout: Option<f64>,
-    ) -> napi::Result<()> {
-        let kind = Kind::Subscription {
-            idle_timeout,
-            paced: true,
-        };
-        self.request(&env, id, operation_id, parent, payload, kind)
-    }
-
-    fn request(
-        &self,
-        env: &Env,
-        id: String,
-        operation_id: String,
-        parent: Option<String>,
-        payload: String,
-        kind: Kind,
     ) -> napi::Result<()> {
         let request = NewRequest {
             id,
             operation_id,
-            parent,
             payload,
-            kind,
+            kind: Kind::Subscription {
+                idle_timeout,
+                paced: true,
+            },
         };
-        self.bridge.run(env, || self.connection.request(request))
+        self.bridge.run(&env, || self.connection.request(request))
     }
 
     /// Ends a request, as either side may.
@@ -164,9 +143,19 @@ impl NatsConnection {
         )
     }
 
-    /// Answers a request that is served. Says whether a stream may go on at once.
+    /// Answers calls that are served and ends the work on them, as many as there are lines
+    /// (`operations_nats::submission`).
     #[napi]
-    pub fn respond(&self, env: Env, id: String, output: String) -> napi::Result<bool> {
+    pub fn answer_all(&self, env: Env, outcomes: String) -> napi::Result<()> {
+        self.bridge.run(&env, || {
+            self.connection.answer_all(&outcomes);
+            Ok(())
+        })
+    }
+
+    /// Sends an event of a stream that is served. Says whether it may go on at once.
+    #[napi]
+    pub fn send_event(&self, env: Env, id: String, output: String) -> napi::Result<bool> {
         self.bridge.run(&env, || {
             self.connection.act(|_, state, todo| {
                 let max_payload = state.max_payload();
@@ -191,12 +180,6 @@ impl NatsConnection {
     pub fn complete(&self, id: String) {
         self.connection
             .act(|_, state, todo| state.worker.complete(&id, todo));
-    }
-
-    /// The work on a request is over.
-    #[napi]
-    pub fn finished(&self, id: String) {
-        self.connection.finished(&id);
     }
 
     /// What has arrived, as one JSON array; nothing when nothing has.

@@ -3,14 +3,21 @@
 import { buildCallHandler, type CallHandler } from "../call/call-handler.js";
 import type { CallAbortedEvent, CallRequestedEvent } from "../call/events.js";
 import type { ResponseEnvelope } from "../envelope.js";
+import { logger } from "../logging.js";
 import type { NatsConnection as Native } from "../native-binding.js";
 import type { OperationRegistry } from "../registry/registry.js";
+import { Batch } from "./batch.js";
+
+const log = logger("nats");
 
 type AbortListener = (event: CallAbortedEvent) => unknown;
 
 /** What `buildCallHandler` needs of a call map. */
 export class Answers {
   readonly #native: Native;
+  readonly #registry: OperationRegistry;
+  readonly #batch: Batch;
+  readonly #streams = new Set<string>();
   readonly #listeners = new Set<AbortListener>();
   /** Streams that may not send at the moment, and how to let them go on. */
   readonly #paused = new Map<string, () => void>();
@@ -25,15 +32,25 @@ export class Answers {
 
   constructor(native: Native, registry: OperationRegistry) {
     this.#native = native;
+    this.#registry = registry;
+    this.#batch = new Batch((outcomes) => {
+      // Called by the event loop itself, where an exception would be an uncaught one.
+      try {
+        native.answerAll(outcomes);
+      } catch (error) {
+        log.error(`Answers could not be sent: ${String(error)}`);
+      }
+    });
     this.#handle = buildCallHandler({ registry, callMap: this });
   }
 
   /** Serves a request. The handler never rejects. */
   requested(request: CallRequestedEvent): void {
     const { requestId } = request;
+    if (this.#registry.isSubscription(request.operationId)) this.#streams.add(requestId);
     void this.#handle(request).finally(() => {
-      this.#paused.delete(requestId);
-      this.#native.finished(requestId);
+      if (this.#streams.delete(requestId)) this.#paused.delete(requestId);
+      this.#batch.add(requestId);
     });
   }
 
@@ -48,13 +65,24 @@ export class Answers {
     goOn?.();
   }
 
+  /** Sends what waits to be sent. */
+  flush(): void {
+    this.#batch.flush();
+  }
+
   /** For a stream whose consumer has not asked for more: a promise of the moment when it has. */
   respond(requestId: string, output: ResponseEnvelope): Promise<void> | undefined {
-    if (this.#native.respond(requestId, JSON.stringify(output))) return undefined;
+    const text = JSON.stringify(output);
+    if (!this.#streams.has(requestId)) {
+      this.#batch.add(`${requestId}\t${text}`);
+      return undefined;
+    }
+    if (this.#native.sendEvent(requestId, text)) return undefined;
     return new Promise((resolve) => this.#paused.set(requestId, resolve));
   }
 
   emitError(requestId: string, code: string, message: string, details?: unknown): void {
+    this.#batch.flush();
     this.#native.fail(requestId, code, message, textOf(details));
   }
 

@@ -15,6 +15,7 @@ import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { NatsConnection as Native } from "../native-binding.js";
 import type { CallMap } from "../registry/env.js";
+import { Batch } from "./batch.js";
 import type { KeepAlive } from "./keep-alive.js";
 
 /** Calls and subscriptions over NATS: what a caller needs of a `PendingRequestMap`. */
@@ -54,20 +55,22 @@ export class Requests implements NatsCallMap {
   readonly #native: Native;
   readonly #keepAlive: KeepAlive;
   readonly #waiting = new Map<string, Waiting>();
+  /** Calls that are yet to go over. Whatever is done to a request of ours comes after them. */
+  readonly #batch: Batch;
 
   constructor(native: Native, keepAlive: KeepAlive) {
     this.#native = native;
     this.#keepAlive = keepAlive;
+    this.#batch = new Batch((calls) => this.#send(calls));
   }
 
   call(operationId: string, input: unknown, options: CallOptions = {}): Promise<ResponseEnvelope> {
-    const { deadline, parentRequestId, signal } = options;
+    const { deadline, signal } = options;
     return new Promise((resolve, reject) => {
       check(operationId, options);
       if (signal?.aborted === true) throw wasAborted(operationId);
       const requestId = randomUUID();
       const payload = payloadText(requestId, operationId, input, options, {});
-      this.#native.call(requestId, operationId, parentRequestId ?? null, payload, deadline ?? null);
       const release = this.#onAbort(requestId, signal);
       const finish = () => {
         release();
@@ -86,7 +89,26 @@ export class Requests implements NatsCallMap {
         event: () => {},
         ended: () => {},
       });
+      this.#batch.add(`${requestId}\t${JSON.stringify(operationId)}\t${deadline ?? ""}\t${payload}`);
+      // The only one: there is nothing to wait for, whatever the caller does next.
+      if (this.#waiting.size === 1) this.#batch.flush();
     });
+  }
+
+  /** Sends calls. Those that cannot be sent fail one by one, natively; an exception is about all of them. */
+  #send(calls: string): void {
+    try {
+      this.#native.callAll(calls);
+    } catch (error) {
+      for (const line of calls.split("\n")) {
+        this.#waiting.get(line.slice(0, line.indexOf("\t")))?.failed(error as CallError);
+      }
+    }
+  }
+
+  /** Sends what waits to be sent. */
+  flush(): void {
+    this.#batch.flush();
   }
 
   subscribe(
@@ -141,13 +163,14 @@ export class Requests implements NatsCallMap {
   }
 
   #open(operationId: string, input: unknown, options: SubscribeOptions, inbox: Inbox): string | undefined {
-    const { idleTimeout, parentRequestId, signal } = options;
+    const { idleTimeout, signal } = options;
     const requestId = randomUUID();
     try {
       check(operationId, options);
       if (signal?.aborted === true) throw wasAborted(operationId);
       const payload = payloadText(requestId, operationId, input, options, { idleTimeout });
-      this.#native.subscribe(requestId, operationId, parentRequestId ?? null, payload, idleTimeout ?? null);
+      this.#batch.flush();
+      this.#native.subscribe(requestId, operationId, payload, idleTimeout ?? null);
     } catch (error) {
       inbox.end({ error });
       return undefined;
@@ -173,10 +196,12 @@ export class Requests implements NatsCallMap {
   }
 
   abort(requestId: string): void {
+    this.#batch.flush();
     this.#native.abort(requestId);
   }
 
   getPendingCount(): number {
+    this.#batch.flush();
     return this.#native.pendingCount();
   }
 
@@ -207,7 +232,10 @@ export class Requests implements NatsCallMap {
 
   #onAbort(requestId: string, signal: AbortSignal | undefined): () => void {
     if (signal === undefined) return () => {};
-    return onAbort(signal, () => this.#native.cancel(requestId));
+    return onAbort(signal, () => {
+      this.#batch.flush();
+      this.#native.cancel(requestId);
+    });
   }
 }
 

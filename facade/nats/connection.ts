@@ -209,6 +209,8 @@ class Transport implements NatsTransport {
 
   async #close(drain: number): Promise<void> {
     this.#keepAlive.acquire();
+    this.callMap.flush();
+    this.#served?.answers.flush();
     try {
       await this.#native.close(Number(drain));
       this.look();

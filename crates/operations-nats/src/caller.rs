@@ -71,8 +71,6 @@ pub struct NewRequest {
     pub id: String,
     /// What is called.
     pub operation_id: String,
-    /// The call that makes it.
-    pub parent: Option<String>,
     /// The payload of `call.requested`, without a deadline.
     pub payload: String,
     /// How it is consumed.
@@ -161,7 +159,7 @@ impl Caller {
         self.held.contains_key(worker)
     }
 
-    /// Sends a request, now or when there is a place for it.
+    /// Sends a request, now or when there is a place for it. `parent` is the call that makes it.
     ///
     /// # Errors
     ///
@@ -170,13 +168,13 @@ impl Caller {
         &mut self,
         now: f64,
         request: NewRequest,
+        parent: Option<String>,
         max_payload: usize,
         todo: &mut Todo,
     ) -> Result<(), CallError> {
         let NewRequest {
             id,
             operation_id,
-            parent,
             payload,
             kind,
         } = request;

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -12,19 +11,22 @@ use futures::{FutureExt, StreamExt};
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::log::Logger;
 use serde_json::json;
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::NewRequest;
-use crate::delivery::Delivery;
+use crate::delivery::{Delivery, Item};
 use crate::limits::WAITING_NOTICES;
 use crate::options::{Options, Plan, connect_failure};
 use crate::state::{Publication, State, Todo};
 use crate::subjects::{Subjects, token_of};
+use crate::submission::{self, Outcome};
 use crate::wire::{Notice, Served};
 
 mod tasks;
+mod thread;
 
 /// How long closing waits for a broker that does not take what is left.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -32,8 +34,8 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// How many messages of workers about themselves one discovery reads.
 const MOST_ANSWERS: usize = 10_000;
 
-/// How many messages are handed to the client in one go.
-const PUBLISH_CHUNK: usize = 128;
+/// How many messages that have arrived are looked at in one step.
+const READ_CHUNK: usize = 256;
 
 /// What a message to ourselves is about, which only shows that the broker has read everything before it.
 const ECHO: &str = "echo";
@@ -54,8 +56,11 @@ struct Shared {
     client: Client,
     state: Mutex<State>,
     delivery: Mutex<Delivery>,
-    outbox: mpsc::UnboundedSender<Outbound>,
-    waiting: AtomicUsize,
+    /// What is to be sent, in its order.
+    outbox: Mutex<Vec<Outbound>>,
+    /// There is something to be sent.
+    outgoing: Notify,
+    runtime: Handle,
     /// Something is due earlier than the clock knows.
     clock: Notify,
     /// A call that was worked on is over.
@@ -71,7 +76,6 @@ struct Shared {
 }
 
 /// A message as the client takes it.
-#[derive(Clone)]
 struct Outgoing {
     subject: String,
     reply: Option<String>,
@@ -147,6 +151,14 @@ impl Connection {
         logger: Logger,
         wake: impl Fn() + Send + Sync + 'static,
     ) -> Result<Self, CallError> {
+        thread::run(move || Self::open_here(options, logger, wake)).await
+    }
+
+    async fn open_here(
+        options: Options,
+        logger: Logger,
+        wake: impl Fn() + Send + Sync + 'static,
+    ) -> Result<Self, CallError> {
         // One provider for the process; another part of this library may have been first.
         let _ = async_nats::rustls::crypto::ring::default_provider().install_default();
         let Plan {
@@ -166,7 +178,6 @@ impl Connection {
             .await
             .map_err(|error| connect_failure(&error, &servers))?;
         let me: Arc<str> = uuid::Uuid::new_v4().simple().to_string().into();
-        let (outbox, outgoing) = mpsc::unbounded_channel();
         let state = State::new(
             now(),
             Arc::clone(&me),
@@ -181,8 +192,9 @@ impl Connection {
             client,
             state: Mutex::new(state),
             delivery: Mutex::default(),
-            outbox,
-            waiting: AtomicUsize::new(0),
+            outbox: Mutex::default(),
+            outgoing: Notify::new(),
+            runtime: Handle::current(),
             clock: Notify::new(),
             finished: Notify::new(),
             wake: Box::new(wake),
@@ -198,10 +210,8 @@ impl Connection {
         let hello = shared.subscribe(shared.subjects.hello()).await?;
         let never = CancellationToken::new();
         shared.read(inbox, never.clone(), Shared::on_inbox);
-        shared.read(hello, never, |shared, message| {
-            shared.act(|now, state, todo| state.on_notice(now, &message.payload, todo));
-        });
-        shared.spawn(tasks::publish(Arc::clone(&shared), outgoing));
+        shared.read(hello, never, on_notice);
+        shared.spawn(tasks::publish(Arc::clone(&shared)));
         shared.spawn(tasks::keep_time(Arc::clone(&shared)));
         shared.spawn(tasks::follow(Arc::clone(&shared), events));
         Ok(connection)
@@ -228,6 +238,44 @@ impl Connection {
             return Err(closed());
         }
         self.act(|now, state, todo| state.request(now, request, todo))
+    }
+
+    /// Sends the calls of one turn of JavaScript's ([`submission::calls`]). One that cannot be sent fails as one that
+    /// was: with an item for JavaScript.
+    pub fn call_all(&self, text: &str) {
+        let is_closed = self.shared.closed.is_cancelled();
+        self.act(|now, state, todo| {
+            for request in submission::calls(text) {
+                let id = request.id.clone();
+                let result = if is_closed {
+                    Err(closed())
+                } else {
+                    state.request(now, request, todo)
+                };
+                if let Err(error) = result {
+                    todo.deliver(Item::failed(&id, &error));
+                }
+            }
+        });
+    }
+
+    /// What came of the calls that were served in one turn of JavaScript's ([`submission::outcomes`]). An answer that
+    /// cannot be sent becomes the error that says so.
+    pub fn answer_all(&self, text: &str) {
+        self.act(|now, state, todo| {
+            let max_payload = state.max_payload();
+            for (id, outcome) in submission::outcomes(text) {
+                match outcome {
+                    Outcome::Answer(output) => {
+                        if let Err(error) = state.worker.respond(id, output, max_payload, todo) {
+                            state.worker.fail(id, &error, max_payload, todo);
+                        }
+                    }
+                    Outcome::Finished => state.worker.finished(now, id, todo),
+                }
+            }
+        });
+        self.shared.finished.notify_waiters();
     }
 
     /// What waits for JavaScript, in one piece; nothing when nothing does.
@@ -266,23 +314,23 @@ impl Connection {
         shared.act(|_, state, _| state.serve(operations, concurrency));
         if is_first {
             let discover = shared.subscribe(shared.subjects.discover()).await?;
-            shared.read(discover, shared.draining.clone(), |shared, message| {
-                shared.act(|now, state, todo| state.on_notice(now, &message.payload, todo));
-            });
+            shared.read(discover, shared.draining.clone(), on_notice);
         }
         for token in tokens {
             let who = shared.subscribe(shared.subjects.who(&token)).await?;
-            shared.read(who, shared.draining.clone(), |shared, message| {
-                shared.act(|now, state, todo| state.on_notice(now, &message.payload, todo));
-            });
+            shared.read(who, shared.draining.clone(), on_notice);
             let calls = shared
                 .client
                 .queue_subscribe(shared.subjects.call(&token), shared.queue.clone())
                 .await
                 .map_err(|_| closed())?;
-            shared.read(calls, shared.draining.clone(), |shared, message| {
-                shared.act(|now, state, todo| state.on_call(now, &message.payload, todo));
-            });
+            shared.read(
+                calls,
+                shared.draining.clone(),
+                |_, message, now, state, todo| {
+                    state.on_call(now, &message.payload, todo);
+                },
+            );
         }
         shared.round_trip().await;
         shared.act(|_, state, todo| state.say_hello(todo));
@@ -325,13 +373,6 @@ impl Connection {
         Ok(found)
     }
 
-    /// Work on a request is over.
-    pub fn finished(&self, id: &str) {
-        self.shared
-            .act(|now, state, todo| state.worker.finished(now, id, todo));
-        self.shared.finished.notify_waiters();
-    }
-
     /// Ends it: what is being worked on may finish for as long as `patience` lasts, nothing new is taken, and
     /// requests of ours that have no answer yet fail.
     pub async fn close(&self, patience: Duration) {
@@ -359,10 +400,16 @@ impl Connection {
             state.caller.close(now, todo);
         });
         let (sender, flushed) = oneshot::channel();
-        let _ = shared.outbox.send(Outbound::Flush(sender));
+        locked(&shared.outbox).push(Outbound::Flush(sender));
+        shared.outgoing.notify_one();
         let _ = timeout(LAST_WORDS, flushed).await;
         shared.closed.cancel();
     }
+}
+
+/// A message to everybody.
+fn on_notice(_: &Shared, message: &Message, now: f64, state: &mut State, todo: &mut Todo) {
+    state.on_notice(now, &message.payload, todo);
 }
 
 /// The error of a connection that is no more.
@@ -382,17 +429,17 @@ impl Shared {
         let due_before = state.next_due();
         let result = work(now(), &mut state, &mut todo);
         state.hold_back(&mut todo);
-        // While the state is still locked: what follows from it keeps its order.
-        for publication in todo.publish {
-            if !self.publish(publication) {
-                state.stats.dropped_notices += 1;
-            }
+        // While the state is still locked: what follows from it keeps its order. Nobody is woken before that is over.
+        let must_send = !todo.publish.is_empty() && self.publish(todo.publish, &mut state);
+        let must_wake = !todo.deliver.is_empty() && locked(&self.delivery).add(todo.deliver);
+        let is_due_earlier = state.next_due() < due_before;
+        drop(state);
+        if must_send {
+            self.outgoing.notify_one();
         }
-        let must_wake = locked(&self.delivery).add(todo.deliver);
-        if state.next_due() < due_before {
+        if is_due_earlier {
             self.clock.notify_one();
         }
-        drop(state);
         if must_wake {
             (self.wake)();
         }
@@ -406,39 +453,24 @@ impl Shared {
         result
     }
 
-    /// Hands a message to the client: at once if nothing waits and there is room, which saves the way through
-    /// another task, else in turn. Says no to a notice when too much waits. Called with the state locked, so that
-    /// the order is that of the state.
-    fn publish(&self, publication: Publication) -> bool {
-        let waiting = self.waiting.load(Ordering::Acquire);
-        let message = if waiting == 0 {
-            let Err(message) = self.publish_now(publication) else {
-                return true;
-            };
-            message
-        } else if publication.is_notice && waiting >= WAITING_NOTICES {
-            return false;
-        } else {
-            Outgoing::from(publication)
-        };
-        self.waiting.fetch_add(1, Ordering::AcqRel);
-        // Only a connection that is over has nobody who listens.
-        let _ = self.outbox.send(Outbound::Message(message));
-        true
-    }
-
-    fn publish_now(&self, publication: Publication) -> Result<(), Outgoing> {
-        let message = Outgoing::from(publication);
-        // The payload is shared, not copied.
-        match send(&self.client, message.clone()).now_or_never() {
-            Some(()) => Ok(()),
-            None => Err(message),
+    /// Adds messages to those that wait to be sent, but not a notice when too much waits. Says whether nothing
+    /// waited before.
+    fn publish(&self, publications: Vec<Publication>, state: &mut State) -> bool {
+        let mut outbox = locked(&self.outbox);
+        let was_empty = outbox.is_empty();
+        for publication in publications {
+            if publication.is_notice && outbox.len() >= WAITING_NOTICES {
+                state.stats.dropped_notices += 1;
+            } else {
+                outbox.push(Outbound::Message(publication.into()));
+            }
         }
+        was_empty
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let closed = self.closed.clone();
-        tokio::spawn(async move {
+        self.runtime.spawn(async move {
             tokio::select! {
                 () = closed.cancelled() => {}
                 () = task => {}
@@ -455,11 +487,12 @@ impl Shared {
         self: &Arc<Self>,
         mut subscriber: Subscriber,
         stop: CancellationToken,
-        receive: fn(&Arc<Self>, &Message),
+        receive: fn(&Self, &Message, f64, &mut State, &mut Todo),
     ) {
         let shared = Arc::clone(self);
         self.spawn(async move {
             let mut is_stopping = false;
+            let mut messages = Vec::new();
             loop {
                 tokio::select! {
                     () = stop.cancelled(), if !is_stopping => {
@@ -467,28 +500,38 @@ impl Shared {
                         let _ = subscriber.drain().await;
                     }
                     message = subscriber.next() => match message {
-                        Some(message) => receive(&shared, &message),
+                        Some(message) => messages.push(message),
                         None => break,
                     }
                 }
+                // Whatever else is there goes with it: one lock, and one wake-up of JavaScript.
+                while messages.len() < READ_CHUNK
+                    && let Some(Some(message)) = subscriber.next().now_or_never()
+                {
+                    messages.push(message);
+                }
+                shared.act(|now, state, todo| {
+                    for message in messages.drain(..) {
+                        receive(&shared, &message, now, state, todo);
+                        state.hold_back(todo);
+                    }
+                });
             }
         });
     }
 
-    fn on_inbox(self: &Arc<Self>, message: &Message) {
+    fn on_inbox(&self, message: &Message, now: f64, state: &mut State, todo: &mut Todo) {
         let subject = message.subject.as_str();
         let about = subject.rsplit('.').next().unwrap_or_default();
         if about == ECHO {
             return;
         }
-        if message.status == Some(StatusCode::NO_RESPONDERS) {
-            if let Some(question) = about.strip_prefix("discover-") {
-                locked(&self.discoveries).remove(question);
-            } else {
-                self.act(|now, state, todo| state.on_nobody(now, about, todo));
-            }
+        if message.status != Some(StatusCode::NO_RESPONDERS) {
+            state.on_inbox(now, about, &message.payload, todo);
+        } else if let Some(question) = about.strip_prefix("discover-") {
+            locked(&self.discoveries).remove(question);
         } else {
-            self.act(|now, state, todo| state.on_inbox(now, about, &message.payload, todo));
+            state.on_nobody(now, about, todo);
         }
     }
 

@@ -26,6 +26,7 @@ pub mod serving;
 pub mod state;
 pub mod stats;
 pub mod subjects;
+pub mod submission;
 pub mod wire;
 pub mod worker;
 

@@ -159,11 +159,16 @@ impl State {
         todo: &mut Todo,
     ) -> Result<(), CallError> {
         // Looked at here as the worker will look at it: what it would drop is told to whoever sent it.
-        Object::read(&request.payload)
+        let event = Object::read(&request.payload)
             .map_err(Refusal::from)
-            .and_then(|payload| CallEvent::read_payload(EventType::Requested, &payload).map(|_| ()))
+            .and_then(|payload| CallEvent::read_payload(EventType::Requested, &payload))
             .map_err(|refusal| loss::cannot_be_sent(&request.operation_id, &refusal))?;
-        self.caller.request(now, request, self.max_payload, todo)
+        let parent = match event {
+            CallEvent::Requested(event) => event.parent_request_id,
+            _ => None,
+        };
+        self.caller
+            .request(now, request, parent, self.max_payload, todo)
     }
 
     /// A message to whichever worker serves an operation.

@@ -308,7 +308,6 @@ impl World {
             let request = NewRequest {
                 id,
                 operation_id: operation.to_owned(),
-                parent: None,
                 payload,
                 kind,
             };

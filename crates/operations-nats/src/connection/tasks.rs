@@ -1,7 +1,6 @@
 //! What runs beside a connection for as long as it is open.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_nats::Event;
@@ -10,19 +9,20 @@ use operations_core::log::Level;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use super::{MODULE, Outbound, PUBLISH_CHUNK, Shared, send};
+use super::{MODULE, Outbound, Shared, locked, send};
 
-/// Hands messages to the client, in their order.
-pub(super) async fn publish(shared: Arc<Shared>, mut outgoing: mpsc::UnboundedReceiver<Outbound>) {
-    let mut chunk = Vec::with_capacity(PUBLISH_CHUNK);
-    while outgoing.recv_many(&mut chunk, PUBLISH_CHUNK).await > 0 {
-        for outbound in chunk.drain(..) {
+/// Hands messages to the client, in their order. It shares a thread with the client's own task, which writes once
+/// this one waits: what is there at a time is one write.
+pub(super) async fn publish(shared: Arc<Shared>) {
+    loop {
+        let batch = std::mem::take(&mut *locked(&shared.outbox));
+        if batch.is_empty() {
+            shared.outgoing.notified().await;
+            continue;
+        }
+        for outbound in batch {
             match outbound {
-                Outbound::Message(message) => {
-                    send(&shared.client, message).await;
-                    // Not before it is sent: what comes after it must not overtake it.
-                    shared.waiting.fetch_sub(1, Ordering::AcqRel);
-                }
+                Outbound::Message(message) => send(&shared.client, message).await,
                 Outbound::Flush(done) => {
                     let _ = shared.client.flush().await;
                     let _ = done.send(());
