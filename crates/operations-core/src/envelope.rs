@@ -79,15 +79,40 @@ pub fn is_response_envelope(value: &Value) -> bool {
     else {
         return false;
     };
-    let has = |key: &str, test: fn(&Value) -> bool| meta.get(key).is_some_and(test);
-    match meta.get("source").and_then(Value::as_str) {
-        Some("local") => has("operationId", Value::is_string) && has("timestamp", Value::is_number),
+    is_meta(meta.get("source").and_then(Value::as_str), |key| {
+        Some(match meta.get(key)? {
+            Value::String(_) => Kind::String,
+            Value::Number(_) => Kind::Number,
+            Value::Bool(_) => Kind::Boolean,
+            Value::Array(_) => Kind::Array,
+            Value::Object(_) => Kind::Object,
+            Value::Null => Kind::Null,
+        })
+    })
+}
+
+/// What a JSON value is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    String,
+    Number,
+    Boolean,
+    Array,
+    Object,
+    Null,
+}
+
+/// What each source requires.
+fn is_meta(source: Option<&str>, kind_of: impl Fn(&str) -> Option<Kind>) -> bool {
+    let has = |key: &str, kind: Kind| kind_of(key) == Some(kind);
+    match source {
+        Some("local") => has("operationId", Kind::String) && has("timestamp", Kind::Number),
         Some("http") => {
-            has("statusCode", Value::is_number)
-                && has("headers", Value::is_object)
-                && has("contentType", Value::is_string)
+            has("statusCode", Kind::Number)
+                && has("headers", Kind::Object)
+                && has("contentType", Kind::String)
         }
-        Some("mcp") => has("isError", Value::is_boolean) && has("content", Value::is_array),
+        Some("mcp") => has("isError", Kind::Boolean) && has("content", Kind::Array),
         _ => false,
     }
 }
@@ -99,12 +124,19 @@ pub fn is_response_envelope(value: &Value) -> bool {
 pub fn is_envelope_text(text: &str) -> bool {
     let Some(meta) = Object::read(text)
         .ok()
-        .and_then(|envelope| serde_json::from_str::<Value>(envelope.get("meta")?).ok())
+        .and_then(|envelope| envelope.object("meta"))
     else {
         return false;
     };
-    is_response_envelope(&Value::Object(Map::from_iter([
-        ("data".to_owned(), Value::Null),
-        ("meta".to_owned(), meta),
-    ])))
+    // What was read is JSON: its first byte says what it is.
+    is_meta(meta.string("source").as_deref(), |key| {
+        Some(match meta.get(key)?.as_bytes().first()? {
+            b'"' => Kind::String,
+            b'{' => Kind::Object,
+            b'[' => Kind::Array,
+            b't' | b'f' => Kind::Boolean,
+            b'n' => Kind::Null,
+            _ => Kind::Number,
+        })
+    })
 }

@@ -98,7 +98,15 @@ impl<'a> Object<'a> {
     /// A member that is a string.
     #[must_use]
     pub fn string(&self, name: &str) -> Option<String> {
-        serde_json::from_str(self.get(name)?).ok()
+        let quoted = self.get(name)?;
+        let plain = quoted
+            .strip_prefix('"')
+            .and_then(|rest| rest.strip_suffix('"'))
+            .filter(|inner| !inner.contains('\\'));
+        match plain {
+            Some(text) => Some(text.to_owned()),
+            None => serde_json::from_str(quoted).ok(),
+        }
     }
 
     /// A member that is a number.
@@ -326,6 +334,12 @@ impl<'a> Scan<'a> {
     fn string(&mut self) -> Result<(), Malformed> {
         self.expect(b'"')?;
         loop {
+            // Most of it is neither an escape nor the end.
+            let rest = self.bytes.get(self.at..).unwrap_or_default();
+            self.at += rest
+                .iter()
+                .position(|&byte| matches!(byte, b'"' | b'\\' | 0..b' '))
+                .unwrap_or(rest.len());
             match self.next() {
                 Some(b'"') => return Ok(()),
                 Some(b'\\') => match self.next() {
@@ -339,7 +353,6 @@ impl<'a> Scan<'a> {
                     }
                     _ => return Err(self.syntax()),
                 },
-                Some(byte) if byte >= b' ' => {}
                 _ => return Err(self.syntax()),
             }
         }

@@ -308,7 +308,14 @@ impl<'a> RequestedEvent<'a> {
 
 /// Appends a text as a JSON string.
 fn push_quoted(json: &mut String, text: &str) {
-    json.push_str(&Value::from(text).to_string());
+    let is_plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
+    if text.bytes().all(is_plain) {
+        json.push('"');
+        json.push_str(text);
+        json.push('"');
+    } else {
+        json.push_str(&Value::from(text).to_string());
+    }
 }
 
 fn number(text: &str) -> Option<f64> {
