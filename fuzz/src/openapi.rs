@@ -134,14 +134,47 @@ pub fn read_and_import(bytes: &[u8]) -> bool {
     true
 }
 
+/// Whether a reference leads out of a schema. What stands under a keyword that nobody knows is data.
+fn points_into_document(schema: &Value) -> bool {
+    let Some(keywords) = schema.as_object() else {
+        return false;
+    };
+    keywords
+        .iter()
+        .any(|(keyword, value)| match keyword.as_str() {
+            "$ref" => value
+                .as_str()
+                .is_some_and(|pointer| pointer.starts_with("#/components/")),
+            "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => {
+                value
+                    .as_object()
+                    .is_some_and(|parts| parts.values().any(points_into_document))
+            }
+            "allOf" | "anyOf" | "oneOf" | "prefixItems" => value
+                .as_array()
+                .is_some_and(|parts| parts.iter().any(points_into_document)),
+            "items"
+            | "additionalItems"
+            | "additionalProperties"
+            | "contains"
+            | "not"
+            | "if"
+            | "then"
+            | "else"
+            | "propertyNames"
+            | "unevaluatedItems"
+            | "unevaluatedProperties" => points_into_document(value),
+            _ => false,
+        })
+}
+
 /// Makes the schemas of an operation, compiles them, and builds a request.
 fn used(operation: &ImportedOperation) {
     for schema in [operation.input_schema(), operation.output_schema()]
         .into_iter()
         .flatten()
     {
-        let text = schema.to_string();
-        assert!(!text.contains("\"$ref\":\"#/components/"), "{text}");
+        assert!(!points_into_document(&schema), "{schema}");
         if let Ok(source) = Source::try_from(&schema) {
             let options = CompileOptions {
                 openapi: true,
