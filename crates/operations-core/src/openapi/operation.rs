@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::bounds::{OPERATION_COST, PARAMETER_COST, import_allowance};
 use super::document::{At, Document};
 use super::graph::Graph;
+use super::keywords::is_schema;
 use super::recipe::{InputRecipe, Source, build_output};
 use super::report::{Problem, Reason};
 use super::responses::ResponseKind;
@@ -199,6 +200,21 @@ impl<'g, 'd> Draft<'g, 'd> {
         self.charge(at.pointer.len());
         let id = self.graph.add(at);
         self.schemas.push(id);
+    }
+
+    /// Where a schema is to be taken from. One that is none is noted, and anything goes.
+    pub(super) fn source_of(&mut self, schema: Option<At<'d>>, otherwise: &str) -> Source {
+        match schema {
+            Some(schema) if is_schema(schema.value) => {
+                self.uses(schema.clone());
+                Source::at(&schema)
+            }
+            Some(other) => {
+                self.degrade(Reason::Schema, &other, otherwise);
+                Source::Unknown
+            }
+            None => Source::Unknown,
+        }
     }
 
     /// Counts what the operation keeps.

@@ -6,7 +6,6 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 
 use super::document::{At, Document};
-use super::keywords::is_schema;
 use super::operation::Draft;
 use super::recipe::{InputPart, Source};
 use super::report::Reason;
@@ -255,21 +254,10 @@ fn schema_of<'d>(at: &At<'d>, parameter: &mut Parameter, draft: &mut Draft<'_, '
         parameter.content = Some(media_type.to_owned());
         described.get("schema")
     });
-    match schema {
-        Some(schema) if is_schema(schema.value) => {
-            draft.uses(schema.clone());
-            Source::at(&schema)
-        }
-        Some(other) => {
-            draft.degrade(
-                Reason::Schema,
-                &other,
-                "the schema of the parameter is none; any value is accepted",
-            );
-            Source::Unknown
-        }
-        None => Source::Unknown,
-    }
+    draft.source_of(
+        schema,
+        "the schema of the parameter is none; any value is accepted",
+    )
 }
 
 /// What of a Swagger 2.0 parameter is a schema.

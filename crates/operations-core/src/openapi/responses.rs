@@ -6,7 +6,6 @@ use serde_json::Value;
 use super::body::media_list;
 use super::document::{At, Document};
 use super::events;
-use super::keywords::is_schema;
 use super::operation::Draft;
 use super::recipe::Source;
 use super::report::Reason;
@@ -229,21 +228,10 @@ fn output_of<'d>(document: &'d Document, offer: &Offer<'d>, draft: &mut Draft<'_
             .filter(|schema| is_scalar(document, schema)),
         ResponseKind::Json => described.get("schema"),
     };
-    match schema {
-        Some(schema) if is_schema(schema.value) => {
-            draft.uses(schema.clone());
-            Source::at(&schema)
-        }
-        Some(other) => {
-            draft.degrade(
-                Reason::Schema,
-                &other,
-                "the schema of the response is none; the output is unknown",
-            );
-            Source::Unknown
-        }
-        None => Source::Unknown,
-    }
+    draft.source_of(
+        schema,
+        "the schema of the response is none; the output is unknown",
+    )
 }
 
 /// Whether a text can have the type that the schema demands.
