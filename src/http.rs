@@ -20,8 +20,8 @@ use futures::FutureExt;
 use napi::bindgen_prelude::{Env, Uint8Array, spawn};
 use napi_derive::napi;
 use operations_core::error::{CallError, InfrastructureErrorCode};
-use operations_core::http::media::{self, Family};
-use operations_core::openapi::{ImportedOperation, ResponseKind};
+use operations_http::message::media::{self, Family};
+use operations_http::message::{HttpOperation, ResponseKind};
 use operations_http::{Failure, Service, ServiceSettings};
 use tokio_util::sync::CancellationToken;
 
@@ -39,7 +39,7 @@ pub struct HttpService {
     bridge: Arc<Bridge>,
     queue: Arc<Queue>,
     service: Arc<Service>,
-    operations: Vec<Arc<ImportedOperation>>,
+    operations: Vec<Arc<HttpOperation>>,
     /// Ends everything that is in flight. A new one takes its place when the service is closed.
     all: Mutex<CancellationToken>,
     cancellable: Arc<Mutex<HashMap<u32, CancellationToken>>>,
@@ -63,7 +63,7 @@ impl HttpService {
             let document_url = document_url.or_else(from_import);
             Service::new(ServiceSettings::from_json(&settings)?, document_url)
         })?;
-        let operations = import.map(|import| (0..).map_while(|index| import.operation(index)));
+        let operations = import.map(|import| (0..).map_while(|index| import.http(index)));
         Ok(Self {
             bridge,
             queue: Arc::clone(&completions.queue),
@@ -234,7 +234,7 @@ impl HttpService {
 }
 
 impl HttpService {
-    fn operation(&self, index: u32) -> Result<Arc<ImportedOperation>, CallError> {
+    fn operation(&self, index: u32) -> Result<Arc<HttpOperation>, CallError> {
         let found = self.operations.get(index as usize).map(Arc::clone);
         found.ok_or_else(|| {
             CallError::new(

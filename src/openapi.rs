@@ -8,10 +8,9 @@ use operations_core::error::CallError;
 use operations_core::error::InfrastructureErrorCode::{
     ExecutionError, UnknownError, ValidationError,
 };
-use operations_core::openapi::{
-    Document, ImportChoices, ImportedOperation, ReportEntry, import, survey,
-};
 use operations_core::{OperationType, panic};
+use operations_http::message::HttpOperation;
+use operations_openapi::{Document, ImportChoices, ImportedOperation, ReportEntry, import, survey};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -218,9 +217,10 @@ impl OpenApiImport {
 }
 
 impl OpenApiImport {
-    /// The operation at this place in the list.
-    pub(crate) fn operation(&self, index: u32) -> Option<Arc<ImportedOperation>> {
-        self.operations.get(index as usize).map(Arc::clone)
+    /// What calling the operation at this place in the list takes.
+    pub(crate) fn http(&self, index: u32) -> Option<Arc<HttpOperation>> {
+        let operation = self.operations.get(index as usize)?;
+        Some(Arc::clone(&operation.http))
     }
 
     /// The document's own URL, if it came from one.
@@ -229,8 +229,8 @@ impl OpenApiImport {
     }
 
     fn known(&self, index: u32) -> Result<Arc<ImportedOperation>, CallError> {
-        self.operation(index)
-            .ok_or_else(|| invalid(format!("There is no operation {index}")))
+        let found = self.operations.get(index as usize).map(Arc::clone);
+        found.ok_or_else(|| invalid(format!("There is no operation {index}")))
     }
 }
 

@@ -3,7 +3,7 @@
 use napi::bindgen_prelude::Env;
 use napi_derive::napi;
 use operations_core::error::{CallError, InfrastructureErrorCode};
-use operations_core::sse::{DEFAULT_EVENT_TYPE, parse_frames};
+use operations_http::sse::{DEFAULT_EVENT_TYPE, parse_frames};
 
 use crate::runtime::Runtime;
 

@@ -6,7 +6,7 @@ import { parseSSEFrames } from "@alkdev/operations";
 
 /** The table that `crates/operations-core/tests/sse/` runs too, as text and as bytes. */
 export function cases() {
-  const url = new URL("../../crates/operations-core/tests/cases/sse.json", import.meta.url);
+  const url = new URL("../../crates/operations-http/tests/cases/sse.json", import.meta.url);
   const list = JSON.parse(readFileSync(url, "utf8"));
   assert.ok(list.length > 50, "the table has been lost");
   return list.map(({ name, text, hex, events, remaining }) => {

@@ -5,7 +5,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use operations_core::sse::{Event, Limits, Parser, SseError, parse_frames};
+use operations_http::sse::{Event, Limits, Parser, SseError, parse_frames};
 
 /// Small, so that it is met.
 const LIMIT: usize = 32;

@@ -5,11 +5,9 @@
 //! reader and deep into the import at once.
 
 use arbitrary::{Result, Unstructured};
-use operations_core::http::request::build;
-use operations_core::http::{BaseUrl, InputValue, Settings, resolve_server};
-use operations_core::openapi::{
-    Document, ImportChoices, ImportedOperation, Status, import, survey,
-};
+use operations_http::message::request::build;
+use operations_http::message::{BaseUrl, InputValue, Settings, resolve_server};
+use operations_openapi::{Document, ImportChoices, ImportedOperation, Status, import, survey};
 use operations_schema::{CompileOptions, Source, compile};
 use serde_json::{Map, Value, json};
 
@@ -184,7 +182,7 @@ fn used(operation: &ImportedOperation) {
             let _ = compile(&source, &options);
         }
     }
-    let server = operation.servers.first();
+    let server = operation.http.servers.first();
     let url =
         server.and_then(|server| resolve_server(server, Some("https://example.com/api")).ok());
     let Ok(base_url) = BaseUrl::parse(url.as_deref().unwrap_or("https://example.com")) else {
@@ -196,8 +194,14 @@ fn used(operation: &ImportedOperation) {
         call_headers: &[],
         auth: None,
     };
-    let body = operation.request.body.iter().map(|body| body.input.clone());
+    let body = operation
+        .http
+        .request
+        .body
+        .iter()
+        .map(|body| body.input.clone());
     let names = operation
+        .http
         .request
         .parameters
         .iter()
@@ -206,7 +210,7 @@ fn used(operation: &ImportedOperation) {
     let input = names
         .chain(body)
         .map(|name| (name, InputValue::JsonText(value.clone().into())));
-    let _ = build(&operation.request, input.collect(), &settings);
+    let _ = build(&operation.http.request, input.collect(), &settings);
 }
 
 /// A document made of choices.

@@ -3,10 +3,10 @@
 use indexmap::IndexMap;
 use napi::bindgen_prelude::Uint8Array;
 use operations_core::error::{CallError, InfrastructureErrorCode};
-use operations_core::http::value::MAX_DEPTH;
-use operations_core::http::{Blob, InputValue, Secret};
-use operations_core::openapi::ImportedOperation;
 use operations_http::CallInput;
+use operations_http::message::HttpOperation;
+use operations_http::message::value::MAX_DEPTH;
+use operations_http::message::{Blob, InputValue, Secret};
 use serde_json::Value;
 
 /// An input on its way from JavaScript: owned, so that it can be read on another thread.
@@ -37,7 +37,7 @@ impl Encoded {
         }
     }
 
-    pub(super) fn decode(mut self, operation: &ImportedOperation) -> Result<CallInput, CallError> {
+    pub(super) fn decode(mut self, operation: &HttpOperation) -> Result<CallInput, CallError> {
         let value: Value = serde_json::from_str(&self.input).map_err(|error| unreadable(&error))?;
         let value = match value {
             Value::Object(_) => InputValue::from_json(&value)?,

@@ -1,6 +1,6 @@
 //! How responses cross into JavaScript.
 
-use operations_core::http::{Decoded, ResponseHead, charset, media};
+use operations_http::message::{Decoded, ResponseHead, charset, media};
 use operations_http::{Fetched, Reply};
 use serde_json::json;
 

@@ -7,11 +7,11 @@ use std::time::SystemTime;
 use napi::bindgen_prelude::{Array, Either3, Env, Null, Uint8Array};
 use napi_derive::napi;
 use operations_core::error::CallError;
-use operations_core::http::body::Payload;
-use operations_core::http::retry::{self, Failure as Why, RetryPolicy};
-use operations_core::http::{Request, ResponseHead, Secret, redirect, transport};
-use operations_core::openapi::ResponseKind;
-use operations_core::sse::Limits;
+use operations_http::message::ResponseKind;
+use operations_http::message::body::Payload;
+use operations_http::message::retry::{self, Failure as Why, RetryPolicy};
+use operations_http::message::{Request, ResponseHead, Secret, redirect, transport};
+use operations_http::sse::Limits;
 use operations_http::{Feed, Lost, Reconnect, Service, decoded_reply, resume_after, stream_kind};
 use serde_json::json;
 

@@ -8,8 +8,8 @@ use futures::FutureExt;
 use napi::bindgen_prelude::{Array, Either, Env, spawn};
 use napi_derive::napi;
 use operations_core::error::CallError;
-use operations_core::http::{Decoded, ResponseHead, transport};
-use operations_core::openapi::ImportedOperation;
+use operations_http::message::HttpOperation;
+use operations_http::message::{Decoded, ResponseHead, transport};
 use operations_http::{Failure, Opened, Service, StreamKind};
 use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -109,7 +109,7 @@ impl HttpStream {
         id: u32,
         queue: Arc<Queue>,
         service: Arc<Service>,
-        operation: Arc<ImportedOperation>,
+        operation: Arc<HttpOperation>,
         encoded: Encoded,
         all: CancellationToken,
     ) -> Self {
@@ -151,7 +151,7 @@ impl HttpStream {
 async fn read(
     slot: &Slot,
     service: &Arc<Service>,
-    operation: &ImportedOperation,
+    operation: &HttpOperation,
     encoded: Encoded,
 ) -> Result<(), Failure> {
     let input = encoded.decode(operation)?;

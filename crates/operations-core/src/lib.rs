@@ -10,13 +10,10 @@ pub mod access;
 pub mod call;
 pub mod envelope;
 pub mod error;
-pub mod http;
 pub mod json;
 pub mod log;
-pub mod openapi;
 pub mod panic;
 pub mod spec;
-pub mod sse;
 pub mod store;
 
 pub use access::{AccessControl, Identity, check_access, enforce_access};

@@ -11,9 +11,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::message::ResponseHead;
+use crate::sse::{DEFAULT_EVENT_TYPE, Event, Limits, Parser};
 use operations_core::error::CallError;
-use operations_core::http::ResponseHead;
-use operations_core::sse::{DEFAULT_EVENT_TYPE, Event, Limits, Parser};
 use serde_json::Value;
 
 use crate::lines::LineParser;

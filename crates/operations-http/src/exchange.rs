@@ -1,11 +1,11 @@
 //! One request, its redirects, and the head of the answer.
 
+use crate::message::body::{Body, Payload};
+use crate::message::headers::latin1;
+use crate::message::{Request, ResponseHead, Secret, redirect, retry};
 use bytes::Bytes;
 use hyper::ext::ReasonPhrase;
 use operations_core::error::CallError;
-use operations_core::http::body::{Body, Payload};
-use operations_core::http::headers::latin1;
-use operations_core::http::{Request, ResponseHead, Secret, redirect, retry};
 use reqwest::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Method, Response};
 

@@ -3,9 +3,9 @@
 use std::error::Error;
 use std::io;
 
+use crate::message::retry::Failure;
+use crate::message::{Secret, transport};
 use operations_core::error::CallError;
-use operations_core::http::retry::Failure;
-use operations_core::http::{Secret, transport};
 use serde_json::json;
 
 /// What the server can have seen of a request that failed.

@@ -1,10 +1,11 @@
-//! Requests and streams: what operations-core builds, sent with reqwest.
+//! Requests, responses and streams of events: what they mean, without I/O, and reqwest to carry them.
 //!
-//! Everything here runs on Tokio and knows nothing of Node; what a message means is decided in
-//! `operations-core`.
+//! [`message`] and [`sse`] open no socket. Everything else runs on Tokio; nothing here knows Node.
 //!
 //! | file | idea |
 //! |---|---|
+//! | `message` | how an input becomes a request, and what a response means |
+//! | `sse` | server-sent events, read as they arrive |
 //! | `settings` | what the configuration of a service says |
 //! | `pool` | the connections of a service, made when they are first needed |
 //! | `exchange` | one request, its redirects, the head of the answer |
@@ -20,6 +21,9 @@
 //! | `lines` | one JSON value per line |
 
 #![forbid(unsafe_code)]
+
+pub mod message;
+pub mod sse;
 
 mod batch;
 mod exchange;

@@ -1,7 +1,7 @@
 //! A body that may not be larger than a limit.
 
+use crate::message::{Secret, transport};
 use operations_core::error::CallError;
-use operations_core::http::{Secret, transport};
 use reqwest::Response;
 
 use crate::failure;

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::sse::{Limits, SseError};
 use operations_core::error::{CallError, InfrastructureErrorCode};
-use operations_core::sse::{Limits, SseError};
 use serde_json::json;
 
 use crate::outcome::is_json;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::message::retry::Failure as Why;
+use crate::message::{BodyKind, ResponseHead, Secret, media};
+use crate::message::{HttpOperation, ResponseKind};
 use operations_core::error::{CallError, InfrastructureErrorCode};
-use operations_core::http::retry::Failure as Why;
-use operations_core::http::{BodyKind, ResponseHead, Secret, media};
-use operations_core::openapi::{ImportedOperation, ResponseKind};
 use serde_json::json;
 
 use crate::batch::Feed;
@@ -43,7 +43,7 @@ impl Service {
     /// As [`Service::call`].
     pub async fn open(
         self: &Arc<Self>,
-        operation: &ImportedOperation,
+        operation: &HttpOperation,
         input: CallInput,
     ) -> Result<Opened, Failure> {
         let (mut request, secrets) = self.prepare(operation, input)?;

@@ -1,8 +1,8 @@
 //! How a call ends.
 
+use crate::message::response::{self, decode};
+use crate::message::{BodyKind, Decoded, ResponseHead, Secret};
 use operations_core::error::CallError;
-use operations_core::http::response::{self, decode};
-use operations_core::http::{BodyKind, Decoded, ResponseHead, Secret};
 use operations_core::json::is_too_deep;
 use serde::de::IgnoredAny;
 

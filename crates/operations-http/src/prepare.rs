@@ -1,11 +1,9 @@
 //! The requests of a service, built.
 
+use crate::message::{BaseUrl, Request, RequestPlan, Secret, Settings, request, resolve_server};
+use crate::message::{HttpOperation, ResponseKind};
 use indexmap::IndexMap;
 use operations_core::error::CallError;
-use operations_core::http::{
-    BaseUrl, Request, RequestPlan, Secret, Settings, request, resolve_server,
-};
-use operations_core::openapi::{ImportedOperation, ResponseKind};
 
 use crate::service::{CallInput, Service};
 
@@ -16,7 +14,7 @@ impl Service {
     /// `VALIDATION_ERROR` when the input or the base URL cannot be used.
     pub fn prepare(
         &self,
-        operation: &ImportedOperation,
+        operation: &HttpOperation,
         input: CallInput,
     ) -> Result<(Request, Vec<Secret>), CallError> {
         let resolved;
@@ -71,7 +69,7 @@ impl Service {
 }
 
 /// A stream asks for the stream only: a server that also has JSON must not choose that.
-fn stream_plan(operation: &ImportedOperation) -> RequestPlan {
+fn stream_plan(operation: &HttpOperation) -> RequestPlan {
     let mut plan = operation.request.clone();
     plan.accept
         .retain(|media_type| ResponseKind::of_media_type(media_type) == operation.response);

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use operations_core::http::Request;
-use operations_core::http::retry::{Failure as Why, reconnection_delay};
+use crate::message::Request;
+use crate::message::retry::{Failure as Why, reconnection_delay};
 
 use crate::random;
 

@@ -4,12 +4,12 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::message::HttpOperation;
+use crate::message::retry::Failure as Why;
+use crate::message::{InputValue, RetryPolicy, Secret, transport};
+use crate::sse::Limits;
 use indexmap::IndexMap;
 use operations_core::error::CallError;
-use operations_core::http::retry::Failure as Why;
-use operations_core::http::{InputValue, RetryPolicy, Secret, transport};
-use operations_core::openapi::ImportedOperation;
-use operations_core::sse::Limits;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -106,7 +106,7 @@ impl Service {
     /// As the contract says: bad input, no answer, a status outside 2XX, too late, aborted.
     pub async fn call(
         &self,
-        operation: &ImportedOperation,
+        operation: &HttpOperation,
         input: CallInput,
         cancel: &CancellationToken,
     ) -> Result<Reply, Failure> {

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use crate::message::headers::{check_name, check_value};
+use crate::message::transport::DEFAULT_MAX_RESPONSE_BYTES;
+use crate::message::{Auth, BaseUrl, RetryPolicy, Secret};
+use crate::sse::Limits;
 use indexmap::IndexMap;
 use operations_core::error::{CallError, InfrastructureErrorCode};
-use operations_core::http::headers::{check_name, check_value};
-use operations_core::http::transport::DEFAULT_MAX_RESPONSE_BYTES;
-use operations_core::http::{Auth, BaseUrl, RetryPolicy, Secret};
-use operations_core::sse::Limits;
 use serde::Deserialize;
 
 use crate::reconnect::Reconnect;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::message::ResponseKind;
+use crate::message::retry::{self, Failure as Why};
+use crate::message::{ResponseHead, Secret};
 use futures::FutureExt;
 use operations_core::error::{CallError, InfrastructureErrorCode};
-use operations_core::http::retry::{self, Failure as Why};
-use operations_core::http::{ResponseHead, Secret};
-use operations_core::openapi::ResponseKind;
 use reqwest::Response;
 
 use crate::batch::{Batch, Feed};

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
+use crate::message::retry::{self, Failure as Why};
+use crate::message::{ResponseHead, RetryPolicy};
 use operations_core::error::CallError;
-use operations_core::http::retry::{self, Failure as Why};
-use operations_core::http::{ResponseHead, RetryPolicy};
 
 use crate::exchange::Broken;
 use crate::outcome::Failure;

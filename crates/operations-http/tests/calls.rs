@@ -6,7 +6,7 @@ mod support;
 
 use std::time::Duration;
 
-use operations_core::http::{Decoded, InputValue, Secret};
+use operations_http::message::{Decoded, InputValue, Secret};
 use operations_http::{CallInput, Failure, Reply, Service};
 use serde_json::{Value, json};
 use support::{JSON, Server, operation, response, service};

@@ -12,7 +12,9 @@ use std::fmt::Write as _;
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 
-use operations_core::openapi::{Document, ImportConfig, ImportedOperation, import};
+use operations_http::message::{
+    BodyPlan, HttpOperation, Location, Parameter, RequestPlan, ResponseKind,
+};
 use operations_http::{Service, ServiceSettings};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -143,19 +145,16 @@ pub(crate) fn service(url: &str, mut settings: Value) -> Arc<Service> {
 }
 
 /// An operation on `/`, with this method and this type of response.
-pub(crate) fn operation(method: &str, media_type: &str) -> ImportedOperation {
-    let body = json!({ "content": { "application/json": {} } });
-    let document = json!({
-        "openapi": "3.1.0",
-        "info": { "title": "t", "version": "1" },
-        "paths": { "/": { method: {
-            "operationId": "it",
-            "parameters": [{ "name": "q", "in": "query", "schema": { "type": "string" } }],
-            "requestBody": if method == "get" { Value::Null } else { body },
-            "responses": { "200": { "description": "", "content": { media_type: {} } } },
-        } } },
-    });
-    let document = Document::parse(&document.to_string()).unwrap();
-    let imported = import(&document, &ImportConfig::default());
-    imported.operations.into_iter().next().unwrap()
+pub(crate) fn operation(method: &str, media_type: &str) -> HttpOperation {
+    HttpOperation {
+        request: RequestPlan {
+            method: method.to_uppercase(),
+            path: "/".to_owned(),
+            parameters: vec![Parameter::new("q", Location::Query)],
+            body: (method != "get").then(|| BodyPlan::new(vec!["application/json".to_owned()])),
+            accept: vec![media_type.to_owned()],
+        },
+        response: ResponseKind::of_media_type(media_type),
+        ..HttpOperation::default()
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::stream::{self, BoxStream};
 use futures::{Stream, StreamExt};
-use operations_core::sse::{Event, Limits, Parser};
+use operations_http::sse::{Event, Limits, Parser};
 use rmcp::transport::streamable_http_client::SseError;
 use sse_stream::Sse;
 

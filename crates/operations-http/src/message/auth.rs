@@ -1,0 +1,148 @@
+//! Credentials: how they become a header, and how they stay out of everything else.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::headers::Headers;
+use operations_core::error::CallError;
+
+/// What stands in the place of a secret.
+const MASK: &str = "[secret]";
+
+/// A shorter secret is a word of its own, and blanking it out of a text would tell more than it hides.
+const SHORTEST_REDACTED: usize = 4;
+
+/// A string that shows itself to nobody who does not ask for it by [`Secret::expose`].
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a string.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The string, for a header and nothing else.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(MASK)
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(MASK)
+    }
+}
+
+/// The credentials of a service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Auth {
+    /// `Authorization: Bearer <token>`.
+    Bearer(Secret),
+    /// A header of its own.
+    ApiKey {
+        /// The key.
+        key: Secret,
+        /// The header, `X-API-Key` when absent.
+        header_name: Option<String>,
+        /// What goes before the key; see [`Auth::apply`].
+        prefix: Option<String>,
+    },
+    /// `Authorization: Basic <token>`, the token being encoded already.
+    BasicToken(Secret),
+    /// `Authorization: Basic <user name and password, encoded>`.
+    Basic {
+        /// The user name.
+        username: String,
+        /// The password.
+        password: Secret,
+    },
+}
+
+impl Auth {
+    /// The name of the header that carries the credentials.
+    #[must_use]
+    pub fn header_name(&self) -> &str {
+        match self {
+            Self::ApiKey { header_name, .. } => header_name.as_deref().unwrap_or("X-API-Key"),
+            _ => "Authorization",
+        }
+    }
+
+    /// Sets the header. A prefix that ends in a letter or a digit is a word, so a space follows it
+    /// (`Token abc`); any other prefix says itself how it ends (`Token token=abc`).
+    ///
+    /// # Errors
+    /// `VALIDATION_ERROR` when the header name or the credentials cannot be in a header; it does not
+    /// quote the credentials.
+    pub fn apply(&self, headers: &mut Headers) -> Result<(), CallError> {
+        headers.set(self.header_name(), &self.header_value())
+    }
+
+    fn header_value(&self) -> String {
+        match self {
+            Self::Bearer(token) => format!("Bearer {}", token.expose()),
+            Self::ApiKey { key, prefix, .. } => {
+                let prefix = prefix.as_deref().unwrap_or_default();
+                let space = if prefix.ends_with(|last: char| last.is_alphanumeric()) {
+                    " "
+                } else {
+                    ""
+                };
+                format!("{prefix}{space}{}", key.expose())
+            }
+            Self::BasicToken(token) => format!("Basic {}", token.expose()),
+            Self::Basic { username, password } => {
+                format!("Basic {}", encoded(username, password))
+            }
+        }
+    }
+
+    /// Everything that must not be seen.
+    #[must_use]
+    pub fn secrets(&self) -> Vec<Secret> {
+        match self {
+            Self::Bearer(token) => vec![token.clone()],
+            Self::ApiKey { key, .. } => vec![key.clone()],
+            Self::BasicToken(token) => {
+                let decoded = STANDARD.decode(token.expose()).ok();
+                let decoded = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
+                let password = decoded
+                    .as_deref()
+                    .and_then(|text| text.split_once(':'))
+                    .map(|(_, password)| Secret::new(password));
+                [token.clone()].into_iter().chain(password).collect()
+            }
+            Self::Basic { username, password } => {
+                vec![Secret::new(encoded(username, password)), password.clone()]
+            }
+        }
+    }
+}
+
+fn encoded(username: &str, password: &Secret) -> String {
+    STANDARD.encode(format!("{username}:{}", password.expose()))
+}
+
+/// The text with every secret blanked out. A server may repeat a token in what it answers.
+#[must_use]
+pub fn redact<'a>(text: &'a str, secrets: &[Secret]) -> Cow<'a, str> {
+    let mut out = Cow::Borrowed(text);
+    for secret in secrets {
+        let secret = secret.expose();
+        if secret.len() >= SHORTEST_REDACTED && out.contains(secret) {
+            out = Cow::Owned(out.replace(secret, MASK));
+        }
+    }
+    out
+}

@@ -1,0 +1,217 @@
+//! What a response means: which kind of body it has, and whether it is an error.
+
+use serde_json::{Map, Value, json};
+
+use super::auth::{Secret, redact};
+use super::charset;
+use super::media::{self, Family};
+use super::problem;
+use super::status;
+use operations_core::envelope::ResponseMeta;
+use operations_core::error::CallError;
+use operations_core::json::{MAX_ANSWER_DEPTH, is_too_deep};
+
+/// The head of a response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResponseHead {
+    /// The status.
+    pub status: u16,
+    /// What the server wrote after it, if anything.
+    pub reason: Option<String>,
+    /// The headers: names in lower case, repeated ones joined by `", "`.
+    pub headers: Map<String, Value>,
+    /// The content type as it was sent, or nothing.
+    pub content_type: String,
+}
+
+impl ResponseHead {
+    /// Reads the head of a response.
+    pub fn new<'a>(
+        status: u16,
+        reason: Option<&str>,
+        headers: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Self {
+        let headers = header_map(headers);
+        let content_type = headers.get("content-type").and_then(Value::as_str);
+        Self {
+            status,
+            reason: reason.map(str::to_owned),
+            content_type: content_type.unwrap_or_default().to_owned(),
+            headers,
+        }
+    }
+
+    /// Whether the status means success.
+    #[must_use]
+    pub const fn is_success(&self) -> bool {
+        status::is_success(self.status)
+    }
+
+    /// What an envelope says about this response.
+    #[must_use]
+    pub fn meta(&self) -> ResponseMeta {
+        ResponseMeta::Http {
+            status_code: f64::from(self.status),
+            headers: self.headers.clone(),
+            content_type: self.content_type.clone(),
+            sse: None,
+        }
+    }
+
+    /// How the body is read.
+    #[must_use]
+    pub fn kind(&self) -> BodyKind {
+        match media::family(&self.content_type) {
+            Family::Json => BodyKind::Json,
+            Family::EventStream => BodyKind::EventStream,
+            Family::JsonLines => BodyKind::JsonLines,
+            Family::PlainText | Family::OtherText => BodyKind::Text,
+            Family::Form | Family::Multipart | Family::Binary => BodyKind::Bytes,
+        }
+    }
+}
+
+/// How a body is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyKind {
+    /// One JSON value.
+    Json,
+    /// A string.
+    Text,
+    /// Bytes as they are.
+    Bytes,
+    /// Server-sent events, to whom a stream was promised.
+    EventStream,
+    /// One JSON value per line, to whom a stream was promised.
+    JsonLines,
+}
+
+/// A body, decoded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decoded {
+    /// There is none: `undefined`.
+    Empty,
+    /// Text that claims to be JSON. Whoever needs the value parses it, once.
+    Json(String),
+    /// A string.
+    Text(String),
+    /// Bytes.
+    Bytes(Vec<u8>),
+}
+
+/// Names in lower case, repeated headers joined by `", "`, in the order of their first appearance.
+pub fn header_map<'a>(headers: impl IntoIterator<Item = (&'a str, &'a str)>) -> Map<String, Value> {
+    let mut map = Map::new();
+    for (name, value) in headers {
+        match map.entry(name.to_ascii_lowercase()) {
+            serde_json::map::Entry::Vacant(vacant) => {
+                vacant.insert(Value::from(value));
+            }
+            serde_json::map::Entry::Occupied(mut occupied) => {
+                if let Value::String(present) = occupied.get_mut() {
+                    present.push_str(", ");
+                    present.push_str(value);
+                }
+            }
+        }
+    }
+    map
+}
+
+/// Decodes a complete body as its content type says. JSON is UTF-8 whatever its label claims.
+#[must_use]
+pub fn decode(head: &ResponseHead, bytes: Vec<u8>) -> Decoded {
+    if bytes.is_empty() {
+        return Decoded::Empty;
+    }
+    match head.kind() {
+        BodyKind::Json => Decoded::Json(charset::decode(&bytes, None)),
+        BodyKind::Text | BodyKind::EventStream => {
+            let label = media::parameter(&head.content_type, "charset");
+            Decoded::Text(charset::decode(&bytes, label.as_deref()))
+        }
+        BodyKind::Bytes | BodyKind::JsonLines => Decoded::Bytes(bytes),
+    }
+}
+
+/// The error for a success whose body claims to be JSON and is not, or is nested too deeply to be
+/// read.
+#[must_use]
+pub fn invalid_json(head: &ResponseHead, text: &str, secrets: &[Secret]) -> CallError {
+    let media_type = media::essence(&head.content_type);
+    let status = head.status;
+    if is_too_deep(text) {
+        let message = format!(
+            "HTTP {status}: the body of the response ({media_type}) is nested more than {MAX_ANSWER_DEPTH} levels deep"
+        );
+        return problem::failed(message).with_details(details(head, None, secrets));
+    }
+    let message = format!(
+        "HTTP {status}: the response says it is {media_type} but its body is not valid JSON"
+    );
+    problem::failed(message).with_details(details(head, Some(Value::from(text)), secrets))
+}
+
+/// The error for a status outside 2XX. Binary bodies are in its details as text where they are text,
+/// and absent where they are not; a binding that has a type for bytes puts them there itself.
+#[must_use]
+pub fn failure(head: &ResponseHead, body: Decoded, secrets: &[Secret]) -> CallError {
+    let body = match body {
+        Decoded::Empty => None,
+        Decoded::Text(text) => Some(Value::String(text)),
+        Decoded::Json(text) => Some(serde_json::from_str(&text).unwrap_or(Value::String(text))),
+        Decoded::Bytes(bytes) => String::from_utf8(bytes).ok().map(Value::String),
+    };
+    let reason = status::reason(head.status, head.reason.as_deref());
+    let reason = redact(&reason, secrets);
+    problem::failed(format!("HTTP {}: {reason}", head.status))
+        .with_details(details(head, body, secrets))
+}
+
+fn details(head: &ResponseHead, body: Option<Value>, secrets: &[Secret]) -> Value {
+    let mut details = json!({
+        "statusCode": head.status,
+        "headers": head.headers,
+        "contentType": head.content_type,
+    });
+    if let (Some(members), Some(body)) = (details.as_object_mut(), body) {
+        members.insert("body".to_owned(), body);
+    }
+    blank_out(&mut details, secrets);
+    details
+}
+
+/// Blanks secrets out of every string and key. Values from the network are parsed with a limit on
+/// depth, so the recursion is bounded.
+fn blank_out(value: &mut Value, secrets: &[Secret]) {
+    if secrets.is_empty() {
+        return;
+    }
+    match value {
+        Value::String(text) => {
+            if let std::borrow::Cow::Owned(blanked) = redact(text, secrets) {
+                *text = blanked;
+            }
+        }
+        Value::Array(elements) => {
+            for element in elements {
+                blank_out(element, secrets);
+            }
+        }
+        Value::Object(members) => {
+            for member in members.values_mut() {
+                blank_out(member, secrets);
+            }
+            let echoed = members
+                .keys()
+                .any(|key| matches!(redact(key, secrets), std::borrow::Cow::Owned(_)));
+            if echoed {
+                *members = std::mem::take(members)
+                    .into_iter()
+                    .map(|(key, member)| (redact(&key, secrets).into_owned(), member))
+                    .collect();
+            }
+        }
+        _ => {}
+    }
+}

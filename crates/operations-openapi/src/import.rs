@@ -1,0 +1,309 @@
+//! From a document to its operations.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::assemble::{Assembly, Spot};
+use super::config::{Candidate, ImportConfig};
+use super::document::{At, Document};
+use super::graph::Graph;
+use super::names::{Names, own_name};
+use super::operation::{Budget, Draft, ImportedOperation};
+use super::path_item::{Keyed, PathItem};
+use super::report::{Problem, Reason, ReportEntry, Status};
+use super::security::{self, Security};
+use super::servers;
+use super::survey::tags_of;
+use super::version::Version;
+use operations_http::message::{HttpOperation, Server};
+
+/// What came of a document.
+#[derive(Debug, Clone)]
+pub struct Import {
+    /// The operations, in the document's order.
+    pub operations: Vec<ImportedOperation>,
+    /// What became of each operation of the document, those that are missing included.
+    pub report: Vec<ReportEntry>,
+}
+
+/// Reads the operations of a document. What cannot be read is in the report.
+#[must_use]
+pub fn import(document: &Document, config: &ImportConfig<'_>) -> Import {
+    let mut importer = Importer::new(document, config);
+    let paths = document.start().get("paths");
+    for (path, at) in paths.iter().flat_map(At::entries) {
+        if path.starts_with("x-") {
+            continue;
+        }
+        match PathItem::read(document, path, at.clone()) {
+            Ok(item) => importer.path(&item),
+            Err(problem) => importer.skip(None, path, &at.pointer, problem),
+        }
+    }
+    importer.finish()
+}
+
+struct Importer<'d, 'c> {
+    document: &'d Document,
+    config: &'c ImportConfig<'c>,
+    version: String,
+    base_path: String,
+    servers: Arc<[Server]>,
+    security: Security,
+    names: Names,
+    graph: Graph<'d>,
+    budget: Budget,
+    operations: Vec<ImportedOperation>,
+    report: Vec<ReportEntry>,
+    /// For each entry of the report, the schemas that the operation uses.
+    schemas: Vec<Vec<usize>>,
+}
+
+impl<'d, 'c> Importer<'d, 'c> {
+    fn new(document: &'d Document, config: &'c ImportConfig<'c>) -> Self {
+        let start = document.start();
+        let info_version = start.get("info").and_then(|info| info.get("version"));
+        let version = match info_version.map(|at| at.value) {
+            Some(Value::String(text)) if !text.trim().is_empty() => text.trim().to_owned(),
+            Some(Value::Number(number)) => number.to_string(),
+            _ => "1.0.0".to_owned(),
+        };
+        let base_path = match (document.version(), start.string("basePath")) {
+            (Version::Swagger2, Some(base)) => base_path(base),
+            _ => String::new(),
+        };
+        Self {
+            document,
+            config,
+            version,
+            base_path,
+            servers: servers::of_document(document),
+            security: security::of_list(document, &start).unwrap_or_else(|| Arc::from([])),
+            names: Names::new(config.max_name_length),
+            graph: Graph::new(document),
+            budget: Budget::new(document),
+            operations: Vec::new(),
+            report: Vec::new(),
+            schemas: Vec::new(),
+        }
+    }
+
+    fn path(&mut self, item: &PathItem<'d>) {
+        for keyed in item.operations() {
+            let problem = if let Some(misuse) = keyed.misuse() {
+                Problem::new(Reason::Malformed, &keyed.pointer, misuse)
+            } else if keyed.is_one_of(&self.config.methods) {
+                let Keyed {
+                    method,
+                    pointer,
+                    at,
+                    ..
+                } = keyed;
+                match self.document.follow(at) {
+                    Ok(operation) if operation.value.is_object() => {
+                        self.operation(&Spot {
+                            item,
+                            operation,
+                            method,
+                            pointer,
+                        });
+                    }
+                    Ok(_) => {
+                        let reason = "the operation is not an object";
+                        let problem = Problem::new(Reason::Malformed, &pointer, reason);
+                        self.skip(Some(method), item.path, &pointer, problem);
+                    }
+                    Err(reason) => {
+                        let problem = Problem::new(Reason::Reference, &pointer, reason);
+                        self.skip(Some(method), item.path, &pointer, problem);
+                    }
+                }
+                continue;
+            } else {
+                let reason = "the method was not asked for";
+                Problem::new(Reason::Filtered, &keyed.pointer, reason)
+            };
+            self.skip(Some(keyed.method), item.path, &keyed.pointer, problem);
+        }
+    }
+
+    fn operation(&mut self, spot: &Spot<'_, 'd>) {
+        let operation_id = spot.operation.string("operationId");
+        let path = spot.item.path;
+        let tags = tags_of(&spot.operation);
+        let own = own_name(operation_id, &spot.method, path);
+        let whole = Candidate {
+            name: &own,
+            operation_id,
+            method: &spot.method,
+            path,
+            tags: &tags,
+        };
+        let renamed = self
+            .config
+            .rename
+            .as_ref()
+            .and_then(|rename| rename(&whole));
+        let wanted = renamed
+            .filter(|name| !name.is_empty())
+            .unwrap_or_else(|| own.clone());
+        let name = self.names.take(&wanted, &spot.method, path);
+        let candidate = Candidate {
+            name: &name,
+            ..whole
+        };
+        if let Some(reason) = self.config.leaves_out(&candidate) {
+            let problem = Problem::new(Reason::Filtered, &spot.pointer, reason);
+            return self.skip_named(&name, spot, vec![problem], Vec::new());
+        }
+        let prefer_json = self.config.prefer_json.holds(&candidate);
+        let mut draft = Draft::new(
+            self.document,
+            &spot.pointer,
+            &mut self.graph,
+            &mut self.budget,
+        );
+        let assembled = Assembly {
+            document: self.document,
+            base_path: &self.base_path,
+            spot,
+            prefer_json,
+        }
+        .run(&mut draft);
+        draft.charge(tags.iter().map(|tag| tag.len() + 24).sum());
+        let security = security::of_list(self.document, &spot.operation)
+            .unwrap_or_else(|| Arc::clone(&self.security));
+        draft.charge(security::size(&security));
+        let (problems, schemas, over) = (draft.problems, draft.schemas, draft.over);
+        if over {
+            let problem = Problem::new(
+                Reason::Limit,
+                &spot.pointer,
+                "the import has grown too large; this operation and what follows it are left out",
+            );
+            return self.skip_named(&name, spot, vec![problem], Vec::new());
+        }
+        let servers = servers::of_list(spot.operation.get("servers").as_ref())
+            .or_else(|| servers::of_list(spot.item.get("servers").as_ref()));
+        self.operations.push(ImportedOperation {
+            name: name.clone(),
+            version: self.version.clone(),
+            operation_type: assembled.operation_type,
+            operation_id: operation_id.map(str::to_owned),
+            description: assembled.description,
+            summary: assembled.summary,
+            tags: tags.into_iter().map(str::to_owned).collect(),
+            deprecated: spot.operation.flag("deprecated"),
+            http: Arc::new(HttpOperation {
+                request: assembled.request,
+                servers: servers.unwrap_or_else(|| Arc::clone(&self.servers)),
+                response: assembled.response,
+            }),
+            security,
+            pointer: spot.pointer.clone(),
+            input: assembled.input,
+            output: assembled.output,
+            document: self.document.clone(),
+        });
+        let status = if problems.is_empty() {
+            Status::Imported
+        } else {
+            Status::Degraded
+        };
+        self.enter(
+            status,
+            Some(name),
+            Some(spot.method.clone()),
+            path,
+            &spot.pointer,
+            problems,
+            schemas,
+        );
+    }
+
+    fn skip(&mut self, method: Option<String>, path: &str, pointer: &str, problem: Problem) {
+        self.enter(
+            Status::Skipped,
+            None,
+            method,
+            path,
+            pointer,
+            vec![problem],
+            Vec::new(),
+        );
+    }
+
+    fn skip_named(
+        &mut self,
+        name: &str,
+        spot: &Spot<'_, 'd>,
+        problems: Vec<Problem>,
+        schemas: Vec<usize>,
+    ) {
+        let method = Some(spot.method.clone());
+        self.enter(
+            Status::Skipped,
+            Some(name.to_owned()),
+            method,
+            spot.item.path,
+            &spot.pointer,
+            problems,
+            schemas,
+        );
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one per field of the entry, in one place"
+    )]
+    fn enter(
+        &mut self,
+        status: Status,
+        name: Option<String>,
+        method: Option<String>,
+        path: &str,
+        pointer: &str,
+        problems: Vec<Problem>,
+        schemas: Vec<usize>,
+    ) {
+        self.report.push(ReportEntry {
+            status,
+            name,
+            method,
+            path: path.to_owned(),
+            pointer: pointer.to_owned(),
+            problems,
+        });
+        self.schemas.push(schemas);
+    }
+
+    /// Adds what is wrong with the schemas, which is known only when all of them have been seen.
+    fn finish(mut self) -> Import {
+        let problems = self.graph.problems();
+        for (entry, schemas) in self.report.iter_mut().zip(self.schemas) {
+            let found = schemas
+                .into_iter()
+                .find_map(|id| problems.get(id)?.as_deref().cloned());
+            if let Some(problem) = found {
+                entry.problems.push(problem);
+                entry.status = Status::Degraded;
+            }
+        }
+        self.operations.shrink_to_fit();
+        Import {
+            operations: self.operations,
+            report: self.report,
+        }
+    }
+}
+
+/// A base path with a slash before it and none behind it.
+fn base_path(base: &str) -> String {
+    let base = base.trim().trim_matches('/');
+    if base.is_empty() {
+        String::new()
+    } else {
+        format!("/{base}")
+    }
+}

@@ -1,0 +1,142 @@
+//! How the schemas of an operation are made when someone asks for them. Most operations of a large
+//! document are never called, so importing keeps places in the document, not copies.
+
+use serde_json::{Map, Value, json};
+
+use super::document::{At, Document};
+use super::one_way::Direction;
+use super::schema::{Copier, Purpose};
+use operations_core::error::CallError;
+
+/// Where a schema comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Source {
+    /// It stands in the document.
+    There { part: usize, pointer: String },
+    /// It was put together from parts of the document, as for Swagger 2.0's parameters.
+    Made { value: Box<Value>, part: usize },
+    /// Nothing is known.
+    Unknown,
+}
+
+impl Source {
+    pub(super) fn at(at: &At<'_>) -> Self {
+        Self::There {
+            part: at.part,
+            pointer: at.pointer.clone(),
+        }
+    }
+
+    pub(super) fn made(value: Value, part: usize) -> Self {
+        Self::Made {
+            value: Box::new(value),
+            part,
+        }
+    }
+
+    fn find<'d>(&'d self, document: &'d Document) -> Option<At<'d>> {
+        match self {
+            Self::There { part, pointer } => document.at(*part, pointer),
+            Self::Made { value, part } => Some(At {
+                value,
+                part: *part,
+                pointer: String::new(),
+            }),
+            Self::Unknown => None,
+        }
+    }
+}
+
+/// One property of an input.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct InputPart {
+    pub(super) name: String,
+    pub(super) source: Source,
+    pub(super) required: bool,
+    pub(super) description: Option<String>,
+    pub(super) deprecated: bool,
+}
+
+/// The input of an operation: one object.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct InputRecipe {
+    pub(super) parts: Vec<InputPart>,
+    pub(super) binary_is_free: bool,
+}
+
+impl InputRecipe {
+    pub(super) fn build(&self, document: &Document) -> Result<Value, CallError> {
+        let found: Vec<Option<At<'_>>> = self
+            .parts
+            .iter()
+            .map(|part| part.source.find(document))
+            .collect();
+        let roots: Vec<At<'_>> = found.iter().flatten().cloned().collect();
+        let purpose = Purpose {
+            direction: Direction::Input,
+            binary_is_free: self.binary_is_free,
+        };
+        let mut copier = Copier::new(document, purpose, &roots);
+        let mut properties = Map::new();
+        let mut required = Vec::new();
+        for (part, at) in self.parts.iter().zip(found) {
+            let copy = match at {
+                Some(at) => copier.copy_root(&at)?,
+                None => json!({}),
+            };
+            properties.insert(part.name.clone(), part.describe(copy));
+            if part.required {
+                required.push(Value::from(part.name.as_str()));
+            }
+        }
+        let mut schema = Map::new();
+        schema.insert("type".to_owned(), "object".into());
+        schema.insert("properties".to_owned(), properties.into());
+        if !required.is_empty() {
+            schema.insert("required".to_owned(), required.into());
+        }
+        Ok(close(schema, copier.definitions()?))
+    }
+}
+
+impl InputPart {
+    /// What the parameter says about itself is nearer to the caller than what its schema says.
+    fn describe(&self, schema: Value) -> Value {
+        let mut object = match schema {
+            Value::Object(object) => object,
+            Value::Bool(true) if self.description.is_some() => Map::new(),
+            other => return other,
+        };
+        if let Some(description) = &self.description {
+            object.insert("description".to_owned(), description.as_str().into());
+        }
+        if self.deprecated {
+            object.insert("deprecated".to_owned(), true.into());
+        }
+        Value::Object(object)
+    }
+}
+
+/// The schema of what an operation gives.
+pub(super) fn build_output(source: &Source, document: &Document) -> Result<Value, CallError> {
+    let Some(at) = source.find(document) else {
+        return Ok(json!({}));
+    };
+    let purpose = Purpose {
+        direction: Direction::Output,
+        binary_is_free: false,
+    };
+    let mut copier = Copier::new(document, purpose, std::slice::from_ref(&at));
+    match copier.copy_root(&at)? {
+        Value::Object(schema) => Ok(close(schema, copier.definitions()?)),
+        Value::Bool(false) => Ok(Value::Bool(false)),
+        _ => Ok(json!({})),
+    }
+}
+
+fn close(mut schema: Map<String, Value>, definitions: Map<String, Value>) -> Value {
+    if !definitions.is_empty() {
+        schema.insert("$defs".to_owned(), definitions.into());
+    }
+    Value::Object(schema)
+}

@@ -1,0 +1,36 @@
+//! What the tests about OpenAPI share.
+#![allow(dead_code, reason = "each test binary uses its own selection")]
+
+use operations_openapi::{Document, Import, ImportConfig, ImportedOperation, import};
+use serde_json::{Value, json};
+
+/// A document in JSON with these members and the usual ones.
+pub(crate) fn document(members: &Value) -> String {
+    let mut document = json!({ "openapi": "3.0.3", "info": { "title": "t", "version": "1.2.3" } });
+    for (key, value) in members.as_object().expect("an object") {
+        document[key] = value.clone();
+    }
+    document.to_string()
+}
+
+/// A document with these paths.
+pub(crate) fn with_paths(paths: &Value) -> String {
+    document(&json!({ "paths": paths }))
+}
+
+/// What the default configuration makes of a text.
+pub(crate) fn import_all(text: &str) -> Import {
+    import_with(text, &ImportConfig::default())
+}
+
+/// What a configuration makes of a text.
+pub(crate) fn import_with(text: &str, config: &ImportConfig<'_>) -> Import {
+    import(&Document::parse(text).expect("a document"), config)
+}
+
+/// The one operation of a document.
+pub(crate) fn only(text: &str) -> ImportedOperation {
+    let mut operations = import_all(text).operations;
+    assert_eq!(operations.len(), 1);
+    operations.remove(0)
+}
