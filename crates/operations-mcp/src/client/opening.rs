@@ -14,17 +14,17 @@ use tokio::process::{ChildStdin, ChildStdout};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use crate::auth::Authorization;
+use crate::client::connection::{Connection, LAST_WORDS, POST_MORTEM};
+use crate::client::handler::Handler;
+use crate::client::listing::List;
+use crate::client::tap::Tap;
 use crate::config::{Http, OAuth, Stdio, Target};
-use crate::connection::{Connection, LAST_WORDS, POST_MORTEM};
-use crate::failed::Failed;
-use crate::failure::About;
-use crate::handler::Handler;
-use crate::http;
-use crate::listing::List;
-use crate::oauth::Authorization;
+use crate::error::About;
+use crate::error::Failed;
 use crate::process::{self, ServerProcess};
-use crate::stdio::StdioTransport;
-use crate::tap::Tap;
+use crate::transport::http;
+use crate::transport::stdio::StdioTransport;
 
 /// How long a server on stdio may ponder the question which protocol it speaks. Servers of the older
 /// generation answer it with an error, at once; those that stay silent are asked the older way.

@@ -17,13 +17,13 @@ const THANKS: &str = "<!doctype html><meta charset=utf-8><title>Done</title>\
      <p>Thank you. You can close this window and go back to the program.";
 
 /// An address that browsers are sent to.
-pub(crate) struct Redirect {
+pub(crate) struct Callback {
     url: Url,
     /// Nobody listens at an address that is not of this machine.
     listener: Option<TcpListener>,
 }
 
-impl Redirect {
+impl Callback {
     /// The user's address, or a port of this machine.
     pub(crate) async fn open(given: Option<&str>) -> Result<Self, String> {
         let Some(given) = given else {
@@ -185,7 +185,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_browser_is_thanked_and_others_are_sent_away() {
-        let redirect = Redirect::open(None).await.unwrap();
+        let redirect = Callback::open(None).await.unwrap();
         let url = redirect.url().to_owned();
         let waiting = tokio::spawn(redirect.wait(async { Ok("null".to_owned()) }, "2"));
         let client = get;

@@ -11,14 +11,14 @@ use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
+use crate::auth::tokens::Tokens;
+use crate::client::connection::{Connection, log_connected};
+use crate::client::handler::Handler;
+use crate::client::host::Host;
+use crate::client::listing::{self, List};
+use crate::client::opening;
 use crate::config::ServerConfig;
-use crate::connection::{Connection, log_connected};
-use crate::failure::About;
-use crate::handler::Handler;
-use crate::host::Host;
-use crate::listing::{self, List};
-use crate::opening;
-use crate::tokens::Tokens;
+use crate::error::About;
 
 /// The first pause before a server that failed is tried again; it doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::call::{self, Ask};
 use crate::client::CallOptions;
-use crate::connection::Connection;
-use crate::failure::{About, Failure};
-use crate::listing::List;
-use crate::request::Patience;
-use crate::session::Session;
+use crate::client::call::{self, Ask};
+use crate::client::connection::Connection;
+use crate::client::listing::List;
+use crate::client::request::Patience;
+use crate::client::session::Session;
+use crate::error::{About, Failure};
 
 /// How often a call is sent again that met the end of its server.
 const REPEATS: usize = 2;

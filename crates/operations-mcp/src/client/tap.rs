@@ -12,8 +12,8 @@ use rmcp::model::{
 };
 use serde_json::json;
 
-use crate::slot::{Keep, Slot};
-use crate::wire::{Message, Progress};
+use crate::client::slot::{Keep, Slot};
+use crate::transport::message::{Message, Progress};
 
 /// Requests of the server's that may wait for our answer. A server that asks more is not heard: its
 /// questions would fill our memory.

@@ -1,15 +1,18 @@
 //! How a server gets the token that it wants: rmcp knows the protocol, the user's program shows the page.
 
+pub(crate) mod callback;
+pub(crate) mod tokens;
+
 use rmcp::transport::auth::{OAuthClientConfig, OAuthState};
 use rmcp::transport::{AuthError, AuthorizationManager, AuthorizationRequest};
 use serde_json::json;
 use url::Url;
 
+use crate::auth::callback::Callback;
+use crate::client::handler::Handler;
+use crate::client::host::Question;
 use crate::config::OAuth;
-use crate::failed::Failed;
-use crate::handler::Handler;
-use crate::host::Question;
-use crate::redirect::Redirect;
+use crate::error::Failed;
 
 /// The name that a user sees who is asked for permission.
 const CLIENT_NAME: &str = "@alkdev/operations";
@@ -53,7 +56,7 @@ impl Authorization<'_> {
     pub(crate) async fn ask(&self, challenge: &str) -> Result<AuthorizationManager, Failed> {
         let failed = |error: AuthError| Failed::new(format!("no permission was granted: {error}"));
         let refused = |why: String| failed(AuthError::AuthorizationFailed(why));
-        let redirect = Redirect::open(self.settings.redirect_url.as_deref()).await;
+        let redirect = Callback::open(self.settings.redirect_url.as_deref()).await;
         let redirect = redirect.map_err(refused)?;
         let mut state = OAuthState::Unauthorized(self.manager().await.map_err(failed)?);
         let request = self.request(redirect.url(), challenge);

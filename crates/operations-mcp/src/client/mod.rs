@@ -1,5 +1,17 @@
 //! A server as its users see it.
 
+mod asking;
+mod call;
+pub(crate) mod connection;
+pub(crate) mod handler;
+pub(crate) mod host;
+mod listing;
+mod opening;
+mod request;
+mod session;
+pub(crate) mod slot;
+pub(crate) mod tap;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,13 +20,14 @@ use operations_core::log::Logger;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::call::Ask;
+use crate::client::call::Ask;
+use crate::client::connection::Connection;
+use crate::client::listing::List;
+use crate::client::session::Session;
 use crate::config::ServerConfig;
-use crate::connection::Connection;
-use crate::host::Host;
-use crate::listing::List;
-use crate::session::Session;
-use crate::slot::OnProgress;
+
+pub use self::host::{Host, Question};
+pub use self::slot::OnProgress;
 
 /// How one call is treated.
 #[derive(Default)]

@@ -13,9 +13,9 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use crate::failure::Failure;
-use crate::request::{Link, Patience};
-use crate::slot::{Keep, Slot};
+use crate::client::request::{Link, Patience};
+use crate::client::slot::{Keep, Slot};
+use crate::error::Failure;
 
 /// A server with more pages than this does not come to an end.
 const MOST_PAGES: usize = 10_000;

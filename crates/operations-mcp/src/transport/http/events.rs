@@ -10,8 +10,8 @@ use operations_http::sse::{Event, Limits, Parser};
 use rmcp::transport::streamable_http_client::SseError;
 use sse_stream::Sse;
 
-use crate::tap::{Tap, Verdict};
-use crate::wire;
+use crate::client::tap::{Tap, Verdict};
+use crate::transport::message;
 
 /// A server that wants to be asked again at once, in milliseconds, is asked again after this. It would
 /// otherwise keep both sides busy.
@@ -112,10 +112,10 @@ where
             self.ready.push_back(frame(String::new()));
             return;
         }
-        for text in wire::split(&event.data) {
+        for text in message::split(&event.data) {
             match self.tap.inbound(&text) {
                 Verdict::Forward(text) => {
-                    if wire::typed(&text).is_some() {
+                    if message::typed(&text).is_some() {
                         self.ready.push_back(frame(text.into_owned()));
                     }
                 }

@@ -14,10 +14,10 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 
 pub(crate) use self::client::http_client;
 pub(crate) use self::post::TappedClient;
+use crate::client::handler::Handler;
+use crate::client::tap::Tap;
 use crate::config::Http;
-use crate::failed::Failed;
-use crate::handler::Handler;
-use crate::tap::Tap;
+use crate::error::Failed;
 
 /// Requests that may be under way at once; more wait.
 const AT_ONCE: usize = 64;

@@ -15,8 +15,8 @@ use rmcp::transport::streamable_http_client::{
 };
 
 use super::events::{self, Events};
-use crate::tap::{Tap, Verdict};
-use crate::wire;
+use crate::client::tap::{Tap, Verdict};
+use crate::transport::message;
 
 const SESSION: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";
@@ -85,7 +85,7 @@ impl TappedClient {
         let text = String::from_utf8_lossy(&body);
         let mut messages = Vec::new();
         let mut odd = false;
-        for text in wire::split(&text) {
+        for text in message::split(&text) {
             match self.tap.inbound(&text) {
                 Verdict::Forward(text) => messages.push(text.into_owned()),
                 Verdict::Done => {}
@@ -122,7 +122,7 @@ impl TappedClient {
             return Err(StreamableHttpError::SessionExpired);
         }
         let auth = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-        let told = match wire::typed(&text) {
+        let told = match message::typed(&text) {
             Some(ServerJsonRpcMessage::Error(error)) if is_json && !auth => Some(error.error),
             _ => None,
         };
@@ -153,7 +153,7 @@ impl TappedClient {
 fn messages_of(mut messages: Vec<String>, session: Option<String>) -> StreamableHttpPostResponse {
     match (messages.pop(), messages.is_empty()) {
         (None, _) => StreamableHttpPostResponse::Accepted,
-        (Some(only), true) => match wire::typed(&only) {
+        (Some(only), true) => match message::typed(&only) {
             Some(message) => StreamableHttpPostResponse::Json(message, session),
             None => StreamableHttpPostResponse::Accepted,
         },

@@ -11,12 +11,12 @@ use serde_json::json;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::failure::{About, Failure};
-use crate::handler::Handler;
-use crate::listing::{self, List};
+use crate::client::handler::Handler;
+use crate::client::listing::{self, List};
+use crate::client::request::{Link, Patience};
+use crate::client::tap::Tap;
+use crate::error::{About, Failure};
 use crate::process::ServerProcess;
-use crate::request::{Link, Patience};
-use crate::tap::Tap;
 
 /// How long the end of a process is awaited for the sake of a better message.
 pub(crate) const POST_MORTEM: Duration = Duration::from_secs(2);

@@ -9,9 +9,9 @@ use rmcp::service::{Peer, PeerRequestOptions};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::failure::Failure;
-use crate::slot::Slot;
-use crate::tap::Tap;
+use crate::client::slot::Slot;
+use crate::client::tap::Tap;
+use crate::error::Failure;
 
 /// How long it may take to tell the server that nobody waits any more.
 const FAREWELL: Duration = Duration::from_secs(5);

@@ -12,11 +12,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::connection::Connection;
-use crate::failure::Failure;
-use crate::handler::Handler;
-use crate::request::Patience;
-use crate::slot::{Keep, OnProgress, Slot};
+use crate::client::connection::Connection;
+use crate::client::handler::Handler;
+use crate::client::request::Patience;
+use crate::client::slot::{Keep, OnProgress, Slot};
+use crate::error::Failure;
 
 /// How often a server may come back with another question.
 const ROUNDS: usize = 10;

@@ -12,9 +12,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::slot::Slot;
-use crate::tap::{Outbound, Tap, Verdict};
-use crate::wire;
+use crate::client::slot::Slot;
+use crate::client::tap::{Outbound, Tap, Verdict};
+use crate::transport::message;
 
 /// Messages that wait for rmcp. A server that writes faster waits in its pipe.
 const WAITING_MESSAGES: usize = 64;
@@ -110,7 +110,7 @@ impl StdioTransport {
                 let answer = format!(
                     r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"no answer"}}}}"#
                 );
-                if let Some(answer) = wire::typed(&answer) {
+                if let Some(answer) = message::typed(&answer) {
                     let _ = echo.send(answer).await;
                 }
             }
@@ -286,19 +286,19 @@ impl LongLine {
                 tap.note_odd_line(&head);
                 return Vec::new();
             }
-            let number = wire::number_at_edge(&head, &String::from_utf8_lossy(tail));
+            let number = message::number_at_edge(&head, &String::from_utf8_lossy(tail));
             let answers = tap.too_large(number);
             return answers
                 .iter()
-                .filter_map(|answer| wire::typed(answer))
+                .filter_map(|answer| message::typed(answer))
                 .collect();
         }
         // A broken character makes one text odd, not the whole line unreadable.
         let text = String::from_utf8_lossy(&self.kept);
-        wire::split(&text)
+        message::split(&text)
             .into_iter()
             .filter_map(|text| match tap.inbound(&text) {
-                Verdict::Forward(text) => wire::typed(&text),
+                Verdict::Forward(text) => message::typed(&text),
                 Verdict::Done | Verdict::NotAMessage => None,
             })
             .collect()

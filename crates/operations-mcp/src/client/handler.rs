@@ -22,9 +22,9 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::sync::Notify;
 
+use crate::auth::tokens::Tokens;
+use crate::client::host::{Host, Question};
 use crate::config::ServerConfig;
-use crate::host::{Host, Question};
-use crate::tokens::Tokens;
 
 /// A server's log lines are cut here.
 const LOGGED: usize = 2 * 1024;

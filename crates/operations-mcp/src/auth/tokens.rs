@@ -7,7 +7,7 @@ use rmcp::transport::{AuthError, CredentialStore, StoredCredentials};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-use crate::host::{Host, Question};
+use crate::client::host::{Host, Question};
 use crate::secrets::Secrets;
 
 /// The tokens of one server.
