@@ -193,20 +193,17 @@ impl Connection {
             tell_withdrawal(&way, id, "the time limit of the client passed");
         }));
         tokio::spawn(async move {
-            match process {
-                Some(process) => {
-                    tokio::select! {
-                        () = lost.cancelled() => {}
-                        () = close.cancelled() => {}
-                    }
-                    transport.close().await;
-                    process.end().await;
+            if let Some(process) = process {
+                tokio::select! {
+                    () = lost.cancelled() => {}
+                    () = close.cancelled() => {}
                 }
+                transport.close().await;
+                process.end().await;
+            } else {
                 // What is under way over HTTP comes to its own end, whatever becomes of the session.
-                None => {
-                    close.cancelled().await;
-                    transport.close().await;
-                }
+                close.cancelled().await;
+                transport.close().await;
             }
             gone.cancel();
         });
@@ -216,7 +213,9 @@ impl Connection {
     /// use any more.
     pub(crate) async fn listen(connection: Weak<Self>) {
         let mut request = Request::new("subscriptions/listen");
-        request.params = r#""notifications":{"toolsListChanged":true}"#.to_owned();
+        request
+            .params
+            .push_str(r#""notifications":{"toolsListChanged":true}"#);
         let mut pause = FIRST_PAUSE;
         loop {
             let Some(alive) = connection.upgrade() else {

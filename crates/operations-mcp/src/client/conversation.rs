@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use operations_core::log::{Level, Logger};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -80,12 +81,12 @@ impl Conversation {
         let outcome = match (message.result, message.error) {
             (Some(result), _) => Ok(result.get().to_owned()),
             (None, Some(error)) => Err(Failure::Refused(RpcError::read(error))),
-            (None, None) => return,
+            (None, None) => Err(Failure::Odd("there is no result in it".to_owned())),
         };
         // A server that could not read a request says so without an id. Other answers without one of our
         // numbers answer nothing.
-        let complaint = || match message.id.map(|id| id.get()) {
-            None | Some("null") if outcome.is_err() => self.requests.only_one(),
+        let complaint = || match message.id.map(RawValue::get) {
+            None | Some("null") if message.error.is_some() => self.requests.only_one(),
             _ => None,
         };
         if let Some(id) = message.number().or_else(complaint) {
@@ -104,13 +105,13 @@ impl Conversation {
         let is_out_of_turn = self.is_stateless.load(Ordering::Acquire)
             && method != "ping"
             && self.requests.is_empty();
-        let params = message.params.map(|params| params.get());
+        let params = message.params.map(RawValue::get);
         self.questions
             .take(method, id, params, is_out_of_turn, transport);
     }
 
     fn notification(&self, method: &str, message: &Message<'_>) {
-        let params = message.params.map(|params| params.get());
+        let params = message.params.map(RawValue::get);
         match (method, params) {
             ("notifications/progress", Some(params)) => {
                 if let Some(token) = message::progress_token(params) {

@@ -97,8 +97,12 @@ async fn discover(
         Err(Failure::Refused(error)) if OF_STATELESS_SERVERS.contains(&error.code) => {
             Err(Failure::Refused(error))
         }
-        Err(Failure::Refused(_) | Failure::Odd(_) | Failure::TooLarge(_)) => Ok(None),
-        Err(Failure::Transport { answered: true, .. }) => Ok(None),
+        Err(
+            Failure::Refused(_)
+            | Failure::Odd(_)
+            | Failure::TooLarge(_)
+            | Failure::Transport { answered: true, .. },
+        ) => Ok(None),
         Err(failure) => Err(failure),
     }
 }

@@ -320,31 +320,50 @@ mod tests {
         assert!(requests.answered_late());
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn the_shortest_deadline_ends_first_and_progress_may_move_it() {
-        let requests = Arc::new(Requests::default());
-        let (withdrawn, seen) = mpsc::channel();
-        let clock = watch_deadlines(Arc::clone(&requests), move |id| {
-            withdrawn.send(id).unwrap();
-        });
-        let clock = tokio::spawn(clock);
-        let (long, long_told) = begin(&requests, LONG);
-        tokio::task::yield_now().await;
-        let (short, short_told) = begin(&requests, Duration::from_secs(1));
+    #[test]
+    fn the_shortest_deadline_ends_first_and_progress_may_move_it() {
+        let requests = Requests::default();
+        let (long, _) = begin(&requests, LONG);
+        let (short, _) = begin(&requests, Duration::from_secs(1));
         let moving = Patience {
             limit: Duration::from_secs(2),
             reset_on_progress: true,
         };
-        let moved = requests.begin(moving, None, Box::new(|_| {})).ok().unwrap();
-        tokio::time::sleep(Duration::from_millis(1_500)).await;
-        assert_eq!(short_told.recv().unwrap(), "Err(Timeout(1s))");
+        let moved = requests.begin(moving, None, Box::new(|_| {})).ok();
+        let moved = moved.unwrap();
+        let late = |seconds: u64| {
+            let (late, _) = requests.expire(Instant::now() + Duration::from_secs(seconds));
+            late.into_iter().map(|(id, _)| id).collect::<Vec<_>>()
+        };
+        assert_eq!(late(0), [0; 0]);
+        assert_eq!(late(1), [short]);
+        let mut table = requests.table();
+        // As if it had begun long ago.
+        table.waiting.get_mut(&moved).unwrap().deadline -= Duration::from_secs(1);
+        drop(table);
         requests.progress(moved, "{}");
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        assert!(requests.is_waiting(moved) && requests.is_waiting(long));
-        tokio::time::sleep(LONG).await;
-        assert_eq!(long_told.recv().unwrap(), "Err(Timeout(60s))");
-        assert_eq!(seen.try_iter().collect::<Vec<_>>(), [short, moved, long]);
+        assert_eq!(late(1), [0; 0]);
+        assert_eq!(late(2), [moved]);
+        assert_eq!(late(60), [long]);
+    }
+
+    #[tokio::test]
+    async fn the_clock_ends_what_is_late_and_tells() {
+        let requests = Arc::new(Requests::default());
+        let (withdrawn, seen) = mpsc::channel();
+        let clock = tokio::spawn(watch_deadlines(Arc::clone(&requests), move |id| {
+            withdrawn.send(id).unwrap();
+        }));
+        let (_, long) = begin(&requests, LONG);
+        tokio::task::yield_now().await;
+        let (short, told) = begin(&requests, Duration::from_millis(1));
+        while requests.is_waiting(short) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert_eq!(seen.recv().unwrap(), short);
+        assert_eq!(told.recv().unwrap(), "Err(Timeout(1ms))");
         requests.lose(&[]);
         clock.await.unwrap();
+        assert_eq!(long.recv().unwrap(), "Err(Lost { sent: false })");
     }
 }

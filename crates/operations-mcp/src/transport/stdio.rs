@@ -199,10 +199,20 @@ async fn write(transport: Arc<StdioTransport>) {
     }
 }
 
+/// Whatever ends the reading ends the connection.
+struct LoseAtEnd(Arc<StdioTransport>);
+
+impl Drop for LoseAtEnd {
+    fn drop(&mut self) {
+        self.0.lose();
+    }
+}
+
 async fn read(transport: Arc<StdioTransport>, mut stdout: impl AsyncBufRead + Unpin) {
+    let _end = LoseAtEnd(Arc::clone(&transport));
     let conversation = Arc::clone(&transport.conversation);
     let mut line = LongLine::new(conversation.config.max_message_bytes);
-    let way: Arc<dyn Transport> = Arc::clone(&transport) as _;
+    let way: Arc<dyn Transport> = transport;
     loop {
         let piece = tokio::select! {
             piece = stdout.fill_buf() => piece,
@@ -224,7 +234,6 @@ async fn read(transport: Arc<StdioTransport>, mut stdout: impl AsyncBufRead + Un
         }
         stdout.consume(length);
     }
-    transport.lose();
 }
 
 fn hear(conversation: &Conversation, line: &[u8], way: &Arc<dyn Transport>) {
@@ -294,7 +303,7 @@ mod tests {
     use std::sync::mpsc;
     use std::time::Duration;
 
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::io::AsyncReadExt;
 
     use super::*;
     use crate::client::requests::Patience;
@@ -303,10 +312,10 @@ mod tests {
     const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
     /// How many questions are answered in what a child writes.
-    async fn answered(text: &[u8], max_line: usize) -> usize {
+    async fn answered(text: impl Into<Vec<u8>>, max_line: usize) -> usize {
         let (ours, mut theirs) = tokio::io::duplex(1_000_000);
         let conversation = conversation(max_line);
-        let stdout = tokio::io::AsyncReadExt::chain(text, never());
+        let stdout = io::Cursor::new(text.into()).chain(never());
         let transport = StdioTransport::new(ours, stdout, conversation);
         let mut answers = 0;
         let mut bytes = [0];
@@ -332,14 +341,14 @@ mod tests {
             ping(3),
             ping(4)
         );
-        assert_eq!(answered(text.as_bytes(), 1000).await, 3);
-        assert_eq!(answered(b"\xff\xfe\n{\"jsonrpc\"", 1000).await, 0);
+        assert_eq!(answered(text, 1000).await, 3);
+        assert_eq!(answered(*b"\xff\xfe\n{\"jsonrpc\"", 1000).await, 0);
     }
 
     #[tokio::test]
     async fn a_line_of_any_length_costs_no_more_than_the_limit() {
         let text = format!("{}\n{PING}\n", "x".repeat(100_000));
-        assert_eq!(answered(text.as_bytes(), 100).await, 1);
+        assert_eq!(answered(text, 100).await, 1);
         let mut line = LongLine::new(100);
         for _ in 0..1000 {
             line.push(&[b'x'; 99]);
@@ -351,7 +360,8 @@ mod tests {
     async fn outcomes(reads: usize) -> [String; 2] {
         let (ours, mut theirs) = tokio::io::duplex(64);
         let conversation = conversation(1000);
-        let transport = StdioTransport::new(ours, never(), Arc::clone(&conversation));
+        let (stdout, output) = tokio::io::duplex(64);
+        let transport = StdioTransport::new(ours, stdout, Arc::clone(&conversation));
         let told = [(); 2].map(|()| {
             let (tell, told) = mpsc::channel();
             let done = Box::new(move |outcome| tell.send(format!("{outcome:?}")).unwrap());
@@ -368,8 +378,8 @@ mod tests {
         });
         let mut read = vec![0; reads];
         theirs.read_exact(&mut read).await.unwrap();
-        theirs.shutdown().await.unwrap();
         drop(theirs);
+        drop(output);
         conversation.lost.cancelled().await;
         told.map(|told| told.recv_timeout(Duration::from_secs(10)).unwrap())
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use operations_http::sse::{Event, Limits, Parser};
 use reqwest::{Response, StatusCode};
+use tokio::sync::Notify;
 
 use super::answer::content_type;
 use super::{HttpTransport, STREAM};
@@ -79,11 +80,14 @@ impl EventStream {
         }
     }
 
-    /// Reads what the server says by itself, over and over; returns when it has no such stream.
-    pub(super) async fn stand(mut self, transport: &Arc<HttpTransport>) {
+    /// Reads what the server says by itself, over and over; returns when it has no such stream. `begun` is told when
+    /// the server has answered.
+    pub(super) async fn stand(mut self, transport: &Arc<HttpTransport>, begun: &Notify) {
         let mut failures = 0;
         loop {
-            match transport.stream(self.last_id.as_deref()).await {
+            let response = transport.stream(self.last_id.as_deref()).await;
+            begun.notify_one();
+            match response {
                 Ok(response) if is_stream(&response) => {
                     failures = 0;
                     if matches!(self.read(transport, response, None).await, End::TooLarge) {

@@ -17,7 +17,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use reqwest::{Method, RequestBuilder, Response};
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::AbortHandle;
 
 use self::events::EventStream;
@@ -32,6 +32,8 @@ use crate::error::{Failure, NotConnected};
 const AT_ONCE: usize = 64;
 /// How long the end of a session may take to be told.
 const GOODBYE: Duration = Duration::from_secs(3);
+/// How long the stream of a session is awaited before the tools are listed: a change in between would be missed.
+const STANDS: Duration = Duration::from_millis(200);
 /// How long a notification or an answer may take.
 const WORD: Duration = Duration::from_secs(5);
 
@@ -169,10 +171,10 @@ impl HttpTransport {
 
     /// Asks, and sees to it that whoever waits gets an answer.
     async fn ask(self: Arc<Self>, id: u64, kind: Kind, body: Bytes) {
-        let is_call = !matches!(kind, Kind::Request { method: LISTEN, .. });
-        let place = match is_call {
-            true => self.at_once.acquire().await.ok(),
-            false => None,
+        let place = match kind {
+            // It stands as long as the connection does.
+            Kind::Request { method: LISTEN, .. } => None,
+            _ => self.at_once.acquire().await.ok(),
         };
         let requests = &self.conversation.requests;
         // Whether it arrives, only the answer can tell.
@@ -219,16 +221,30 @@ impl HttpTransport {
         .await
     }
 
-    /// Listens to what the server says by itself, for as long as the session lasts.
-    fn stand(self: &Arc<Self>) {
-        let transport = Arc::clone(self);
+    /// Listens to what the server says by itself, for as long as the session lasts. Resolves when it does, or when
+    /// that takes long.
+    async fn stand(self: &Arc<Self>) {
+        let stands = Arc::new(Notify::new());
+        let (transport, begun) = (Arc::clone(self), Arc::clone(&stands));
         let standing = self.runtime.spawn(async move {
             tokio::select! {
-                () = EventStream::default().stand(&transport) => {}
+                () = EventStream::default().stand(&transport, &begun) => {}
                 () = transport.conversation.lost.cancelled() => {}
             }
         });
         self.running().insert(None, standing.abort_handle());
+        let stood = tokio::time::timeout(STANDS, stands.notified()).await;
+        if stood.is_err() {
+            let changed = Arc::clone(&self.conversation.tools_changed);
+            let lost = self.conversation.lost.clone();
+            self.runtime.spawn(async move {
+                tokio::select! {
+                    // Nobody has told us what changed before.
+                    () = stands.notified() => changed.notify_one(),
+                    () = lost.cancelled() => {}
+                }
+            });
+        }
     }
 }
 
@@ -271,7 +287,7 @@ impl Transport for HttpTransport {
                 self.tell(last).await?;
             }
             if self.session.get().is_some() {
-                self.stand();
+                self.stand().await;
             }
             Ok(())
         }

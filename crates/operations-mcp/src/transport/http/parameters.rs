@@ -193,14 +193,14 @@ mod tests {
 
     use super::*;
 
-    fn schema(properties: Value) -> Value {
+    fn schema(properties: &Value) -> Value {
         json!({ "type": "object", "properties": properties })
     }
 
     #[test]
     fn arguments_become_headers() {
         let parameters = Parameters::default();
-        let schema = schema(json!({
+        let schema = schema(&json!({
             "region": { "type": "string", "x-mcp-header": "Region" },
             "user": { "type": "object", "properties": { "id": { "type": "integer", "x-mcp-header": "User-Id" } } },
             "dry": { "type": "boolean", "x-mcp-header": "Dry" },
@@ -236,8 +236,7 @@ mod tests {
 
     #[test]
     fn values_that_headers_cannot_have_are_encoded() {
-        let value = |text| header(NAME, text).unwrap().1;
-        const NAME: HeaderName = HeaderName::from_static("x");
+        let value = |text| header(HeaderName::from_static("x"), text).unwrap().1;
         assert_eq!(value("a b"), "a b");
         assert_eq!(value(""), "");
         for text in [" a", "a\t", "a\nb", "é", "=?base64?YQ==?="] {
@@ -253,23 +252,23 @@ mod tests {
         let named = |name: Value| json!({ "type": "string", "x-mcp-header": name });
         for broken in [
             json!({ "x-mcp-header": "A" }),
-            schema(json!({ "a": named(json!("")) })),
-            schema(json!({ "a": named(json!(7)) })),
-            schema(json!({ "a": named(json!("a b")) })),
-            schema(json!({ "a": named(json!("é")) })),
-            schema(json!({ "a": named(json!("A")), "b": named(json!("a")) })),
-            schema(json!({ "a": { "type": "number", "x-mcp-header": "A" } })),
-            schema(json!({ "a": { "x-mcp-header": "A" } })),
-            schema(json!({ "a": { "type": "array", "items": named(json!("A")) } })),
-            schema(json!({ "a": { "anyOf": [named(json!("A"))] } })),
+            schema(&json!({ "a": named(json!("")) })),
+            schema(&json!({ "a": named(json!(7)) })),
+            schema(&json!({ "a": named(json!("a b")) })),
+            schema(&json!({ "a": named(json!("é")) })),
+            schema(&json!({ "a": named(json!("A")), "b": named(json!("a")) })),
+            schema(&json!({ "a": { "type": "number", "x-mcp-header": "A" } })),
+            schema(&json!({ "a": { "x-mcp-header": "A" } })),
+            schema(&json!({ "a": { "type": "array", "items": named(json!("A")) } })),
+            schema(&json!({ "a": { "anyOf": [named(json!("A"))] } })),
             json!({ "$defs": { "a": named(json!("A")) } }),
-            json!({ "allOf": [schema(json!({ "a": named(json!("A")) }))] }),
+            json!({ "allOf": [schema(&json!({ "a": named(json!("A")) }))] }),
         ] {
             assert!(read(&broken).is_err(), "{broken}");
         }
         for fine in [
-            schema(json!({ "x-mcp-header": { "type": "string" } })),
-            schema(json!({ "a": { "type": "string", "default": { "x-mcp-header": 7 } } })),
+            schema(&json!({ "x-mcp-header": { "type": "string" } })),
+            schema(&json!({ "a": { "type": "string", "default": { "x-mcp-header": 7 } } })),
             json!(true),
         ] {
             assert_eq!(read(&fine), Ok(Vec::new()), "{fine}");
