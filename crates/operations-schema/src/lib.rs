@@ -14,6 +14,7 @@ pub mod errors;
 pub mod formats;
 pub mod host;
 pub mod ir;
+pub mod json;
 pub mod normalise;
 pub mod number;
 pub mod patterns;
