@@ -34,6 +34,12 @@ impl<'a> From<&'a Document> for JsonRef<'a> {
     }
 }
 
+impl<'a> From<Option<&'a Document>> for JsonRef<'a> {
+    fn from(document: Option<&'a Document>) -> Self {
+        document.map_or(Self::Undefined, Into::into)
+    }
+}
+
 impl<'a> JsonRef<'a> {
     fn text(self) -> Option<&'a str> {
         match self {
