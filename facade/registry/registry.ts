@@ -1,7 +1,6 @@
 import { messageOf, textOf } from "../border/text.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
-import { native } from "../runtime.js";
 import { defaultAdapter, type SchemaAdapter } from "../schema/adapters.js";
 import { type CompiledSchema, isLimit } from "../schema/compiled.js";
 import { copyOf, isLazySchema, SCHEMA_FIELDS } from "../schema/lazy.js";
@@ -19,7 +18,6 @@ import { type AnyHandler, Entry, type OutputMode } from "./entry.js";
 import { envelopeOf } from "./output.js";
 import { isDirect, SERVED } from "./protocol-context.js";
 import { assertHandler, assertSpec, operationId } from "./spec-check.js";
-import { specText } from "./spec-text.js";
 
 export interface RegistryOptions {
   /** Turns schemas of other libraries into TypeBox schemas at registration. */
@@ -38,8 +36,6 @@ export type RegisteredOperation = OperationSpec & { handler?: OperationHandler |
 /** Operations by id (`namespace.name`), and the way to call them. */
 export class OperationRegistry {
   readonly #entries = new Map<string, Entry>();
-  /** The specs once more, on the native side, for what runs there. */
-  readonly #specs = new native.SpecStore();
   readonly #adapter: SchemaAdapter;
   readonly #customAuth: Record<string, CustomAuth>;
   readonly #trustDirectCalls: boolean;
@@ -89,7 +85,6 @@ export class OperationRegistry {
 
   /** Forgets an operation. Returns whether there was one. Calls that are under way go on. */
   unregister(id: string): boolean {
-    this.#specs.remove(id);
     return this.#entries.delete(id);
   }
 
@@ -98,7 +93,6 @@ export class OperationRegistry {
     const spec = this.#adapted(id, original);
     assertSpec(spec);
     if (handler !== undefined) assertHandler(id, spec, handler);
-    this.#specs.set(id, specText(id, spec));
     this.#entries.set(id, new Entry(id, spec, handler));
   }
 
