@@ -5,20 +5,19 @@
 //!
 //! - Lines: `[value, value, ...]`.
 //! - Events: `[data, about, data, about, ...]`, where `about` is `0` for the same type and id as the
-//!   event before (of the same response; at its beginning, `message` and no id), else `[type]`, `[type, id]` or `[type, id, retry]`; an id of `null` is the one
-//!   before. A long id so crosses once.
+//!   event before (of the same response; at its beginning, `message` and no id), else `[type]`,
+//!   `[type, id]` or `[type, id, retry]`; an id of `null` is the one before. A long id so crosses once.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::message::ResponseHead;
-use crate::sse::{DEFAULT_EVENT_TYPE, Event, Limits, Parser};
 use operations_core::error::CallError;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::lines::LineParser;
-use crate::outcome::is_json;
-use crate::stream::StreamKind;
+use super::lines::LineParser;
+use crate::message::reply::is_json;
+use crate::message::{BodyKind, ResponseHead, ResponseKind, errors, media};
+use crate::sse::{DEFAULT_EVENT_TYPE, Event, Limits, Parser};
 
 /// A batch of this many bytes is handed over before more is read.
 const FULL_BYTES: usize = 256 * 1024;
@@ -26,18 +25,50 @@ const FULL_BYTES: usize = 256 * 1024;
 /// So is one of this many events, however small they are.
 const FULL_EVENTS: usize = 4096;
 
-/// Events on their way to JavaScript.
-#[derive(Debug)]
-pub struct Batch {
-    /// The JSON text.
-    pub text: String,
-    /// The head of the response that they came in, when it is another than before.
-    pub head: Option<ResponseHead>,
+/// What a stream consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamKind {
+    /// Server-sent events.
+    Events,
+    /// One JSON value per line.
+    Lines,
+}
+
+impl StreamKind {
+    /// What a successful response to a request for a stream is; nothing where it is one value.
+    pub(super) fn of_response(
+        promised: ResponseKind,
+        head: &ResponseHead,
+    ) -> Result<Option<Self>, CallError> {
+        let promised = match promised {
+            ResponseKind::Ndjson => Self::Lines,
+            _ => Self::Events,
+        };
+        if head.content_type.trim().is_empty() {
+            return Ok(Some(promised));
+        }
+        match head.kind() {
+            BodyKind::EventStream => Ok(Some(Self::Events)),
+            BodyKind::JsonLines => Ok(Some(Self::Lines)),
+            // Servers that say no more than "text" mean what they have promised.
+            BodyKind::Text => Ok(Some(promised)),
+            BodyKind::Json => Ok(None),
+            BodyKind::Bytes => Err(errors::failed(format!(
+                "HTTP {}: a stream was expected, and the response is {}",
+                head.status,
+                media::essence(&head.content_type)
+            ))
+            .with_details(json!({
+                "statusCode": head.status,
+                "contentType": head.content_type,
+            }))),
+        }
+    }
 }
 
 /// Bytes in, batches out.
 #[derive(Debug)]
-pub struct Feed {
+pub(super) struct Feed {
     source: Source,
     writer: Writer,
     failure: Option<CallError>,
@@ -51,8 +82,7 @@ enum Source {
 
 impl Feed {
     /// For a stream of this kind, which goes on after the event with this id.
-    #[must_use]
-    pub fn new(kind: StreamKind, limits: Limits, last_event_id: &str) -> Self {
+    pub(super) fn new(kind: StreamKind, limits: Limits, last_event_id: &str) -> Self {
         let source = match kind {
             StreamKind::Events => Source::Events(Parser::resuming(limits, last_event_id)),
             StreamKind::Lines => Source::Lines(LineParser::new(limits)),
@@ -65,7 +95,7 @@ impl Feed {
     }
 
     /// Reads a piece of the stream.
-    pub fn push(&mut self, piece: &[u8]) {
+    pub(super) fn push(&mut self, piece: &[u8]) {
         if self.failure.is_some() {
             return;
         }
@@ -81,7 +111,7 @@ impl Feed {
 
     /// The connection has ended. An unfinished event is dropped; a last line without a line end
     /// counts.
-    pub fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         let writer = &mut self.writer;
         match &mut self.source {
             Source::Events(parser) => parser.finish(),
@@ -93,41 +123,40 @@ impl Feed {
     }
 
     /// Another response follows. Whoever reads the batches knows nothing of the events before.
-    pub(crate) fn begin_again(&mut self) {
+    pub(super) fn begin_again(&mut self) {
         self.writer.last_type = Cow::Borrowed(DEFAULT_EVENT_TYPE);
         self.writer.last_id = Arc::from("");
     }
 
     /// What is ready, if anything is.
-    pub fn take(&mut self) -> Option<String> {
+    pub(super) fn take(&mut self) -> Option<String> {
         self.writer.take()
     }
 
     /// Why the stream cannot be read on. Told once, and after everything that came before it.
-    pub fn take_failure(&mut self) -> Option<CallError> {
+    pub(super) fn take_failure(&mut self) -> Option<CallError> {
         self.failure.take()
     }
 
-    pub(crate) fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         self.failure.is_some()
             || self.writer.text.len() >= FULL_BYTES
             || self.writer.events >= FULL_EVENTS
     }
 
-    pub(crate) fn kind(&self) -> StreamKind {
+    pub(super) fn kind(&self) -> StreamKind {
         match self.source {
             Source::Events(_) => StreamKind::Events,
             Source::Lines(_) => StreamKind::Lines,
         }
     }
 
-    pub(crate) fn has_events(&self) -> bool {
+    pub(super) fn has_events(&self) -> bool {
         self.writer.events > 0
     }
 
     /// What to send as `Last-Event-ID` when connecting again.
-    #[must_use]
-    pub fn last_event_id(&self) -> &str {
+    pub(super) fn last_event_id(&self) -> &str {
         match &self.source {
             Source::Events(parser) => parser.last_event_id(),
             Source::Lines(_) => "",
@@ -135,8 +164,7 @@ impl Feed {
     }
 
     /// What the stream last said in `retry:`.
-    #[must_use]
-    pub fn reconnection_time(&self) -> Option<u64> {
+    pub(super) fn reconnection_time(&self) -> Option<u64> {
         match &self.source {
             Source::Events(parser) => parser.reconnection_time(),
             Source::Lines(_) => None,

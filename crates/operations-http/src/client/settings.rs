@@ -2,30 +2,31 @@
 
 use std::time::Duration;
 
-use crate::message::headers::{check_name, check_value};
-use crate::message::transport::DEFAULT_MAX_RESPONSE_BYTES;
-use crate::message::{Auth, BaseUrl, RetryPolicy, Secret};
-use crate::sse::Limits;
 use indexmap::IndexMap;
-use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::error::CallError;
 use serde::Deserialize;
 
-use crate::reconnect::Reconnect;
+use crate::machine::Rules;
+use crate::machine::retry::{Reconnect, RetryPolicy};
+use crate::message::errors::invalid;
+use crate::message::headers::{check_name, check_value};
+use crate::message::{Auth, BaseUrl, Secret};
+use crate::sse::Limits;
 
 /// The settings of a service, checked.
 #[derive(Debug)]
 pub struct ServiceSettings {
-    pub(crate) base_url: Option<BaseUrl>,
-    pub(crate) headers: Vec<(String, Secret)>,
-    pub(crate) auth: Option<Auth>,
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) max_response_bytes: usize,
-    pub(crate) retry: RetryPolicy,
-    pub(crate) event_limits: Limits,
-    pub(crate) reconnect: Option<Reconnect>,
-    pub(crate) last_event_id: Option<String>,
-    pub(crate) ca: Vec<String>,
+    pub(super) base_url: Option<BaseUrl>,
+    pub(super) headers: Vec<(String, Secret)>,
+    pub(super) auth: Option<Auth>,
+    pub(super) rules: Rules,
+    /// Where streams begin; empty for at the beginning.
+    pub(super) last_event_id: String,
+    pub(super) ca: Vec<String>,
 }
+
+/// How much of a response is read when the configuration says nothing.
+const DEFAULT_MAX_RESPONSE_BYTES: usize = 64 * 1024 * 1024;
 
 /// Attempts in a row without an event, where the configuration does not say.
 const DEFAULT_STREAM_RETRIES: u32 = 5;
@@ -86,37 +87,31 @@ impl ServiceSettings {
         }
         let headers = raw.headers.into_iter();
         let headers = headers.map(|(name, value)| (name, Secret::new(value)));
-        if let Some(id) = &raw.sse.last_event_id {
+        let sse = raw.sse;
+        if let Some(id) = &sse.last_event_id {
             check_value("Last-Event-ID", id)?;
         }
-        let retries = raw.sse.max_retries.map_or(DEFAULT_STREAM_RETRIES, count);
+        let max_response_bytes = raw.max_response_bytes;
+        let event_bytes = sse.max_event_bytes.map(bytes);
         Ok(Self {
             base_url,
             headers: headers.collect(),
             auth: raw.auth.map(auth).transpose()?,
-            timeout: raw.timeout.map(milliseconds),
-            max_response_bytes: raw
-                .max_response_bytes
-                .map_or(DEFAULT_MAX_RESPONSE_BYTES, bytes),
-            retry: raw.retry.as_ref().map(retry).unwrap_or_default(),
-            event_limits: raw
-                .sse
-                .max_event_bytes
-                .map(|limit| Limits {
-                    event_bytes: bytes(limit),
-                })
-                .unwrap_or_default(),
-            reconnect: raw.sse.reconnect.then_some(Reconnect {
-                max_retries: retries,
-            }),
-            last_event_id: raw.sse.last_event_id.filter(|id| !id.is_empty()),
+            rules: Rules {
+                timeout: raw.timeout.map(milliseconds),
+                max_response_bytes: max_response_bytes.map_or(DEFAULT_MAX_RESPONSE_BYTES, bytes),
+                retry: raw.retry.as_ref().map(retry).unwrap_or_default(),
+                event_limits: event_bytes
+                    .map(|event_bytes| Limits { event_bytes })
+                    .unwrap_or_default(),
+                reconnect: sse.reconnect.then(|| Reconnect {
+                    max_retries: sse.max_retries.map_or(DEFAULT_STREAM_RETRIES, count),
+                }),
+            },
+            last_event_id: sse.last_event_id.unwrap_or_default(),
             ca: raw.ca,
         })
     }
-}
-
-fn invalid(message: impl Into<String>) -> CallError {
-    CallError::new(InfrastructureErrorCode::ValidationError, message)
 }
 
 fn auth(raw: RawAuth) -> Result<Auth, CallError> {

@@ -1,29 +1,18 @@
-//! Why a request failed, in words.
+//! Why the network failed, as reqwest tells it.
 
 use std::error::Error;
 use std::io;
 
-use crate::message::retry::Failure;
-use crate::message::{Secret, transport};
-use operations_core::error::CallError;
-use serde_json::json;
+use crate::machine::NetworkError;
 
-/// What the server can have seen of a request that failed.
-pub(crate) fn kind(error: &reqwest::Error) -> Failure {
-    if error.is_connect() || error.is_builder() {
-        Failure::NeverConnected
-    } else {
-        Failure::ConnectionLost
-    }
-}
-
-/// The error for a request that failed on its way. It has no URL in it.
-pub(crate) fn describe(error: &reqwest::Error, host: &str, secrets: &[Secret]) -> CallError {
+/// What the machine has to know. There is no URL in it.
+pub(super) fn of(error: &reqwest::Error) -> NetworkError {
     let (code, why) = reason(error);
-    let call_error = transport::network_failure(host, &why, secrets);
-    match code {
-        Some(code) => call_error.with_details(json!({ "host": host, "cause": code })),
-        None => call_error.with_details(json!({ "host": host })),
+    NetworkError {
+        // Otherwise the connection broke later, and the server may have acted already.
+        never_connected: error.is_connect() || error.is_builder(),
+        why,
+        code: code.map(str::to_owned),
     }
 }
 

@@ -1,10 +1,12 @@
-//! How a call ends.
+//! What the answer to a call means: a reply, or a failure.
 
-use crate::message::response::{self, decode};
-use crate::message::{BodyKind, Decoded, ResponseHead, Secret};
 use operations_core::error::CallError;
 use operations_core::json::is_too_deep;
 use serde::de::IgnoredAny;
+
+use super::auth::Secret;
+use super::response::{self, BodyKind, Decoded, ResponseHead, decode};
+use super::{charset, media};
 
 /// A success.
 #[derive(Debug)]
@@ -13,6 +15,21 @@ pub struct Reply {
     pub head: ResponseHead,
     /// Its body. JSON has been looked at: it parses.
     pub body: Decoded,
+}
+
+impl Reply {
+    /// The body as text, whatever its type says: for what is no operation, such as a document.
+    #[must_use]
+    pub fn into_text(self) -> String {
+        match self.body {
+            Decoded::Empty => String::new(),
+            Decoded::Json(text) | Decoded::Text(text) => text,
+            Decoded::Bytes(bytes) => {
+                let label = media::parameter(&self.head.content_type, "charset");
+                charset::decode(bytes, label.as_deref())
+            }
+        }
+    }
 }
 
 /// A failure.

@@ -3,10 +3,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::error::CallError;
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, ClientBuilder};
 use rustls::crypto::ring;
+
+use crate::message::errors::{failed, invalid};
 
 /// How long it may take to reach a server. A host that swallows packets must not hold a call for
 /// the minutes that the operating system would.
@@ -23,14 +25,14 @@ const USER_AGENT: &str = concat!("alkdev-operations/", env!("CARGO_PKG_VERSION")
 
 /// A client, and what is wrong with its TLS if anything is.
 #[derive(Debug)]
-pub(crate) struct Connections {
+pub(super) struct Connections {
     client: Client,
     tls_problem: Option<String>,
 }
 
 impl Connections {
     /// The client for a scheme.
-    pub(crate) fn client(&self, scheme: &str) -> Result<&Client, CallError> {
+    pub(super) fn client(&self, scheme: &str) -> Result<&Client, CallError> {
         match &self.tls_problem {
             Some(problem) if scheme == "https" => Err(failed(format!(
                 "https cannot be used: {problem}. Install the CA certificates of the system \
@@ -43,14 +45,14 @@ impl Connections {
 
 /// The connections of one service.
 #[derive(Debug, Default)]
-pub(crate) struct Pool {
+pub(super) struct Pool {
     ca: Vec<String>,
     connections: Mutex<Option<Arc<Connections>>>,
 }
 
 impl Pool {
     /// A pool without connections, which trusts these certificates beside those of the system.
-    pub(crate) fn new(ca: Vec<String>) -> Self {
+    pub(super) fn new(ca: Vec<String>) -> Self {
         Self {
             ca,
             connections: Mutex::default(),
@@ -58,7 +60,7 @@ impl Pool {
     }
 
     /// The connections, made if there are none.
-    pub(crate) fn get(&self) -> Result<Arc<Connections>, CallError> {
+    pub(super) fn get(&self) -> Result<Arc<Connections>, CallError> {
         let mut slot = self
             .connections
             .lock()
@@ -72,7 +74,7 @@ impl Pool {
     }
 
     /// Lets idle connections go. Those in use go when their calls end.
-    pub(crate) fn clear(&self) {
+    pub(super) fn clear(&self) {
         let mut slot = self
             .connections
             .lock()
@@ -110,7 +112,7 @@ fn make(ca: &[String]) -> Result<Connections, CallError> {
 fn builder() -> ClientBuilder {
     Client::builder()
         .tls_backend_rustls()
-        // Redirects are followed by hand: what may go along to another origin is decided in the core.
+        // Redirects are followed by the machine, which decides what may go along to another origin.
         .redirect(Policy::none())
         .connect_timeout(CONNECT_TIMEOUT)
         // A connection that died in silence would hold its calls, and streams, for ever. Plain TCP has
@@ -122,23 +124,18 @@ fn builder() -> ClientBuilder {
 }
 
 /// The certificates of PEM texts.
-pub(crate) fn certificates(ca: &[String]) -> Result<Vec<Certificate>, CallError> {
+pub(super) fn certificates(ca: &[String]) -> Result<Vec<Certificate>, CallError> {
     let mut certificates = Vec::new();
     for (index, pem) in ca.iter().enumerate() {
         let found = Certificate::from_pem_bundle(pem.as_bytes()).unwrap_or_default();
         if found.is_empty() {
-            return Err(CallError::new(
-                InfrastructureErrorCode::ValidationError,
-                format!("ca[{index}] holds no certificate in PEM form"),
-            ));
+            return Err(invalid(format!(
+                "ca[{index}] holds no certificate in PEM form"
+            )));
         }
         certificates.extend(found);
     }
     Ok(certificates)
-}
-
-fn failed(message: String) -> CallError {
-    CallError::new(InfrastructureErrorCode::ExecutionError, message)
 }
 
 fn innermost(error: &dyn std::error::Error) -> String {

@@ -1,10 +1,9 @@
 //! Redirects: where the next request goes, and what it takes along.
 
+use operations_core::error::CallError;
 use url::Url;
 
-use super::problem;
-use super::request::Request;
-use operations_core::error::CallError;
+use crate::message::{Request, errors};
 
 /// How many redirects one call follows.
 pub const MAX_REDIRECTS: usize = 20;
@@ -28,13 +27,13 @@ pub fn next_request(
         return Ok(None);
     };
     if followed >= MAX_REDIRECTS {
-        return Err(problem::failed(format!(
+        return Err(errors::failed(format!(
             "{} redirected more than {MAX_REDIRECTS} times",
             request.host()
         )));
     }
     let url = target(&request.url, location).ok_or_else(|| {
-        problem::failed(format!(
+        errors::failed(format!(
             "{} redirected (HTTP {status}) to something that is no http or https URL",
             request.host()
         ))

@@ -2,22 +2,23 @@
 
 use std::borrow::Cow;
 
-use crate::sse::{Limits, SseError};
-use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::error::CallError;
 use serde_json::json;
 
-use crate::outcome::is_json;
+use crate::message::errors;
+use crate::message::reply::is_json;
+use crate::sse::{Limits, SseError};
 
 /// Cuts a stream into lines that are JSON, however it is cut into pieces.
 #[derive(Debug)]
-pub(crate) struct LineParser {
+pub(super) struct LineParser {
     unfinished: Vec<u8>,
     limit: usize,
     line: u64,
 }
 
 impl LineParser {
-    pub(crate) fn new(limits: Limits) -> Self {
+    pub(super) fn new(limits: Limits) -> Self {
         Self {
             unfinished: Vec::new(),
             limit: limits.event_bytes,
@@ -25,7 +26,7 @@ impl LineParser {
         }
     }
 
-    pub(crate) fn push(
+    pub(super) fn push(
         &mut self,
         mut piece: &[u8],
         on_line: &mut impl FnMut(&str),
@@ -47,7 +48,7 @@ impl LineParser {
         Ok(())
     }
 
-    pub(crate) fn finish(&mut self, on_line: &mut impl FnMut(&str)) -> Result<(), CallError> {
+    pub(super) fn finish(&mut self, on_line: &mut impl FnMut(&str)) -> Result<(), CallError> {
         let last = std::mem::take(&mut self.unfinished);
         self.hand_over(&last, on_line)
     }
@@ -73,14 +74,11 @@ impl LineParser {
             return Ok(());
         }
         if !is_json(text) {
-            return Err(CallError::new(
-                InfrastructureErrorCode::ExecutionError,
-                format!(
-                    "The stream promised one JSON value per line, and line {} is none",
-                    self.line
-                ),
-            )
-            .with_details(json!({ "line": self.line })));
+            let message = format!(
+                "The stream promised one JSON value per line, and line {} is none",
+                self.line
+            );
+            return Err(errors::failed(message).with_details(json!({ "line": self.line })));
         }
         on_line(text);
         Ok(())
