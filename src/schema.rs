@@ -14,8 +14,7 @@ use operations_schema::normalise::{Mode, normalise};
 use operations_schema::number;
 use operations_schema::patterns::{Dialect, Pattern};
 use operations_schema::{
-    CompileOptions, Interrupt, JsonHost, NodeId, Program, Source, ValueError, check,
-    collect_errors, compile,
+    CompileOptions, Interrupt, NodeId, Program, Source, ValueError, collect_errors, compile,
 };
 use serde_json::{Value, json};
 
@@ -235,7 +234,7 @@ impl Schema {
     pub fn check_json(&self, env: Env, text: String) -> napi::Result<bool> {
         self.bridge.run(&env, || {
             let document = parse(&text)?;
-            check(&self.program, &mut JsonHost::new(), (&document).into()).map_err(interrupted)
+            self.program.check_json(&document).map_err(interrupted)
         })
     }
 
@@ -244,14 +243,10 @@ impl Schema {
     pub fn errors_json(&self, env: Env, text: String, max: u32) -> napi::Result<String> {
         self.bridge.run(&env, || {
             let document = parse(&text)?;
-            collect_errors(
-                &self.program,
-                &mut JsonHost::new(),
-                (&document).into(),
-                max as usize,
-            )
-            .map(|found| report(&found))
-            .map_err(interrupted)
+            self.program
+                .errors_json(&document, max as usize)
+                .map(|found| report(&found))
+                .map_err(interrupted)
         })
     }
 }

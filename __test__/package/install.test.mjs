@@ -74,31 +74,33 @@ describe(`installed from tarballs, on ${runtime}`, () => {
   });
 });
 
-describe("strict TypeScript", { skip: process.env.OPERATIONS_RUNTIME !== undefined }, () => {
-  const resolutions = {
-    node16: { module: "node16", moduleResolution: "node16" },
-    nodenext: { module: "nodenext", moduleResolution: "nodenext" },
-    bundler: { module: "preserve", moduleResolution: "bundler" },
-  };
-  for (const [name, options] of Object.entries(resolutions)) {
-    it(`compiles under ${name}`, { timeout: 120_000 }, async () => {
-      const config = join(project, `tsconfig.${name}.json`);
-      const compilerOptions = {
-        ...options,
-        strict: true,
-        exactOptionalPropertyTypes: true,
-        target: "ES2022",
-        lib: ["ES2022", "DOM"],
-        types: [],
-        noEmit: true,
-        skipLibCheck: false,
-      };
-      writeFileSync(config, JSON.stringify({ compilerOptions, files: ["strict.mts", "strict.cts"] }));
-      const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
-      const { stdout } = await run(process.execPath, [tsc, "-p", config], { cwd: project }).catch(
-        (error) => error,
-      );
-      assert.equal(stdout, "");
-    });
-  }
-});
+// What TypeScript says does not depend on the runtime that runs the programs.
+if (process.env.OPERATIONS_RUNTIME === undefined)
+  describe("strict TypeScript", () => {
+    const resolutions = {
+      node16: { module: "node16", moduleResolution: "node16" },
+      nodenext: { module: "nodenext", moduleResolution: "nodenext" },
+      bundler: { module: "preserve", moduleResolution: "bundler" },
+    };
+    for (const [name, options] of Object.entries(resolutions)) {
+      it(`compiles under ${name}`, { timeout: 120_000 }, async () => {
+        const config = join(project, `tsconfig.${name}.json`);
+        const compilerOptions = {
+          ...options,
+          strict: true,
+          exactOptionalPropertyTypes: true,
+          target: "ES2022",
+          lib: ["ES2022", "DOM"],
+          types: [],
+          noEmit: true,
+          skipLibCheck: false,
+        };
+        writeFileSync(config, JSON.stringify({ compilerOptions, files: ["strict.mts", "strict.cts"] }));
+        const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
+        const { stdout } = await run(process.execPath, [tsc, "-p", config], { cwd: project }).catch(
+          (error) => error,
+        );
+        assert.equal(stdout, "");
+      });
+    }
+  });

@@ -1,3 +1,4 @@
+import { messageOf, textOf } from "../border/text.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { native } from "../runtime.js";
@@ -17,7 +18,7 @@ import { type AuthorisedCall, authorise, type CustomAuth, holdsScopes } from "./
 import { type AnyHandler, Entry, type OutputMode } from "./entry.js";
 import { envelopeOf } from "./output.js";
 import { isDirect, SERVED } from "./protocol-context.js";
-import { assertHandler, assertSpec, operationId, textOf } from "./spec-check.js";
+import { assertHandler, assertSpec, operationId } from "./spec-check.js";
 import { specText } from "./spec-text.js";
 
 export interface RegistryOptions {
@@ -113,7 +114,7 @@ export class OperationRegistry {
     try {
       return this.#adapter.toTypeBox(schema, field === "inputSchema" ? "input" : "output") as AnySchema;
     } catch (error) {
-      const reason = error instanceof Error ? error.message : textOf(error);
+      const reason = messageOf(error);
       throw new CallError(
         InfrastructureErrorCode.VALIDATION_ERROR,
         `Cannot register operation ${id}: ${field}: ${reason}`,

@@ -5,6 +5,8 @@
 //! lone surrogates). So this walks over a text once, checks that it is JSON, and remembers where the members of
 //! the outermost object are. It needs no stack of its own size: nesting is bounded and kept on the heap.
 
+use serde::Deserialize as _;
+
 /// The deepest nesting that is let through. JavaScript's own parser and writer go further, but what walks the
 /// value afterwards may not.
 pub const MAX_DEPTH: usize = 512;
@@ -129,6 +131,20 @@ impl<'a> Object<'a> {
 /// When it is not.
 pub fn check(text: &str) -> Result<(), Malformed> {
     Scan::new(text).document()
+}
+
+/// A text as a tree, where one is needed after all (to check it against a schema). It may be nested as
+/// deeply as anything that is let through; serde alone would stop at 128.
+///
+/// # Errors
+///
+/// When it is not JSON, or holds half a surrogate pair, which only JavaScript's strings can.
+pub fn parse(text: &str) -> Result<serde_json::Value, Malformed> {
+    check(text)?;
+    let mut reader = serde_json::Deserializer::from_str(text);
+    // The depth was checked just now.
+    reader.disable_recursion_limit();
+    serde_json::Value::deserialize(&mut reader).map_err(|_| Malformed::Encoding)
 }
 
 /// How deeply what a server sends may be nested. Parsing brackets costs JavaScript a hundred times
@@ -479,6 +495,9 @@ mod tests {
         assert!(check(&nested(MAX_DEPTH)).is_ok());
         assert_eq!(check(&nested(MAX_DEPTH + 1)), Err(Malformed::Depth));
         assert_eq!(check(&"[".repeat(1_000_000)), Err(Malformed::Depth));
+        assert!(parse(&nested(MAX_DEPTH)).is_ok());
+        assert_eq!(parse(&nested(MAX_DEPTH + 1)), Err(Malformed::Depth));
+        assert_eq!(parse(r#""\ud800""#), Err(Malformed::Encoding));
     }
 
     #[test]

@@ -28,6 +28,12 @@ impl<'a> From<&'a Value> for JsonRef<'a> {
     }
 }
 
+impl<'a> From<Option<&'a Value>> for JsonRef<'a> {
+    fn from(value: Option<&'a Value>) -> Self {
+        value.map_or(Self::Undefined, Self::Value)
+    }
+}
+
 impl<'a> JsonRef<'a> {
     fn text(self) -> Option<&'a str> {
         match self {
