@@ -71,7 +71,7 @@ async fn perform(step: Step, machine: &mut Machine, response: &mut Option<Respon
         }
         _ => {
             *response = None;
-            pending().await
+            pending::<()>().await;
         }
     }
 }
