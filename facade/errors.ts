@@ -1,4 +1,5 @@
 import { types } from "node:util";
+import { textOf } from "./border/text.js";
 import type { ErrorDefinition } from "./types.js";
 
 /**
@@ -87,14 +88,5 @@ function messageOf(error: Error): string {
     return String(error.message);
   } catch {
     return "[an Error whose message cannot be read]";
-  }
-}
-
-/** `String(value)`, also for values that refuse to become one. */
-function textOf(value: unknown): string {
-  try {
-    return String(value);
-  } catch {
-    return `[${typeof value} that cannot be converted to a string]`;
   }
 }

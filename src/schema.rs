@@ -10,12 +10,12 @@ use operations_schema::compile::Draft;
 use operations_schema::emit::{self, Emitted};
 use operations_schema::formats::KnownFormat;
 use operations_schema::ir::{Const, ConstId, FormatId, PatternId};
+use operations_schema::json::Document;
 use operations_schema::normalise::{Mode, normalise};
 use operations_schema::number;
 use operations_schema::patterns::{Dialect, Pattern};
 use operations_schema::{
-    CompileOptions, Interrupt, JsonHost, NodeId, Program, Source, ValueError, check,
-    collect_errors, compile,
+    CompileOptions, Interrupt, NodeId, Program, Source, ValueError, collect_errors, compile,
 };
 use serde_json::{Value, json};
 
@@ -234,8 +234,8 @@ impl Schema {
     #[napi]
     pub fn check_json(&self, env: Env, text: String) -> napi::Result<bool> {
         self.bridge.run(&env, || {
-            let document = parse(&text)?;
-            check(&self.program, &mut JsonHost::new(), (&document).into()).map_err(interrupted)
+            let document = document(text)?;
+            self.program.check_json(&document).map_err(interrupted)
         })
     }
 
@@ -243,15 +243,11 @@ impl Schema {
     #[napi]
     pub fn errors_json(&self, env: Env, text: String, max: u32) -> napi::Result<String> {
         self.bridge.run(&env, || {
-            let document = parse(&text)?;
-            collect_errors(
-                &self.program,
-                &mut JsonHost::new(),
-                (&document).into(),
-                max as usize,
-            )
-            .map(|found| report(&found))
-            .map_err(interrupted)
+            let document = document(text)?;
+            self.program
+                .errors_json(&document, max as usize)
+                .map(|found| report(&found))
+                .map_err(interrupted)
         })
     }
 }
@@ -347,6 +343,10 @@ fn report(found: &[ValueError]) -> String {
         .flat_map(|error| [error.path.as_str(), error.message.as_str()])
         .collect();
     Value::from(lines).to_string()
+}
+
+fn document(text: String) -> Result<Document, CallError> {
+    Document::parse(text).map_err(|why| invalid(format!("not JSON: {why}")))
 }
 
 fn parse(text: &str) -> Result<Value, CallError> {

@@ -1,3 +1,4 @@
+import { messageOf, textOf } from "../border/text.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { CallId, InputById, OutputById, StreamId } from "../operation-types.js";
@@ -21,7 +22,7 @@ import { type AuthorisedCall, authorise, type CustomAuth, holdsScopes } from "./
 import { type AnyHandler, Entry, type OutputMode } from "./entry.js";
 import { envelopeOf } from "./output.js";
 import { isDirect, SERVED } from "./protocol-context.js";
-import { assertHandler, assertSpec, operationId, textOf } from "./spec-check.js";
+import { assertHandler, assertSpec, operationId } from "./spec-check.js";
 import { specText } from "./spec-text.js";
 import { subscribe } from "./subscribe.js";
 
@@ -140,7 +141,7 @@ export class OperationRegistry<TOperations = any> {
     try {
       return this.#adapter.toTypeBox(schema, field === "inputSchema" ? "input" : "output") as AnySchema;
     } catch (error) {
-      const reason = error instanceof Error ? error.message : textOf(error);
+      const reason = messageOf(error);
       throw new CallError(
         InfrastructureErrorCode.VALIDATION_ERROR,
         `Cannot register operation ${id}: ${field}: ${reason}`,

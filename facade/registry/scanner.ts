@@ -1,12 +1,12 @@
 import { readdir } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { messageOf } from "../border/text.js";
 import { logger } from "../logging.js";
 import { compiled } from "../schema/compiled.js";
 import { OperationSpecSchema } from "../spec-schemas.js";
 import type { OperationSpec } from "../types.js";
 import type { RegisteredOperation } from "./registry.js";
-import { textOf } from "./spec-check.js";
 
 /** A file system to scan, so that the scanner depends on no runtime. */
 export interface ScannerFS {
@@ -129,10 +129,6 @@ function defaultExport(module: { default?: unknown }): unknown {
     return exported.default;
   }
   return exported;
-}
-
-function messageOf(error: unknown): string {
-  return textOf(error instanceof Error ? error.message : error);
 }
 
 function advice(path: string, error: unknown): string {

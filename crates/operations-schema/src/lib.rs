@@ -3,7 +3,7 @@
 //! A [`source::Source`] (a schema as it was written) is compiled into a [`ir::Program`]. The walks
 //! ([`check::check`], [`errors::collect_errors`]) are generic over [`host::Host`], which gives
 //! access to values of one representation, so the same rule decides for JSON in Rust and for live
-//! JavaScript values.
+//! JavaScript values. Whoever has JSON in Rust starts at [`json`].
 #![forbid(unsafe_code)]
 
 pub mod bounds;
@@ -14,6 +14,7 @@ pub mod errors;
 pub mod formats;
 pub mod host;
 pub mod ir;
+pub mod json;
 pub mod normalise;
 pub mod number;
 pub mod patterns;
@@ -25,6 +26,7 @@ pub use compile::{CompileOptions, compile};
 pub use errors::{ValueError, collect_errors};
 pub use host::{Class, Host, Interrupt, JsonHost, Limit};
 pub use ir::{NodeId, Program};
+pub use json::NormalisedJson;
 pub use normalise::{Mode, Normalised, Note, What, normalise};
 pub use problem::SchemaError;
 pub use source::Source;
