@@ -1,8 +1,8 @@
 // One request through a `fetch` of the user's, within its time limit and until its signal.
 
 import { setTimeout as sleep } from "node:timers/promises";
+import { onAbort } from "../border/abort.js";
 import type { PreparedRequest } from "../native-binding.js";
-import { onAbort } from "./abort.js";
 import { headerOf, type SomeResponse } from "./fetch-response.js";
 import type { HttpService } from "./service.js";
 

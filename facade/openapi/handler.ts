@@ -1,11 +1,11 @@
 // The handlers of imported operations.
 
+import { onAbort } from "../border/abort.js";
 import { awaitArrival, forget, nextId } from "../completions.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { OpenApiImport } from "../native-binding.js";
 import type { OperationContext, OperationHandler, SubscriptionHandler } from "../types.js";
-import { onAbort } from "./abort.js";
 import { callHeaders } from "./call-headers.js";
 import type { CheckedConfig } from "./config-check.js";
 import { callThroughFetch, replacedFetch } from "./custom-fetch.js";

@@ -21,3 +21,13 @@ export function keepAlive(who: object): void {
 export function letGo(who: object): void {
   if (waiting.delete(who) && waiting.size === 0) anchor?.unref();
 }
+
+/** Keeps the process alive until the work is over. */
+export async function keepAliveDuring<T>(work: Promise<T>): Promise<T> {
+  keepAlive(work);
+  try {
+    return await work;
+  } finally {
+    letGo(work);
+  }
+}
