@@ -5,6 +5,7 @@
 
 use std::sync::OnceLock;
 
+use operations_schema::json::Document;
 use operations_schema::{CompileOptions, Program, Source, compile};
 use serde_json::{Map, Value, json};
 
@@ -99,7 +100,7 @@ impl Checker {
         self.program
             .get_or_init(|| compiled(&self.part, definitions))
             .as_ref()
-            .is_none_or(|program| program.check_json(value).unwrap_or(false))
+            .is_none_or(|program| program.check_json(&Document::from(value)).unwrap_or(false))
     }
 }
 

@@ -4,9 +4,10 @@ use operations_tools::{LossKind, Projection, Target, project_schema};
 use serde_json::{Value, json};
 
 fn project(schema: &Value, target: Target) -> Projection {
-    let made = project_schema(schema, target);
-    assert!(made.is_ok(), "{:?}", made.err());
-    made.unwrap()
+    match project_schema(schema, target) {
+        Ok(made) => made,
+        Err(error) => unreachable!("{}: {}", error.path, error.reason),
+    }
 }
 
 fn kinds(projection: &Projection) -> Vec<LossKind> {

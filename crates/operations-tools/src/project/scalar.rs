@@ -1,6 +1,7 @@
 //! Strings, numbers and enumerations.
 
 use operations_schema::formats::KnownFormat;
+use operations_schema::json::Document;
 use serde_json::{Map, Value, json};
 
 use super::subset::{says, start};
@@ -113,7 +114,7 @@ impl Projector<'_> {
             rest.shift_remove("enum");
             rest.shift_remove("const");
             if let Some(program) = compiled(&Value::Object(rest), &Map::new()) {
-                values.retain(|value| program.check_json(value).unwrap_or(true));
+                values.retain(|value| program.check_json(&Document::from(value)).unwrap_or(true));
             }
         }
         let had = values.len();
