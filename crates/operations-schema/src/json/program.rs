@@ -1,6 +1,7 @@
 //! Schemas at work on JSON documents: the entry point for whatever has JSON in Rust.
 //!
 //! ```
+//! use operations_schema::json::Document;
 //! use operations_schema::{CompileOptions, Mode, Source, compile};
 //! use serde_json::json;
 //!
@@ -12,14 +13,15 @@
 //! });
 //! let program = compile(&Source::try_from(&schema)?, &CompileOptions::default())?;
 //!
-//! assert!(program.check_json(&json!({ "id": 7 }))?);
-//! assert_eq!(program.errors_json(&json!({ "id": "x" }), 10)?[0].path, "/id");
+//! let good = Document::parse(r#"{"id":7}"#)?;
+//! assert!(program.check_json(&good)?);
+//! let bad = Document::parse(r#"{"id":"7","more":1}"#)?;
+//! assert_eq!(program.errors_json(&bad, 10)?[0].path, "/more");
 //!
-//! let done = program.normalise_json(&json!({ "id": "7", "more": 1 }), Mode::Normalise)?;
-//! assert_eq!(done.replacement, Some(json!({ "id": 7 })));
+//! let done = program.normalise_json(&bad, Mode::Normalise)?;
+//! assert_eq!(done.replacement.as_deref(), Some(r#"{"id":7}"#));
 //! // What has the declared shape stays: there is nothing to replace it with.
-//! let same = program.normalise_json(&json!({ "id": 7 }), Mode::Normalise)?;
-//! assert_eq!(same.replacement, None);
+//! assert_eq!(program.normalise_json(&good, Mode::Normalise)?.replacement, None);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -36,8 +38,8 @@ use crate::normalise::{Mode, Note, normalise};
 /// A JSON document in the declared shape, as far as that can be had.
 #[derive(Debug)]
 pub struct NormalisedJson {
-    /// What takes the document's place; nothing when it already had the declared shape.
-    pub replacement: Option<serde_json::Value>,
+    /// What takes the document's place, as JSON; nothing when it already had the declared shape.
+    pub replacement: Option<String>,
     /// Whether the result passes the check.
     pub valid: bool,
     /// What was lost or invented, and what still is not as declared.
@@ -78,9 +80,10 @@ impl Program {
     ) -> Result<NormalisedJson, Interrupt> {
         let mut host = JsonBuilder::new();
         let done = normalise(self, &mut host, JsonPart::Document(document.into()), mode)?;
-        let replacement = done.changed.then(|| host.to_json(done.value)).flatten();
+        let mut json = String::new();
+        let is_replaced = done.changed && host.push_to(done.value, &mut json);
         Ok(NormalisedJson {
-            replacement,
+            replacement: is_replaced.then_some(json),
             valid: done.valid,
             notes: done.notes,
             omitted_notes: done.omitted_notes,
