@@ -10,11 +10,12 @@ pub mod access;
 pub mod call;
 pub mod envelope;
 pub mod error;
-pub mod json;
 pub mod log;
 pub mod panic;
 pub mod spec;
 pub mod store;
+
+pub use operations_schema::json;
 
 pub use access::{AccessControl, Identity, check_access, enforce_access};
 pub use envelope::{ResponseEnvelope, ResponseMeta, is_response_envelope};

@@ -6,6 +6,7 @@
 use jsonschema::{Draft as Theirs, Validator};
 use operations_fuzz::random::{Random, seed, setting};
 use operations_schema::compile::Draft;
+use operations_schema::json::Document;
 use operations_schema::{CompileOptions, Program, Source, compile};
 use serde_json::{Map, Value, json};
 
@@ -64,7 +65,9 @@ fn compare(
         Err(error) => Err(error.clone()),
     };
     let ours = match ours {
-        Ok(program) => program.check_json(value).map_err(|error| error.to_string()),
+        Ok(program) => program
+            .check_json(&Document::from(value))
+            .map_err(|error| error.to_string()),
         Err(error) => Err(error.clone()),
     };
     let theirs = verdict(theirs, value);
