@@ -1,7 +1,7 @@
 // Results of work off the JavaScript thread. They arrive in batches, under the number of the call that they
 // belong to. A native promise for each would cost half as much again (docs/decisions/0006-http-client.md).
 
-import { keepAlive, letGo } from "./keep-alive.js";
+import { keepAlive, letGo } from "./border/keep-alive.js";
 import { native } from "./runtime.js";
 
 /** Told once, with what the native side says: a kind, a text, and a body if there is one. It must not throw. */

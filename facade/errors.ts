@@ -1,4 +1,5 @@
 import { types } from "node:util";
+import { textOf } from "./border/text.js";
 import type { ErrorDefinition } from "./types.js";
 
 /**
@@ -16,6 +17,17 @@ export const InfrastructureErrorCode = {
 } as const;
 
 export type InfrastructureErrorCode = (typeof InfrastructureErrorCode)[keyof typeof InfrastructureErrorCode];
+
+// So that `InfrastructureErrorCode.TIMEOUT` can be used as a type, as with an enum.
+export declare namespace InfrastructureErrorCode {
+  type OPERATION_NOT_FOUND = "OPERATION_NOT_FOUND";
+  type ACCESS_DENIED = "ACCESS_DENIED";
+  type VALIDATION_ERROR = "VALIDATION_ERROR";
+  type TIMEOUT = "TIMEOUT";
+  type ABORTED = "ABORTED";
+  type EXECUTION_ERROR = "EXECUTION_ERROR";
+  type UNKNOWN_ERROR = "UNKNOWN_ERROR";
+}
 
 /** A code of ours, or any other string. (The odd form keeps completion for ours.) */
 export type CallErrorCode = InfrastructureErrorCode | (string & {});
@@ -76,14 +88,5 @@ function messageOf(error: Error): string {
     return String(error.message);
   } catch {
     return "[an Error whose message cannot be read]";
-  }
-}
-
-/** `String(value)`, also for values that refuse to become one. */
-function textOf(value: unknown): string {
-  try {
-    return String(value);
-  } catch {
-    return `[${typeof value} that cannot be converted to a string]`;
   }
 }

@@ -1,56 +1,45 @@
-// The brokers that the tests of the transports run against, installed when they are missing and can be.
+// The brokers that the tests of the transports run against.
 
 import { spawnSync } from "node:child_process";
 import { attempt, heading } from "./lib.mjs";
 
 const BROKERS = ["nats-server", "redis-server"];
-const isInstalled = (program) => spawnSync(program, ["--version"], { stdio: "ignore" }).error === undefined;
+const works = (program, ...args) => spawnSync(program, args, { stdio: "ignore" }).status === 0;
+const missingBrokers = () => BROKERS.filter((program) => !works(program, "--version"));
 
-/** Installs missing brokers, with apt-get or Homebrew. The tests start servers of their own, on free ports, so it does
- * not matter whether the system starts one too. What is missing afterwards is skipped by the tests, loudly, or fails
- * them where `CI` is `true`. */
-export function ensureBrokers() {
-  const missing = BROKERS.filter((program) => !isInstalled(program));
-  if (missing.length === 0) return;
+/**
+ * Installs missing brokers where that is wanted and possible without asking for a password; the tests start servers
+ * of their own, on free ports, so it does not matter whether the system starts one too. Returns what is missing
+ * afterwards: the tests that need it are left out, or fail where `CI` is `true`.
+ */
+export function ensureBrokers({ wanted }) {
+  const missing = missingBrokers();
+  if (missing.length === 0 || !wanted) return missing;
   heading(`install ${missing.join(" and ")}`);
-  const install = process.platform === "darwin" ? withHomebrew() : withApt();
-  if (install === undefined) {
-    console.error(
-      `Not installed: that takes Debian or Ubuntu with root or passwordless sudo, or macOS with Homebrew. ` +
-        `Without ${missing.join(" and ")}, tests are skipped, or fail where CI=true.`,
-    );
-    return;
-  }
-  install(missing);
+  if (process.platform === "darwin" && works("brew", "--version")) installWithHomebrew(missing);
+  else if (isRoot() && works("apt-get", "--version")) installWithApt(missing);
+  else console.error("That takes apt-get as root, or Homebrew.");
+  return missingBrokers();
 }
 
-function withApt() {
-  const asRoot = rootCommand();
-  if (asRoot === undefined) return undefined;
-  const apt = (...args) =>
-    attempt(asRoot[0], [...asRoot.slice(1), ...args], { env: { DEBIAN_FRONTEND: "noninteractive" } });
-  return (missing) => {
-    const install = () => apt("install", "--yes", "--no-install-recommends", ...missing);
-    if (install() === 0) return;
-    // The lists of packages may be old, or not there at all.
-    apt("update");
-    install();
-  };
+export const isRoot = () => process.getuid?.() === 0;
+
+/** How a user gets what is missing. */
+export function howToInstall(missing) {
+  if (process.platform === "darwin") return "npm test -- --install (with Homebrew)";
+  return isRoot() ? "npm test -- --install" : `sudo apt-get install ${missing.join(" ")}`;
 }
 
-function withHomebrew() {
-  if (spawnSync("brew", ["--version"], { stdio: "ignore" }).status !== 0) return undefined;
+function installWithApt(missing) {
+  const apt = (...args) => attempt("apt-get", args, { env: { DEBIAN_FRONTEND: "noninteractive" } });
+  const install = () => apt("install", "--yes", "--no-install-recommends", ...missing);
+  if (install() === 0) return;
+  // The lists of packages may be old, or not there at all.
+  apt("update");
+  install();
+}
+
+function installWithHomebrew(missing) {
   const formulae = { "redis-server": "redis" };
-  return (missing) => attempt("brew", ["install", ...missing.map((program) => formulae[program] ?? program)]);
-}
-
-/** `apt-get`, as root; nothing where that cannot be. */
-function rootCommand() {
-  if (process.platform !== "linux") return undefined;
-  if (spawnSync("apt-get", ["--version"], { stdio: "ignore" }).status !== 0) return undefined;
-  if (process.getuid() === 0) return ["apt-get"];
-  const sudo = spawnSync("sudo", ["--non-interactive", "true"], { stdio: "ignore" });
-  return sudo.status === 0
-    ? ["sudo", "--non-interactive", "DEBIAN_FRONTEND=noninteractive", "apt-get"]
-    : undefined;
+  attempt("brew", ["install", ...missing.map((program) => formulae[program] ?? program)]);
 }

@@ -2,9 +2,17 @@
 
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const windows = process.platform === "win32";
@@ -52,12 +60,29 @@ export function tool(packageName, bin, args, options) {
   run(process.execPath, [join(root, "node_modules", packageName, bin), ...args], options);
 }
 
+const phases = [];
+
+/** Begins a phase of a script. */
 export function heading(text) {
   console.log(`\n\x1b[1m== ${text}\x1b[0m`);
+  phases.push({ text, started: Date.now() });
 }
 
-/** Installs the dependencies if they are not there, or not those of the lock file. `npm ci` cannot be
- * used: it insists on the platform packages, which exist only once the version is published. */
+/** Prints how long each phase took, the present one included. */
+export function printPhases() {
+  heading("times");
+  for (const [index, { text, started }] of phases.slice(0, -1).entries()) {
+    console.log(`${seconds(phases[index + 1].started - started).padStart(7)}  ${text}`);
+  }
+}
+
+export const seconds = (milliseconds) => `${(milliseconds / 1000).toFixed(1)} s`;
+
+/** Whether a module is the program that runs, rather than imported by another one. */
+export const isMain = (moduleUrl) =>
+  process.argv[1] !== undefined && pathToFileURL(realpathSync(process.argv[1])).href === moduleUrl;
+
+/** Installs the dependencies if they are not there, or not those of the lock file. */
 export function ensureInstalled() {
   const stamp = join(root, "node_modules", ".operations-stamp");
   const wanted = createHash("sha256")
@@ -66,7 +91,7 @@ export function ensureInstalled() {
     .digest("hex");
   if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return;
   heading("install dependencies");
-  run("npm", ["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"]);
+  run("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"]);
   writeFileSync(stamp, wanted);
 }
 

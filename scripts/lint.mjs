@@ -1,27 +1,38 @@
-// npm run lint: formatting and lints of both languages. With --fix: repairs what can be repaired.
+// npm run lint: formatting and lints of both languages, and rules of our own. With --fix: repairs what can be repaired.
 
-import { ensureInstalled, heading, run, tool } from "./lib.mjs";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { leftovers, napiOutsideBinding } from "./house-lints.mjs";
+import { ensureInstalled, heading, isMain, output, root, run, tool } from "./lib.mjs";
 
-const fix = process.argv.includes("--fix");
-
-ensureInstalled();
-heading("rustfmt");
-run("cargo", ["fmt", "--all", ...(fix ? [] : ["--check"])]);
-heading("clippy");
-// The binding without and with its test hooks: each sees other code.
-for (const features of [[], ["--all-features"]]) {
-  run("cargo", [
-    "clippy",
-    "--workspace",
-    "--all-targets",
-    "--profile",
-    "ci",
-    "--locked",
-    ...features,
-    "--",
-    "-D",
-    "warnings",
-  ]);
+export function lint({ fix = false } = {}) {
+  heading("rules of the house");
+  const listing = output("git", ["ls-files", "--cached", "--others", "--exclude-standard", "-z"]);
+  const problems = [
+    ...leftovers(listing.split("\0")),
+    ...napiOutsideBinding(readFileSync(join(root, "Cargo.lock"), "utf8")),
+  ];
+  if (problems.length > 0) {
+    console.error(problems.join("\n"));
+    process.exit(1);
+  }
+  heading("rustfmt");
+  for (const workspace of ["Cargo.toml", "fuzz/Cargo.toml"]) {
+    run("cargo", ["fmt", "--all", "--manifest-path", workspace, ...(fix ? [] : ["--check"])]);
+  }
+  heading("biome");
+  tool("@biomejs/biome", "bin/biome", fix ? ["check", "--write"] : ["check"]);
+  heading("clippy");
+  // The binding without and with its test hooks: each sees other code.
+  for (const features of [[], ["--all-features"]]) {
+    run("cargo", [
+      ...["clippy", "--workspace", "--all-targets", "--profile", "ci", "--locked", ...features],
+      ...["--", "-D", "warnings"],
+    ]);
+  }
 }
-heading("biome");
-tool("@biomejs/biome", "bin/biome", fix ? ["check", "--write"] : ["check"]);
+
+if (isMain(import.meta.url)) {
+  ensureInstalled();
+  lint({ fix: process.argv.includes("--fix") });
+}

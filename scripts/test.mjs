@@ -1,10 +1,23 @@
-// npm test: everything, from a fresh clone, in the order in which failures are cheapest.
+// npm test: everything, from a fresh clone, in the order in which failures are cheapest. With --install (or as root)
+// it installs the brokers that are missing.
 
-import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { ensureBrokers } from "./brokers.mjs";
-import { buildAddon, buildFacade, ensureInstalled, heading, root, run, tool } from "./lib.mjs";
+import { ensureBrokers, howToInstall, isRoot } from "./brokers.mjs";
+import { ensureSuite } from "./json-schema-suite.mjs";
+import {
+  buildAddon,
+  buildFacade,
+  ensureInstalled,
+  heading,
+  printPhases,
+  root,
+  run,
+  seconds,
+} from "./lib.mjs";
+import { lint } from "./lint.mjs";
 import { packInto } from "./pack.mjs";
+import { checkTypeTests } from "./typecheck.mjs";
+import { runTests, testFiles } from "./unit-tests.mjs";
 
 const started = Date.now();
 
@@ -14,8 +27,17 @@ process.env.OPERATIONS_SEED ??= "20261116";
 console.log(`OPERATIONS_SEED=${process.env.OPERATIONS_SEED}`);
 
 ensureInstalled();
-ensureBrokers();
-run(process.execPath, [join(root, "scripts", "lint.mjs")]);
+
+const leftOut = [];
+const brokers = ensureBrokers({ wanted: isRoot() || process.argv.includes("--install") });
+for (const broker of brokers) leftOut.push(`the tests that need ${broker}: ${howToInstall([broker])}`);
+if (!ensureSuite()) leftOut.push("the JSON Schema test suite: install Python with pip");
+warn();
+// On Windows there is no Redis to be had.
+const excused = process.platform === "win32" ? brokers.length : 0;
+if (process.env.CI === "true" && leftOut.length > excused) process.exit(1);
+
+lint();
 
 heading("cargo test");
 run("cargo", ["test", "--profile", "ci", "--locked"]);
@@ -23,27 +45,21 @@ run("cargo", ["test", "--profile", "ci", "--locked"]);
 buildAddon({ profile: "ci", features: ["test-hooks"] });
 buildFacade();
 
-heading("types");
-tool("typescript", "bin/tsc", ["-p", "__test__/types"]);
+checkTypeTests();
 
 heading("unit tests");
-run(process.execPath, ["--test", ...testFiles("__test__")]);
+runTests(testFiles("__test__"));
 
 heading("package tests");
 // Tarballs with the quick build: what is tested here is the packing, and `npm run pack:local`
 // differs only in the profile of the addon.
 packInto(join(root, "target", "pack-for-tests"));
-run(process.execPath, ["--test", ...testFiles("__test__/package")]);
+runTests(testFiles("__test__/package"));
 
-console.log(`\nAll of npm test passed in ${Math.round((Date.now() - started) / 1000)} s.`);
+printPhases();
+warn();
+console.log(`\nAll of npm test passed in ${seconds(Date.now() - started)}.`);
 
-/** The test files of a folder and, except for the package tests, of its subfolders. */
-function testFiles(folder) {
-  const files = [];
-  for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
-    const path = join(folder, entry.name);
-    if (entry.isFile() && entry.name.endsWith(".test.mjs")) files.push(path);
-    if (entry.isDirectory() && entry.name !== "package") files.push(...testFiles(path));
-  }
-  return files.sort();
+function warn() {
+  for (const each of leftOut) console.error(`\x1b[1;33mLEFT OUT: ${each}\x1b[0m`);
 }

@@ -1,9 +1,10 @@
 // One implementation (CommonJS) and, for `import`, wrappers that hand out the very same objects: see
 // docs/decisions/0002-one-cjs-implementation.md.
 
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { writeEsmDeclarations } from "./esm-declarations.mjs";
 import { root } from "./lib.mjs";
 
 const require = createRequire(import.meta.url);
@@ -39,11 +40,4 @@ for (const conditions of Object.values(exports)) {
   );
 }
 
-// The declarations once more for ES modules: TypeBox declares its `Kind` symbol separately for each
-// module format, so a schema constant that is declared through one is no `TSchema` to the other.
-for (const entry of readdirSync(join(root, "dist"), { recursive: true, withFileTypes: true })) {
-  if (!entry.name.endsWith(".d.ts")) continue;
-  const file = join(entry.parentPath ?? entry.path, entry.name);
-  const declarations = readFileSync(file, "utf8").replace(/(["'])(\.{1,2}\/[^"'\n]*)\.js\1/g, "$1$2.mjs$1");
-  writeFileSync(file.replace(/\.d\.ts$/, ".d.mts"), declarations);
-}
+writeEsmDeclarations();

@@ -10,6 +10,7 @@ use operations_schema::compile::Draft;
 use operations_schema::emit::{self, Emitted};
 use operations_schema::formats::KnownFormat;
 use operations_schema::ir::{Const, ConstId, FormatId, PatternId};
+use operations_schema::json::Document;
 use operations_schema::normalise::{Mode, normalise};
 use operations_schema::number;
 use operations_schema::patterns::{Dialect, Pattern};
@@ -246,7 +247,7 @@ impl Schema {
     #[napi]
     pub fn check_json(&self, env: Env, text: String) -> napi::Result<bool> {
         self.bridge.run(&env, || {
-            let document = parse(&text)?;
+            let document = document(text)?;
             self.program.check_json(&document).map_err(interrupted)
         })
     }
@@ -255,7 +256,7 @@ impl Schema {
     #[napi]
     pub fn errors_json(&self, env: Env, text: String, max: u32) -> napi::Result<String> {
         self.bridge.run(&env, || {
-            let document = parse(&text)?;
+            let document = document(text)?;
             self.program
                 .errors_json(&document, max as usize)
                 .map(|found| report(&found))
@@ -364,6 +365,10 @@ fn report(found: &[ValueError]) -> String {
         .flat_map(|error| [error.path.as_str(), error.message.as_str()])
         .collect();
     Value::from(lines).to_string()
+}
+
+fn document(text: String) -> Result<Document, CallError> {
+    Document::parse(text).map_err(|why| invalid(format!("not JSON: {why}")))
 }
 
 fn parse(text: &str) -> Result<Value, CallError> {

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { runModule } from "../support/run-node.mjs";
+import { onlyOn } from "../support/skips.mjs";
 import { echo, sendJson, serve } from "./support.mjs";
 
 const prologue = (url, config = {}) => `
@@ -119,7 +120,7 @@ describe("a process", () => {
   });
 });
 
-describe("a system without CA certificates", { skip: process.platform !== "linux" }, () => {
+describe("a system without CA certificates", { skip: onlyOn("linux") }, () => {
   it("still speaks http, and says about https what to do", async () => {
     const { url } = await serve((_, response) => sendJson(response, "fine"));
     const env = { ...process.env, SSL_CERT_FILE: "/dev/null", SSL_CERT_DIR: "/nonexistent" };

@@ -6,6 +6,7 @@ import { describe, it } from "node:test";
 import { CallError, closeMCPClient, createMCPClient } from "@alkdev/operations";
 import * as fromMcp from "@alkdev/operations/from-mcp";
 import { collectLog } from "../registry/support/warnings.mjs";
+import { notOn } from "../support/skips.mjs";
 import { startsFile, untilDead } from "./support/processes.mjs";
 import { connected, failure, stdio } from "./support/servers.mjs";
 
@@ -97,7 +98,7 @@ describe("a stdio server", { concurrency: true }, () => {
     await untilDead(starts.all());
   });
 
-  it("that is killed at start: the signal", { skip: process.platform === "win32" }, async () => {
+  it("that is killed at start: the signal", { skip: notOn("win32") }, async () => {
     const error = await failure(createMCPClient("broken", stdio(["crash-by-signal"])));
     assert.equal(error.code, "EXECUTION_ERROR");
     assert.match(error.message, /signal 9|SIGKILL/);

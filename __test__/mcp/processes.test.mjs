@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { closeMCPClient } from "@alkdev/operations";
+import { notOn } from "../support/skips.mjs";
 import { startHost } from "./support/hosts.mjs";
 import { groupOf, isAlive, startsFile, until, untilDead } from "./support/processes.mjs";
 import { connected, failure, stdio } from "./support/servers.mjs";
@@ -39,7 +40,7 @@ describe("processes", { concurrency: true }, () => {
       assert.equal(starts.pids("end").length, 1, "it saw the end of its input");
     });
 
-    it("after closing a server behind a shell", { skip: process.platform === "win32" }, async (t) => {
+    it("after closing a server behind a shell", { skip: notOn("win32") }, async (t) => {
       const { starts, config } = family(t, ["stubborn"]);
       // Without the last word a shell would give way to the server, and not stay above it.
       const line = [config.command, ...config.args].map((word) => `'${word}'`).join(" ");
@@ -76,7 +77,7 @@ describe("processes", { concurrency: true }, () => {
     });
 
     for (const signal of ["SIGKILL", "SIGTERM", "SIGINT"]) {
-      it(`after ${signal} of the host`, { skip: process.platform === "win32" }, async (t) => {
+      it(`after ${signal} of the host`, { skip: notOn("win32") }, async (t) => {
         const { starts, config } = family(t, ["stubborn"]);
         const host = startHost(
           t,
@@ -172,7 +173,7 @@ describe("processes", { concurrency: true }, () => {
     });
 
     it("leads a process group of its own, so that Ctrl-C in the terminal is ours alone", {
-      skip: process.platform === "win32",
+      skip: notOn("win32"),
     }, async (t) => {
       const { ask } = await connected(t, stdio());
       const { pid } = await ask("about-me");

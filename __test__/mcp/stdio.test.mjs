@@ -5,10 +5,11 @@ import { realpathSync } from "node:fs";
 import { describe, it } from "node:test";
 import { createMCPClient } from "@alkdev/operations";
 import { collectLog } from "../registry/support/warnings.mjs";
+import { notOn } from "../support/skips.mjs";
 import { temporaryFolder, until } from "./support/processes.mjs";
 import { connected, failure, stdio } from "./support/servers.mjs";
 
-describe("the environment of a child", { skip: process.platform === "win32" }, () => {
+describe("the environment of a child", { skip: notOn("win32") }, () => {
   const SAFE = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
 
   it("is a safe part of ours, and `env`", async (t) => {

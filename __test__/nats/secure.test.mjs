@@ -11,6 +11,7 @@ import { unwrap } from "@alkdev/operations";
 import { connectNats } from "@alkdev/operations/transport-nats";
 import { nkeys } from "nats";
 import { startNats } from "../support/brokers.mjs";
+import { missingOpenssl } from "../support/skips.mjs";
 import { skip, until, useNats } from "./support.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "operations-nats-secure-"));
@@ -52,9 +53,7 @@ describe("an NKey", { skip, timeout: 60_000 }, () => {
   });
 });
 
-const noOpenssl = spawnSync("openssl", ["version"]).error !== undefined && "openssl is not installed";
-
-describe("TLS", { skip: skip || noOpenssl, timeout: 60_000 }, () => {
+describe("TLS", { skip: skip || missingOpenssl(), timeout: 60_000 }, () => {
   it("with a certificate authority of one's own, and not without it", async () => {
     const openssl = (...args) => {
       const { status, stderr } = spawnSync("openssl", args, { cwd: folder, encoding: "utf8" });

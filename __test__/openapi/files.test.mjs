@@ -7,6 +7,7 @@ import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { FromOpenAPIFile } from "@alkdev/operations";
 import { configure, reset } from "@logtape/logtape";
+import { notOn } from "../support/skips.mjs";
 import { plain } from "./support/documents.mjs";
 
 const config = { namespace: "t" };
@@ -177,7 +178,7 @@ describe("a reference to another file", () => {
   });
 
   it("through a symbolic link out of the folder is not followed", {
-    skip: process.platform === "win32",
+    skip: notOn("win32"),
   }, async () => {
     await write({ "inner/api.json": document("#"), "elsewhere/deep.json": '{ "title": "secret" }' });
     await symlink(join(folder, "secret.json"), join(folder, "inner/link.json"));
@@ -191,7 +192,7 @@ describe("a reference to another file", () => {
   });
 
   it("in a folder that is itself behind a link is followed", {
-    skip: process.platform === "win32",
+    skip: notOn("win32"),
   }, async () => {
     const path = await write({
       "real/api.json": document("near.json"),

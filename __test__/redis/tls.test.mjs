@@ -1,19 +1,17 @@
 // TLS, with an authority of our own.
 
 import assert from "node:assert/strict";
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { PendingRequestMap, unwrap } from "@alkdev/operations";
 import { freePort, missingBroker, startRedis } from "../support/brokers.mjs";
+import { missingOpenssl } from "../support/skips.mjs";
 import { closeTargets, isServed, openTarget, serveOn } from "./support.mjs";
 
-const isMissing = missingBroker("redis-server");
-const hasOpenssl = spawnSync("openssl", ["version"]).status === 0;
-
-describe("over TLS", { skip: isMissing || (!hasOpenssl && "openssl is not installed") }, () => {
+describe("over TLS", { skip: missingBroker("redis-server") || missingOpenssl() }, () => {
   let redis;
   let folder;
   let url;

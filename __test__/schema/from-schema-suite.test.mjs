@@ -3,15 +3,14 @@
 // "at least one", tuples have a fixed length, ...): the rate of agreement is printed.
 
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { FromSchema } from "@alkdev/operations";
 import { Value } from "@sinclair/typebox/value";
+import { suite, withoutSuite } from "../support/json-schema-suite.mjs";
 
-const shared = process.env.OPERATIONS_SHARED ?? fileURLToPath(new URL("../../../shared", import.meta.url));
-const suite = join(shared, "data", "json-schema-test-suite", "tests");
+const tests = join(suite, "tests");
 
 /** The lowest rate of agreement on required cases that we are content with. */
 const AGREEMENT = 0.8;
@@ -28,21 +27,18 @@ const UNRESOLVED = [
   /^draft4\/optional\/id\.json$/,
 ];
 
-const present = existsSync(suite);
-if (!present) console.log(`### The JSON Schema test suite is not at ${suite}: its tests are SKIPPED. ###`);
-
 /** Every group of every file, with the file's name. */
 function* groups() {
-  for (const draft of readdirSync(suite)) {
-    for (const file of readdirSync(join(suite, draft), { recursive: true })) {
+  for (const draft of readdirSync(tests)) {
+    for (const file of readdirSync(join(tests, draft), { recursive: true })) {
       if (!file.endsWith(".json")) continue;
       const name = `${draft}/${file.replaceAll("\\", "/")}`;
-      for (const group of JSON.parse(readFileSync(join(suite, draft, file), "utf8"))) yield [name, group];
+      for (const group of JSON.parse(readFileSync(join(tests, draft, file), "utf8"))) yield [name, group];
     }
   }
 }
 
-test("the JSON of every schema is unchanged", { skip: !present }, () => {
+test("the JSON of every schema is unchanged", { skip: withoutSuite }, () => {
   let count = 0;
   for (const [file, { description, schema }] of groups()) {
     assert.equal(JSON.stringify(FromSchema(schema)), JSON.stringify(schema), `${file}: ${description}`);
@@ -52,7 +48,7 @@ test("the JSON of every schema is unchanged", { skip: !present }, () => {
   console.log(`round trip: ${count} of ${count} schemas`);
 });
 
-test("TypeBox's own check answers", { skip: !present }, () => {
+test("TypeBox's own check answers", { skip: withoutSuite }, () => {
   const unresolved = new Set();
   const required = { cases: 0, same: 0 };
   const optional = { cases: 0, same: 0 };

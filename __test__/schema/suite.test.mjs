@@ -5,15 +5,10 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { FromSchema } from "@alkdev/operations";
 import { native } from "../support/internals.mjs";
+import { suite, withoutSuite } from "../support/json-schema-suite.mjs";
 import { CompiledSchema } from "./support/typebox-copies.mjs";
-
-const shared = process.env.OPERATIONS_SHARED ?? fileURLToPath(new URL("../../../shared", import.meta.url));
-const suite = join(shared, "data", "json-schema-test-suite");
-const present = existsSync(suite);
-if (!present) console.log(`### The JSON Schema test suite is not at ${suite}: its tests are SKIPPED. ###`);
 
 const DRAFTS = {
   draft4: "http://json-schema.org/draft-04/schema#",
@@ -82,7 +77,7 @@ function compileBoth(schema, options) {
   });
 }
 
-test("every case on every road", { skip: !present }, () => {
+test("every case on every road", { skip: withoutSuite }, () => {
   const exceptions = readExceptions();
   const inUse = new Set();
   const failures = [];

@@ -1,7 +1,7 @@
 // Real brokers for tests: a server of our own on a free loopback port, with its data in a folder of its own,
 // which is gone when the test is over, however it ends.
 
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { connect, createServer } from "node:net";
@@ -12,17 +12,7 @@ import { join } from "node:path";
 const PATIENCE = 30_000;
 const ATTEMPTS = 5;
 
-/**
- * For the `skip` option of a test: false if the program is installed, else the reason. In CI a missing broker is
- * a failure: a test that nobody runs proves nothing. Except on Windows, for which there is no Redis.
- */
-export function missingBroker(program) {
-  if (spawnSync(program, ["--version"], { stdio: "ignore" }).error === undefined) return false;
-  const reason = `${program} is not installed (Debian and Ubuntu: apt-get install ${program})`;
-  if (process.env.CI === "true" && process.platform !== "win32") throw new Error(reason);
-  console.error(`SKIPPED: ${reason}`);
-  return reason;
-}
+export { missingBroker } from "./skips.mjs";
 
 /**
  * Starts a `nats-server`.

@@ -1,15 +1,15 @@
 import { randomUUID } from "node:crypto";
+import { PushedEvents, type PushSource } from "../border/pushed-events.js";
 import { isResponseEnvelope, type ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
 import { type Bus, EventTargetBus, LocalBus, type Receiver } from "./bus.js";
 import {
   CALL_EVENT_TYPES,
-  type CallEventMapValue,
+  type CallEvents,
   type CallRequestedEvent,
   type CallRespondedEvent,
 } from "./events.js";
-import { Inbox } from "./inbox.js";
 import { type CallOptions, requestPayload, type SubscribeOptions } from "./options.js";
 import { errorOf, malformedAnswer, timedOut, tooSlow, wasAborted, wasSilent } from "./outcomes.js";
 import { type Pending, PendingCall, PendingStream } from "./pending.js";
@@ -19,7 +19,7 @@ export { type CallOptions, requestPayload, type SubscribeOptions } from "./optio
 export { wasAborted } from "./outcomes.js";
 
 export interface PendingRequestMapOptions {
-  /** How many events of a subscription may wait for its consumer (65,536 unless told). Beyond that the
+  /** How many events of a subscription may wait for its consumer (default 65,536). Beyond that the
    * subscription ends with an error, rather than memory growing without end. */
   maxWaitingEvents?: number;
 }
@@ -38,11 +38,11 @@ const DEFAULT_WAITING_EVENTS = 65_536;
  * talks to itself, which is how a hub serves its own operations.
  */
 export class PendingRequestMap {
-  declare readonly "call.requested": EventChannel<CallEventMapValue["call.requested"]>;
-  declare readonly "call.responded": EventChannel<CallEventMapValue["call.responded"]>;
-  declare readonly "call.completed": EventChannel<CallEventMapValue["call.completed"]>;
-  declare readonly "call.aborted": EventChannel<CallEventMapValue["call.aborted"]>;
-  declare readonly "call.error": EventChannel<CallEventMapValue["call.error"]>;
+  declare readonly "call.requested": EventChannel<CallEvents["call.requested"]>;
+  declare readonly "call.responded": EventChannel<CallEvents["call.responded"]>;
+  declare readonly "call.completed": EventChannel<CallEvents["call.completed"]>;
+  declare readonly "call.aborted": EventChannel<CallEvents["call.aborted"]>;
+  declare readonly "call.error": EventChannel<CallEvents["call.error"]>;
 
   readonly #bus: Bus;
   readonly #pending = new Map<string, Pending>();
@@ -96,35 +96,21 @@ export class PendingRequestMap {
     input: unknown,
     options: SubscribeOptions = {},
   ): AsyncIterableIterator<ResponseEnvelope, undefined> {
-    const inbox = new Inbox(this.#maxWaitingEvents);
     let pending: PendingStream | undefined;
-    const leave = () => {
-      inbox.clear();
-      if (pending === undefined || !this.#remove(pending)) return;
-      this.#tellAborted(pending.requestId);
-      this.#abortChildren(pending.requestId);
-    };
-    return {
-      [Symbol.asyncIterator]() {
-        return this;
+    const source: PushSource = {
+      open: () => {
+        pending = new PendingStream(randomUUID(), operationId, options.parentRequestId, events);
+        this.#open(pending, input, options);
       },
-      next: () => {
-        const next = inbox.next();
-        if (pending === undefined && !inbox.isEnded) {
-          pending = new PendingStream(randomUUID(), operationId, options.parentRequestId, inbox);
-          this.#open(pending, input, options);
-        }
-        return next;
-      },
-      return: async () => {
-        leave();
-        return { done: true, value: undefined };
-      },
-      throw: async (error?: unknown) => {
-        leave();
-        throw error;
+      close: () => {
+        // It is out already when it has come to its end.
+        if (pending === undefined || !this.#remove(pending)) return;
+        this.#tellAborted(pending.requestId);
+        this.#abortChildren(pending.requestId);
       },
     };
+    const events = new PushedEvents<ResponseEnvelope>(source, this.#maxWaitingEvents);
+    return events;
   }
 
   #open(pending: PendingStream, input: unknown, options: SubscribeOptions): void {

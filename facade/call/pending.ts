@@ -1,8 +1,8 @@
 // A request that has no final answer yet.
 
+import { onAbort } from "../border/abort.js";
+import type { PushedEvents } from "../border/pushed-events.js";
 import type { ResponseEnvelope } from "../envelope.js";
-import { onAbort } from "./abort-listeners.js";
-import type { Inbox } from "./inbox.js";
 import { wasAborted } from "./outcomes.js";
 
 /** Who waits: for one answer, or for many. */
@@ -76,26 +76,31 @@ export class PendingCall extends Pending {
 }
 
 export class PendingStream extends Pending {
-  readonly #inbox: Inbox;
+  readonly #events: PushedEvents<ResponseEnvelope>;
   readonly isCall = false;
   /** When something last arrived, if anybody asks. */
   heardAt: number | undefined;
 
-  constructor(requestId: string, operationId: string, parentRequestId: string | undefined, inbox: Inbox) {
+  constructor(
+    requestId: string,
+    operationId: string,
+    parentRequestId: string | undefined,
+    events: PushedEvents<ResponseEnvelope>,
+  ) {
     super(requestId, operationId, parentRequestId);
-    this.#inbox = inbox;
+    this.#events = events;
   }
 
   responded(output: ResponseEnvelope): boolean {
     if (this.heardAt !== undefined) this.heardAt = Date.now();
-    return this.#inbox.push(output);
+    return this.#events.push(output);
   }
 
   failed(error: unknown): void {
-    this.#inbox.end({ error });
+    this.#events.end({ error });
   }
 
   ended(): void {
-    this.#inbox.end();
+    this.#events.end();
   }
 }

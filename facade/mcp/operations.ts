@@ -1,3 +1,4 @@
+import { jsonOf, messageOf } from "../border/text.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
 import { compiled } from "../schema/compiled.js";
@@ -123,8 +124,7 @@ function importTool(link: ServerLink, version: string, tool: Tool): Imported {
       compiled(converted);
       return converted as TypeBoxSchema;
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      problems.push({ tool: tool.name, field, reason });
+      problems.push({ tool: tool.name, field, reason: messageOf(error) });
       return Type.Unknown() as TypeBoxSchema;
     }
   };
@@ -132,14 +132,14 @@ function importTool(link: ServerLink, version: string, tool: Tool): Imported {
   const outputSchema =
     tool.outputSchema == null ? (Type.Unknown() as TypeBoxSchema) : schema("outputSchema", tool.outputSchema);
   for (const problem of problems) report(server, problem, "Unknown stands in its place.");
-  const title = textOf(tool.title) ?? textOf(tool.annotations?.title);
+  const title = wordsIn(tool.title) ?? wordsIn(tool.annotations?.title);
   const operation: MCPOperation = {
     name: tool.name,
     namespace: server,
     version,
     type: OperationType.MUTATION,
     ...(title !== undefined && { title }),
-    description: textOf(tool.description) ?? title ?? tool.name,
+    description: wordsIn(tool.description) ?? title ?? tool.name,
     inputSchema,
     outputSchema,
     accessControl: { requiredScopes: [] },
@@ -169,21 +169,20 @@ function report(server: string, { tool, field, reason }: MCPToolProblem, consequ
   );
 }
 
-function textOf(value: unknown): string | undefined {
+/** A text that says something. */
+function wordsIn(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
 /** The input as JSON. */
 export function argumentsOf(server: string, tool: string, input: unknown): string | undefined {
-  try {
-    return input === undefined ? undefined : JSON.stringify(input);
-  } catch (error) {
-    throw new CallError(
+  const refuse = (reason: string) =>
+    new CallError(
       InfrastructureErrorCode.VALIDATION_ERROR,
-      `MCP server '${server}', tool '${tool}': the input cannot be written as JSON: ${(error as Error).message}`,
+      `MCP server '${server}', tool '${tool}': the input cannot be written as JSON: ${reason}`,
       { server, tool },
     );
-  }
+  return jsonOf(input, refuse);
 }
 
 /** What of an operation's context concerns the request. */

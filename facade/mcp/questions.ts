@@ -1,3 +1,4 @@
+import { messageOf } from "../border/text.js";
 import { logger } from "../logging.js";
 import type { MCPClientConfig } from "./config.js";
 
@@ -18,10 +19,6 @@ export async function answerQuestion(
     });
     throw error;
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON from the native side, in the shape that the callback declares

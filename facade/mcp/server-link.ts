@@ -1,5 +1,6 @@
+import { onAbort } from "../border/abort.js";
+import { keepAlive, letGo } from "../border/keep-alive.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
-import { keepAlive, letGo } from "../keep-alive.js";
 import { logger } from "../logging.js";
 import type { McpClient } from "../native-binding.js";
 import { native, runtime } from "../runtime.js";
@@ -96,11 +97,7 @@ export class ServerLink {
     const request = this.#lastRequest;
     return new Promise((resolve, reject) => {
       const pending: Pending = { resolve, reject, onProgress, release: undefined };
-      if (signal !== undefined) {
-        const abort = () => this.#native.cancel(request);
-        signal.addEventListener("abort", abort, { once: true });
-        pending.release = () => signal.removeEventListener("abort", abort);
-      }
+      if (signal !== undefined) pending.release = onAbort(signal, () => this.#native.cancel(request));
       this.#pending.set(request, pending);
       if (this.#pending.size === 1) keepAlive(this);
       start(request);

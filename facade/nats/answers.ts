@@ -83,7 +83,7 @@ export class Answers {
 
   emitError(requestId: string, code: string, message: string, details?: unknown): void {
     this.#batch.flush();
-    this.#native.fail(requestId, code, message, textOf(details));
+    this.#native.fail(requestId, code, message, detailsText(details));
   }
 
   complete(requestId: string): void {
@@ -92,7 +92,7 @@ export class Answers {
 }
 
 /** Details as JSON. An error is not lost because something about it cannot be written. */
-function textOf(details: unknown): string | null {
+function detailsText(details: unknown): string | null {
   try {
     return JSON.stringify(details) ?? null;
   } catch {

@@ -2,8 +2,9 @@
 // (`crates/operations-core/src/call`); here are the promises and iterators that wait for it.
 
 import { randomUUID } from "node:crypto";
-import { onAbort } from "../call/abort-listeners.js";
-import { Inbox } from "../call/inbox.js";
+import { onAbort } from "../border/abort.js";
+import { PushedEvents } from "../border/pushed-events.js";
+import { jsonOf } from "../border/text.js";
 import {
   type CallOptions,
   requestPayload,
@@ -117,7 +118,6 @@ export class Requests implements NatsCallMap {
     options: SubscribeOptions = {},
   ): AsyncIterableIterator<ResponseEnvelope, undefined> {
     // The worker sends no more than it was asked for: the bound is there, not here.
-    const inbox = new Inbox(Number.POSITIVE_INFINITY);
     let requestId: string | undefined;
     let unreported = 0;
     const report = () => {
@@ -125,44 +125,31 @@ export class Requests implements NatsCallMap {
       this.#native.consumed(requestId, unreported);
       unreported = 0;
     };
-    const start = () => {
-      if (requestId !== undefined || inbox.isEnded) return;
-      requestId = this.#open(operationId, input, options, inbox);
-    };
-    const leave = () => {
-      if (requestId !== undefined && this.#waiting.has(requestId)) {
+    const events = new PushedEvents<ResponseEnvelope>({
+      open: () => {
+        requestId = this.#open(operationId, input, options, events);
+      },
+      close: () => {
+        if (requestId === undefined || !this.#waiting.has(requestId)) return;
         this.#native.leave(requestId);
         this.#waiting.get(requestId)?.ended();
-      }
-      inbox.clear();
-    };
-    return {
-      [Symbol.asyncIterator]() {
-        return this;
       },
-      next: async () => {
-        start();
-        // Whoever waits has read all there is. Only then does the worker's silence count.
-        if (inbox.isEmpty) report();
-        const step = await inbox.next();
-        if (step.done !== true) {
-          unreported += 1;
-          if (unreported >= REPORT_EVERY) report();
-        }
-        return step;
+      read: () => {
+        unreported += 1;
+        if (unreported >= REPORT_EVERY) report();
       },
-      return: async () => {
-        leave();
-        return { done: true, value: undefined };
-      },
-      throw: async (error?: unknown) => {
-        leave();
-        throw error;
-      },
-    };
+      // Only now does the worker's silence count.
+      caughtUp: report,
+    });
+    return events;
   }
 
-  #open(operationId: string, input: unknown, options: SubscribeOptions, inbox: Inbox): string | undefined {
+  #open(
+    operationId: string,
+    input: unknown,
+    options: SubscribeOptions,
+    events: PushedEvents<ResponseEnvelope>,
+  ): string | undefined {
     const { idleTimeout, signal } = options;
     const requestId = randomUUID();
     try {
@@ -172,7 +159,7 @@ export class Requests implements NatsCallMap {
       this.#batch.flush();
       this.#native.subscribe(requestId, operationId, payload, idleTimeout ?? null);
     } catch (error) {
-      inbox.end({ error });
+      events.end({ error });
       return undefined;
     }
     const release = this.#onAbort(requestId, signal);
@@ -181,14 +168,14 @@ export class Requests implements NatsCallMap {
       this.#remove(requestId);
     };
     this.#add(requestId, {
-      event: (output) => void inbox.push(output),
+      event: (output) => void events.push(output),
       failed: (error) => {
         finish();
-        inbox.end({ error });
+        events.end({ error });
       },
       ended: () => {
         finish();
-        inbox.end();
+        events.end();
       },
       resolved: () => {},
     });
@@ -267,17 +254,11 @@ function payloadText(
   options: CallOptions | SubscribeOptions,
   times: { idleTimeout?: number | undefined },
 ): string {
-  try {
-    return JSON.stringify(requestPayload(requestId, operationId, input, options, times));
-  } catch (error) {
-    throw new CallError(
+  const refuse = (reason: string) =>
+    new CallError(
       InfrastructureErrorCode.VALIDATION_ERROR,
-      `The call of ${operationId} cannot be sent: its input, identity or metadata cannot be written as JSON (${reasonOf(error)})`,
+      `The call of ${operationId} cannot be sent: its input, identity or metadata cannot be written as JSON (${reason})`,
       { operationId },
     );
-  }
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? (error.message.split("\n", 1)[0] ?? "") : "it threw while being written";
+  return jsonOf(requestPayload(requestId, operationId, input, options, times), refuse) as string;
 }

@@ -1,4 +1,4 @@
-import { keepAlive, letGo } from "../keep-alive.js";
+import { keepAlive, letGo } from "../border/keep-alive.js";
 
 /** Keeps something alive for as long as it has reasons: pending calls, operations that are served. */
 export class KeepAlive {

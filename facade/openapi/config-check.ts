@@ -1,8 +1,8 @@
 // A configuration that cannot work is refused before anything is done with it, by the name of the field.
 
+import { kindOf, quoted } from "../border/text.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
-import { textOf } from "../registry/spec-check.js";
 import type { HTTPAuth, HTTPServiceConfig } from "./config.js";
 
 /** A configuration whose fields are what they are declared to be; a copy, so that it stays so. */
@@ -44,7 +44,7 @@ const FIELDS: { readonly [F in keyof Required<HTTPServiceConfig>]: Check } = {
 /** Checks a configuration. What is `undefined` counts as absent. */
 export function checkedConfig(config: HTTPServiceConfig): CheckedConfig {
   if (typeof config !== "object" || config === null) {
-    throw refusal("config", `must be an object with at least a namespace, not ${describe(config)}`);
+    throw refusal("config", `must be an object with at least a namespace, not ${kindOf(config)}`);
   }
   const copy: Record<string, unknown> = {};
   for (const [field, check] of Object.entries(FIELDS)) {
@@ -95,12 +95,12 @@ const retry = object({
  * they are written. */
 function headers(value: unknown, field: string): void {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw refusal(field, `must be an object with a string for each header, not ${describe(value)}`);
+    throw refusal(field, `must be an object with a string for each header, not ${kindOf(value)}`);
   }
   for (const [name, text] of Object.entries(value)) {
     if (!TOKEN.test(name)) throw refusal(field, `has ${JSON.stringify(name)}, which is no name of a header`);
     if (typeof text !== "string") {
-      throw refusal(`${field}[${JSON.stringify(name)}]`, `must be a string, not ${describe(text)}`);
+      throw refusal(`${field}[${JSON.stringify(name)}]`, `must be a string, not ${kindOf(text)}`);
     }
   }
 }
@@ -128,7 +128,7 @@ function must(
 function object(fields: Record<string, Check>): Check {
   return (value, field) => {
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
-      throw refusal(field, `must be an object, not ${describe(value)}`);
+      throw refusal(field, `must be an object, not ${kindOf(value)}`);
     }
     for (const [name, check] of Object.entries(fields)) {
       const inner = (value as Record<string, unknown>)[name];
@@ -175,20 +175,6 @@ function isSize(value: unknown): value is number {
 
 function isHttpUrl(value: unknown): boolean {
   return isString(value) && /^https?:\/\//i.test(value.trim()) && URL.canParse(value);
-}
-
-/** A short value as it is, anything else by its kind. */
-function quoted(value: unknown): string {
-  const text = isString(value) ? JSON.stringify(value) : textOf(value);
-  return typeof value === "object" || typeof value === "function" || text.length > 60
-    ? describe(value)
-    : text;
-}
-
-function describe(value: unknown): string {
-  if (value === null || value === undefined) return String(value);
-  if (Array.isArray(value)) return "a list";
-  return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
 
 function refusal(field: string, sentence: string): CallError {

@@ -2,12 +2,13 @@
 
 import { open, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, relative, resolve, sep } from "node:path";
+import { messageOf } from "../border/text.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { native, runtime } from "../runtime.js";
 import type { HTTPServiceConfig } from "./config.js";
 import { type CheckedConfig, checkedConfig } from "./config-check.js";
 import { type ImportedService, importDocument } from "./import.js";
-import { completed, DEFAULT_MAX_DOCUMENT_BYTES, reasonOf } from "./references.js";
+import { completed, DEFAULT_MAX_DOCUMENT_BYTES } from "./references.js";
 import type { OpenAPIFS, OpenAPIImportedOperation } from "./types.js";
 
 /**
@@ -50,7 +51,7 @@ async function readFirst(files: Files, path: string, limit: number): Promise<Uin
   } catch (error) {
     throw new CallError(
       InfrastructureErrorCode.EXECUTION_ERROR,
-      `Cannot read the OpenAPI document ${path}: ${reasonOf(error)}`,
+      `Cannot read the OpenAPI document ${path}: ${messageOf(error)}`,
       { path },
     );
   }

@@ -1,11 +1,11 @@
 // The handlers of imported operations.
 
+import { onAbort } from "../border/abort.js";
 import { awaitArrival, forget, nextId } from "../completions.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { OpenApiImport } from "../native-binding.js";
 import type { OperationContext, OperationHandler, SubscriptionHandler } from "../types.js";
-import { onAbort } from "./abort.js";
 import { callHeaders } from "./call-headers.js";
 import type { CheckedConfig } from "./config-check.js";
 import { callThroughFetch, replacedFetch } from "./custom-fetch.js";
@@ -56,8 +56,8 @@ async function call(
   const fetch = replacedFetch(service.config);
   if (fetch !== undefined) {
     const { input: text, body, blobs } = encoded;
-    const request = service.native.prepare(index, text, body, blobs, headers);
-    return callThroughFetch(service, fetch, request, signal);
+    const machine = service.native.drive(index, text, body, blobs, headers, false);
+    return callThroughFetch(service, fetch, machine, signal);
   }
   return callNatively(service, index, encoded, headers, signal);
 }

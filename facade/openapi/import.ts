@@ -1,5 +1,6 @@
 // From a document to operations.
 
+import { jsonOf, kindOf } from "../border/text.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
 import type { OpenApiDocument, OpenApiImport } from "../native-binding.js";
@@ -46,26 +47,22 @@ export function inspectOpenAPI(spec: OpenAPISpec | string, config: HTTPServiceCo
 
 export function importSpec(spec: OpenAPISpec | string, config: HTTPServiceConfig): ImportedService {
   const checked = checkedConfig(config);
-  return importDocument(new native.OpenApiDocument(runtime, textOf(spec)), checked);
+  return importDocument(new native.OpenApiDocument(runtime, documentText(spec)), checked);
 }
 
 /** The text of a document. The core reads texts only, so that it need not trust objects. */
-function textOf(spec: unknown): string {
+function documentText(spec: unknown): string {
   if (typeof spec === "string") return spec;
-  let text: string | undefined;
-  try {
-    text = JSON.stringify(spec);
-  } catch (error) {
-    const reason = error instanceof Error ? (error.message.split("\n", 1)[0] as string) : "reading it threw";
-    throw new CallError(
+  const refuse = (reason: string) =>
+    new CallError(
       InfrastructureErrorCode.VALIDATION_ERROR,
       `Not an OpenAPI document: the object cannot be written as JSON (${reason}). A document whose references were replaced by what they mean contains itself: give the original, with its $ref`,
     );
-  }
+  const text = jsonOf(spec, refuse);
   if (text !== undefined) return text;
   throw new CallError(
     InfrastructureErrorCode.VALIDATION_ERROR,
-    `Not an OpenAPI document: found ${spec === undefined ? "undefined" : `a ${typeof spec}`}`,
+    `Not an OpenAPI document: found ${kindOf(spec)}`,
   );
 }
 

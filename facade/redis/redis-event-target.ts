@@ -1,10 +1,11 @@
 // Events of the call protocol over the channels of a Redis.
 
+import { keepAlive, letGo } from "../border/keep-alive.js";
+import { jsonOf } from "../border/text.js";
 import { payloadOf } from "../call/bus.js";
 import { CALL_EVENT_TYPES } from "../call/events.js";
 import { type LossyTarget, onLoss } from "../call/loss.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
-import { keepAlive, letGo } from "../keep-alive.js";
 import { logger } from "../logging.js";
 import { native, runtime } from "../runtime.js";
 import { CountingTarget } from "./listeners.js";
@@ -106,7 +107,7 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarge
     const detail: unknown = (event as CustomEvent<unknown>).detail;
     // Who asks is told when the question could not be sent.
     const requestId = type === "call.requested" ? payloadOf(detail)?.requestId : undefined;
-    this.#bus.publish(type, textOf(type, detail), requestId);
+    this.#bus.publish(type, messageText(type, detail), requestId);
     this.#isSending = true;
     this.#keepAliveIfBusy();
     return true;
@@ -205,13 +206,11 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarge
 }
 
 /** What is sent: the JSON of the detail, nothing for none. */
-function textOf(type: string, detail: unknown): string {
-  try {
-    return JSON.stringify(detail) ?? "";
-  } catch (error) {
-    throw new CallError(
+function messageText(type: string, detail: unknown): string {
+  const refuse = (reason: string) =>
+    new CallError(
       InfrastructureErrorCode.VALIDATION_ERROR,
-      `The event ${type} cannot be sent, because it cannot be written as JSON: ${String(error)}`,
+      `The event ${type} cannot be sent, because it cannot be written as JSON: ${reason}`,
     );
-  }
+  return jsonOf(detail, refuse) ?? "";
 }

@@ -16,15 +16,6 @@ function textOr(value: unknown, otherwise: string): string {
   return typeof value === "string" && value !== "" ? value : otherwise;
 }
 
-/** `String(value)` for messages, also of values that refuse to become one. */
-export function textOf(value: unknown): string {
-  try {
-    return String(value);
-  } catch {
-    return `[${typeof value} that cannot be converted to a string]`;
-  }
-}
-
 /** Refuses a malformed spec. */
 export function assertSpec(spec: unknown): asserts spec is OperationSpec {
   if (typeof spec !== "object" || spec === null) {

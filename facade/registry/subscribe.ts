@@ -1,95 +1,104 @@
+import { DONE, EventIterator, type Step } from "../border/event-iterator.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
-import type { OperationContext } from "../types.js";
+import type { InputById, OutputById, StreamId } from "../operation-types.js";
+import type { CallContext, OperationContext } from "../types.js";
 import type { OpenSubscription, OperationRegistry } from "./registry.js";
-
-type Step = IteratorResult<ResponseEnvelope, void>;
-const DONE: Step = { done: true, value: undefined };
 
 /**
  * Calls a SUBSCRIPTION: an async generator of envelopes. Nothing happens before the first `next()`, and
  * nothing is fetched ahead of the consumer.
  */
-export function subscribe(
-  registry: OperationRegistry,
-  operationId: string,
-  input: unknown,
-  context: OperationContext = {},
-): AsyncGenerator<ResponseEnvelope, void, unknown> {
-  return new Subscription(registry, operationId, input, context);
+export function subscribe<
+  TInput = unknown,
+  TOutput = unknown,
+  // biome-ignore lint/suspicious/noExplicitAny: a registry that knows nothing about the types of its operations
+  TOperations = any,
+  TId extends StreamId<TOperations> = StreamId<TOperations>,
+>(
+  registry: OperationRegistry<TOperations>,
+  operationId: TId,
+  input: InputById<TOperations, TId, TInput>,
+  context: CallContext = {},
+): AsyncGenerator<ResponseEnvelope<OutputById<TOperations, TId, TOutput>>, void, unknown> {
+  const subscription = new Subscription(registry, operationId, input, context as OperationContext);
+  return subscription as AsyncGenerator<ResponseEnvelope<never>, void, unknown>;
 }
 
-/**
- * Written by hand because a generator function would queue `return()` behind a pending `next()`: a consumer
- * that leaves while it waits must be let go at once, and the handler told.
- */
-class Subscription implements AsyncGenerator<ResponseEnvelope, void, unknown> {
+/** What a handler yields, as envelopes. */
+class Subscription extends EventIterator<ResponseEnvelope> {
   readonly #open: () => Promise<OpenSubscription>;
   readonly #operationId: string;
-  #opened:
-    | Promise<{ iterator: AsyncIterator<unknown>; envelope(value: unknown): ResponseEnvelope }>
-    | undefined;
-  /** The answers that consumers wait for; all are told when one of them leaves. */
-  readonly #waiting = new Set<(step: Step) => void>();
-  #finished = false;
-  #cleanup: Promise<void> | undefined;
+  #opening: Promise<void> | undefined;
+  #iterator: AsyncIterator<unknown> | undefined;
+  #envelope: OpenSubscription["envelope"] | undefined;
+  /** What the handler's generator answered last, until it is taken. */
+  #answer: IteratorResult<unknown> | undefined;
+  #hasAnswer = false;
+  /** The handler's generator is at its end, or has thrown: it has run its own cleanup. */
+  #isEnded = false;
 
   constructor(registry: OperationRegistry, operationId: string, input: unknown, context: OperationContext) {
+    super();
     this.#operationId = operationId;
     this.#open = () => registry.openSubscription(operationId, input, context);
   }
 
-  [Symbol.asyncIterator](): this {
-    return this;
+  protected override take(): Step<ResponseEnvelope> | undefined {
+    if (!this.#hasAnswer) return undefined;
+    this.#hasAnswer = false;
+    // Until the answer proves otherwise: one that cannot be read is the end too.
+    this.#isEnded = true;
+    const { done, value } = this.#answer as IteratorResult<unknown>;
+    this.#answer = undefined;
+    if (done === true) return DONE;
+    this.#isEnded = false;
+    return { done: false, value: (this.#envelope as OpenSubscription["envelope"])(value) };
   }
 
-  get [Symbol.toStringTag](): string {
-    return "AsyncGenerator";
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.return();
-  }
-
-  async next(): Promise<Step> {
-    if (this.#finished) return DONE;
-    return new Promise<Step>((resolve, reject) => {
-      this.#waiting.add(resolve);
-      this.#pull().then(
-        (step) => this.#settle(resolve, step),
-        (error) => {
-          // The consumer may have left already; then nobody is told.
-          if (this.#waiting.delete(resolve)) reject(error);
-        },
-      );
-    });
-  }
-
-  #settle(resolve: (step: Step) => void, step: Step): void {
-    if (this.#waiting.delete(resolve)) resolve(step);
-  }
-
-  async #pull(): Promise<Step> {
-    try {
-      this.#opened ??= this.#start();
-      const { iterator, envelope } = await this.#opened;
-      if (this.#finished) return DONE;
-      const { done, value } = await iterator.next();
-      if (done === true) {
-        this.#finished = true;
-        return DONE;
-      }
-      return { done: false, value: envelope(value) };
-    } catch (error) {
-      // Like a generator: the first who waits is told, for the others it is over.
-      if (this.#finished) return DONE;
-      // A generator that threw has run its own cleanup.
-      this.#finished = true;
-      throw error;
+  protected override wait(): void {
+    if (this.#iterator === undefined) {
+      this.#opening = this.#start();
+      this.#opening.then(this.#pull, this.#onError);
+    } else {
+      this.#pull();
     }
   }
 
-  async #start() {
+  /** Once it is started: a consumer that left while it was starting waits for that, then closes it. */
+  protected override async close(): Promise<void> {
+    if (this.#isEnded || this.#opening === undefined) return;
+    try {
+      await this.#opening;
+    } catch {
+      return;
+    }
+    await this.#iterator?.return?.();
+  }
+
+  readonly #pull = (): void => {
+    if (this.isOver) return;
+    try {
+      // An iterator that was written by hand may answer without a promise.
+      Promise.resolve((this.#iterator as AsyncIterator<unknown>).next()).then(this.#onAnswer, this.#onError);
+    } catch (error) {
+      this.#onError(error);
+    }
+  };
+
+  readonly #onAnswer = (answer: IteratorResult<unknown>): void => {
+    this.#answer = answer;
+    this.#hasAnswer = true;
+    this.ready();
+  };
+
+  readonly #onError = (error: unknown): void => {
+    if (this.isOver) return;
+    this.#isEnded = true;
+    this.fail(error);
+  };
+
+  async #start(): Promise<void> {
     const { source, envelope } = await this.#open();
     const iterator = asyncIteratorOf(source);
     if (iterator === undefined) {
@@ -102,34 +111,8 @@ class Subscription implements AsyncGenerator<ResponseEnvelope, void, unknown> {
         { operationId: this.#operationId },
       );
     }
-    return { iterator, envelope };
-  }
-
-  async return(): Promise<Step> {
-    await this.#leave();
-    return DONE;
-  }
-
-  async throw(error?: unknown): Promise<Step> {
-    await this.#leave();
-    throw error;
-  }
-
-  /** Ends the subscription, once: lets every waiting consumer go, and runs the handler's cleanup. */
-  #leave(): Promise<void> {
-    if (!this.#finished) {
-      this.#finished = true;
-      for (const resolve of this.#waiting) resolve(DONE);
-      this.#waiting.clear();
-      this.#cleanup = this.#close();
-    }
-    return this.#cleanup ?? Promise.resolve();
-  }
-
-  async #close(): Promise<void> {
-    if (this.#opened === undefined) return;
-    const opened = await this.#opened.catch(() => undefined);
-    await opened?.iterator.return?.();
+    this.#iterator = iterator;
+    this.#envelope = envelope;
   }
 }
 

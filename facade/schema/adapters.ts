@@ -2,6 +2,7 @@
 // libraries are optional: they are loaded by `init()` and by nothing else.
 
 import type { TSchema } from "@sinclair/typebox";
+import { messageOf } from "../border/text.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { TypeBoxSchema } from "../schema-types.js";
 import { FromSchema } from "./from-schema.js";
@@ -100,7 +101,7 @@ function libraryAdapter(library: Library): LibraryAdapter {
         loading = undefined;
         throw new CallError(
           InfrastructureErrorCode.EXECUTION_ERROR,
-          `${library.adapter}: cannot load its optional peer (npm install ${library.packages}): ${textOf(error)}`,
+          `${library.adapter}: cannot load its optional peer (npm install ${library.packages}): ${messageOf(error)}`,
           error,
         );
       }
@@ -137,7 +138,7 @@ function exported(schema: unknown, mode: SchemaMode, library: Library, write: Ex
     return write(schema, mode);
   } catch (error) {
     throw invalid(
-      `the ${library.name} schema cannot be expressed as JSON Schema (${mode}): ${textOf(error)}`,
+      `the ${library.name} schema cannot be expressed as JSON Schema (${mode}): ${messageOf(error)}`,
       error,
     );
   }
@@ -171,8 +172,4 @@ function hasProperty<K extends string>(value: unknown, key: K): value is Record<
 
 function invalid(message: string, details?: unknown): CallError {
   return new CallError(InfrastructureErrorCode.VALIDATION_ERROR, message, details);
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : "an error that is no Error";
 }

@@ -67,7 +67,7 @@ export class LiveCallbacks {
     if (!this.#patterns.has(id)) this.#patterns.set(id, this.#compile(id));
     const pattern = this.#patterns.get(id);
     if (pattern === undefined) return undefined;
-    const text = textOf(value);
+    const text = patternText(value);
     if (text === undefined) return undefined;
     pattern.lastIndex = 0;
     return pattern.test(text);
@@ -148,7 +148,7 @@ export class LiveCallbacks {
 }
 
 /** The text that a pattern sees; nothing for what has none. */
-function textOf(value: unknown): string | undefined {
+function patternText(value: unknown): string | undefined {
   if (typeof value === "string") return value;
   try {
     return `${value}`;

@@ -166,7 +166,7 @@ impl ServerConfig {
                 Target::Stdio(Stdio {
                     command,
                     args: given.args,
-                    env: crate::environment::for_child(
+                    env: crate::process::environment::for_child(
                         given.host_env,
                         given.env,
                         given.inherit_env,

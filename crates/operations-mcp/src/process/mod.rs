@@ -3,6 +3,9 @@
 //! A task of its own owns the process tree. When the last handle goes, when the server ends by
 //! itself, and when the host dies, by whatever signal, the whole tree goes.
 
+pub(crate) mod environment;
+pub(crate) mod stderr;
+
 #[cfg(unix)]
 #[path = "unix.rs"]
 mod platform;
@@ -22,8 +25,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use self::platform::Tree;
+use self::stderr::StderrTail;
 use crate::config::{ServerConfig, Stdio};
-use crate::stderr::{self, StderrTail};
 
 /// How long a server may take to leave once its input has ended.
 const LEAVE: Duration = Duration::from_secs(2);

@@ -1,0 +1,35 @@
+// Many calls, one signal. Node warns about the eleventh listener on a signal, so ours share one.
+
+interface Watch {
+  readonly callbacks: Set<() => void>;
+  readonly notify: () => void;
+}
+
+const watches = new WeakMap<AbortSignal, Watch>();
+const NOTHING = () => {};
+
+/** Calls back when the signal is aborted. Returns a function that takes it back. A signal that is aborted already calls
+ * nobody: whoever asks looks at it first. */
+export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
+  if (signal === undefined) return NOTHING;
+  const { callbacks, notify } = watches.get(signal) ?? watch(signal);
+  callbacks.add(callback);
+  return () => {
+    if (!callbacks.delete(callback) || callbacks.size > 0) return;
+    signal.removeEventListener("abort", notify);
+    watches.delete(signal);
+  };
+}
+
+function watch(signal: AbortSignal): Watch {
+  const callbacks = new Set<() => void>();
+  const notify = () => {
+    watches.delete(signal);
+    // Those that take themselves back meanwhile are not called; none is added to a signal that is aborted.
+    for (const callback of callbacks) callback();
+  };
+  signal.addEventListener("abort", notify, { once: true });
+  const made = { callbacks, notify };
+  watches.set(signal, made);
+  return made;
+}

@@ -1,0 +1,40 @@
+// Values in messages, and values as JSON. None of this throws anything but what it was asked to throw.
+
+/** `String(value)` for messages, also for values that refuse to become one. */
+export function textOf(value: unknown): string {
+  try {
+    return String(value);
+  } catch {
+    return `[${typeof value} that cannot be converted to a string]`;
+  }
+}
+
+/** What an error says about itself; anything else that was thrown as text. */
+export function messageOf(error: unknown): string {
+  return textOf(error instanceof Error ? error.message : error);
+}
+
+/** What kind of thing a value is, for messages that must not quote it. */
+export function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
+/** A short value as it is, anything else by its kind. */
+export function quoted(value: unknown): string {
+  const text = typeof value === "string" ? JSON.stringify(value) : textOf(value);
+  return typeof value === "object" || typeof value === "function" || text.length > 60 ? kindOf(value) : text;
+}
+
+/** The value as JSON; `undefined` for what JSON leaves out. `refuse` makes the error for a value that cannot be
+ * written: one that contains itself, or whose own code throws. */
+export function jsonOf(value: unknown, refuse: (reason: string) => Error): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    throw refuse(
+      error instanceof Error ? (error.message.split("\n", 1)[0] ?? "") : "it threw while it was read",
+    );
+  }
+}
