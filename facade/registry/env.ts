@@ -1,5 +1,6 @@
 import type { ResponseEnvelope } from "../envelope.js";
-import { type OperationContext, type OperationEnv, OperationType } from "../types.js";
+import type { EnvOf } from "../operation-types.js";
+import { type CallContext, type OperationContext, type OperationEnv, OperationType } from "../types.js";
 import type { OperationRegistry } from "./registry.js";
 
 /** The part of a `PendingRequestMap` that composition needs. */
@@ -15,22 +16,32 @@ export interface CallMap {
   ): Promise<ResponseEnvelope>;
 }
 
-export interface EnvOptions {
-  registry: OperationRegistry;
+// biome-ignore lint/suspicious/noExplicitAny: a registry that knows nothing about the types of its operations
+export interface EnvOptions<TOperations = any> {
+  registry: OperationRegistry<TOperations>;
   /** The context of the operation that will make the calls. */
-  context: OperationContext;
+  context: CallContext;
   /** Only these namespaces. */
-  allowedNamespaces?: string[];
+  allowedNamespaces?: readonly string[] | undefined;
   /** Calls go through the call protocol, where access is checked again; without it they go straight to the registry, trusted. */
-  callMap?: CallMap;
+  callMap?: CallMap | undefined;
 }
 
 /**
  * The other operations, ready to be called by a handler: `env.namespace.name(input)`. Subscriptions are
  * left out.
  */
-export function buildEnv({ registry, context, allowedNamespaces, callMap }: EnvOptions): OperationEnv {
-  const call = callMap === undefined ? directly(registry, context) : through(callMap, context);
+// biome-ignore lint/suspicious/noExplicitAny: a registry that knows nothing about the types of its operations
+export function buildEnv<TOperations = any>({
+  registry,
+  context,
+  allowedNamespaces,
+  callMap,
+}: EnvOptions<TOperations>): EnvOf<TOperations> {
+  const call =
+    callMap === undefined
+      ? directly(registry, context as OperationContext)
+      : through(callMap, context as OperationContext);
   // Without a prototype, so that `constructor` or `__proto__` are found only if there are such operations.
   const env: OperationEnv = Object.create(null);
   for (const { namespace, name, type } of registry.getAllSpecs()) {
@@ -40,7 +51,7 @@ export function buildEnv({ registry, context, allowedNamespaces, callMap }: EnvO
     env[namespace] ??= Object.create(null);
     (env[namespace] as OperationEnv[string])[name] = (input) => call(id, input);
   }
-  return env;
+  return env as EnvOf<TOperations>;
 }
 
 type Call = (id: string, input: unknown) => Promise<ResponseEnvelope>;

@@ -1,17 +1,20 @@
 import { messageOf, textOf } from "../border/text.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
-import { native } from "../runtime.js";
+import type { CallId, InputById, OutputById, StreamId } from "../operation-types.js";
 import { defaultAdapter, type SchemaAdapter } from "../schema/adapters.js";
 import { type CompiledSchema, isLimit } from "../schema/compiled.js";
 import { copyOf, isLazySchema, SCHEMA_FIELDS } from "../schema/lazy.js";
 import { validationError } from "../schema/validation.js";
 import type { AnySchema } from "../schema-types.js";
 import type {
-  IOperationDefinition,
+  AnyOperation,
+  CallContext,
   OperationContext,
+  OperationDraft,
   OperationHandler,
   OperationSpec,
+  OperationType,
   SubscriptionHandler,
 } from "../types.js";
 import { type AuthorisedCall, authorise, type CustomAuth, holdsScopes } from "./authorise.js";
@@ -19,7 +22,7 @@ import { type AnyHandler, Entry, type OutputMode } from "./entry.js";
 import { envelopeOf } from "./output.js";
 import { isDirect, SERVED } from "./protocol-context.js";
 import { assertHandler, assertSpec, operationId } from "./spec-check.js";
-import { specText } from "./spec-text.js";
+import { subscribe } from "./subscribe.js";
 
 export interface RegistryOptions {
   /** Turns schemas of other libraries into TypeBox schemas at registration. */
@@ -32,14 +35,29 @@ export interface RegistryOptions {
   output?: OutputMode;
 }
 
+/**
+ * What `register` takes: what `defineOperation` takes. Only where the type of operation is not known, as with what
+ * `get` and the adapters return, may there be no handler.
+ */
+export type Registrable<
+  TType extends OperationType,
+  TInput extends AnySchema,
+  TOutput extends AnySchema,
+  TContext extends OperationContext,
+> = [OperationType] extends [TType]
+  ? Omit<OperationDraft<string, string, TType, TInput, TOutput, TContext>, "handler"> &
+      Partial<Pick<OperationDraft<string, string, TType, TInput, TOutput, TContext>, "handler">>
+  : OperationDraft<string, string, TType, TInput, TOutput, TContext>;
+
 /** An operation as `get` and `list` return it. */
 export type RegisteredOperation = OperationSpec & { handler?: OperationHandler | SubscriptionHandler };
 
-/** Operations by id (`namespace.name`), and the way to call them. */
-export class OperationRegistry {
+/** Operations by id (`namespace.name`), and the way to call them. `createRegistry` makes one that knows their types. */
+// biome-ignore lint/suspicious/noExplicitAny: a registry that knows nothing about the types of its operations
+export class OperationRegistry<TOperations = any> {
+  /** For the type checker only: at run time there is no such property. */
+  declare readonly "~operations": TOperations;
   readonly #entries = new Map<string, Entry>();
-  /** The specs once more, on the native side, for what runs there. */
-  readonly #specs = new native.SpecStore();
   readonly #adapter: SchemaAdapter;
   readonly #customAuth: Record<string, CustomAuth>;
   readonly #trustDirectCalls: boolean;
@@ -53,18 +71,23 @@ export class OperationRegistry {
   }
 
   /** Registers an operation, or registers it again. */
-  register<TInput extends AnySchema, TOutput extends AnySchema>(
-    operation: IOperationDefinition<TInput, TOutput>,
-  ): void;
-  register(operation: RegisteredOperation): void;
-  register(operation: RegisteredOperation): void {
-    const { handler, spec } = apart(operation);
-    this.#add(spec, handler);
+  register<
+    TType extends OperationType,
+    TInput extends AnySchema,
+    TOutput extends AnySchema,
+    TContext extends OperationContext = OperationContext,
+  >(operation: Registrable<TType, TInput, TOutput, TContext>): void {
+    this.#register(operation);
   }
 
   /** Registers operations in order; stops at the first that is refused. */
-  registerAll(operations: Iterable<RegisteredOperation>): void {
-    for (const operation of operations) this.register(operation);
+  registerAll(operations: Iterable<AnyOperation>): void {
+    for (const operation of operations) this.#register(operation);
+  }
+
+  #register(operation: unknown): void {
+    const { handler, spec } = apart(operation as RegisteredOperation);
+    this.#add(spec, handler);
   }
 
   /** Registers a spec; a handler that is there stays. */
@@ -89,7 +112,6 @@ export class OperationRegistry {
 
   /** Forgets an operation. Returns whether there was one. Calls that are under way go on. */
   unregister(id: string): boolean {
-    this.#specs.remove(id);
     return this.#entries.delete(id);
   }
 
@@ -98,7 +120,6 @@ export class OperationRegistry {
     const spec = this.#adapted(id, original);
     assertSpec(spec);
     if (handler !== undefined) assertHandler(id, spec, handler);
-    this.#specs.set(id, specText(id, spec));
     this.#entries.set(id, new Entry(id, spec, handler));
   }
 
@@ -155,11 +176,11 @@ export class OperationRegistry {
   // What `await` does, without an async function around it, whose suspended frame would cost more than all
   // the checks of a small operation. After the handler only built-ins run, as with `await`: were the stack
   // full there, its promise would be left with nobody to handle its rejection.
-  execute<TInput = unknown, TOutput = unknown>(
-    id: string,
-    input: TInput,
-    context?: OperationContext,
-  ): Promise<ResponseEnvelope<TOutput>>;
+  execute<TInput = unknown, TOutput = unknown, TId extends CallId<TOperations> = CallId<TOperations>>(
+    id: TId,
+    input: InputById<TOperations, TId, TInput>,
+    context?: CallContext,
+  ): Promise<ResponseEnvelope<OutputById<TOperations, TId, TOutput>>>;
   /** @internal */
   execute(
     id: string,
@@ -194,6 +215,15 @@ export class OperationRegistry {
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /** Calls a SUBSCRIPTION: an async generator of envelopes. Nothing happens before the first `next()`. */
+  subscribe<TInput = unknown, TOutput = unknown, TId extends StreamId<TOperations> = StreamId<TOperations>>(
+    id: TId,
+    input: InputById<TOperations, TId, TInput>,
+    context?: CallContext,
+  ): AsyncGenerator<ResponseEnvelope<OutputById<TOperations, TId, TOutput>>, void, unknown> {
+    return subscribe<TInput, TOutput, TOperations, TId>(this, id, input, context);
   }
 
   /** Whether `subscribe` is the way to call it. @internal */
