@@ -169,6 +169,7 @@ export { closeMCPClient, createMCPClient, MCPClientLoader, mapMCPContentBlocks }
 export type {
   MCPClient,
   MCPClientConfig,
+  MCPClientCredentials,
   MCPClientWrapper,
   MCPElicitation,
   MCPElicitationAnswer,

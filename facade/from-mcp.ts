@@ -17,6 +17,7 @@ export {
 } from "./mcp/client.js";
 export type {
   MCPClientConfig,
+  MCPClientCredentials,
   MCPElicitation,
   MCPElicitationAnswer,
   MCPOAuthConfig,

@@ -67,7 +67,13 @@ describe("a stdio server", { concurrency: true }, () => {
   });
 
   it("that only speaks an old revision, or ignores what it does not know, is connected all the same", async (t) => {
-    for (const traits of [["old"], ["ignores-discover"], ["old", "ignores-discover"], ["crlf"]]) {
+    for (const traits of [
+      ["old"],
+      ["ignores-discover"],
+      ["odd-discover"],
+      ["old", "ignores-discover"],
+      ["crlf"],
+    ]) {
       const { call } = await connected(t, stdio(traits));
       assert.equal((await call("echo", { text: "hello" })).data[0].text, "hello");
     }

@@ -16,6 +16,8 @@ describe("calls over HTTP", () => {
     { answers: "sse", sessions: false },
     { answers: "json", standingStream: true },
     { answers: "json", traits: ["old"] },
+    { answers: "json", traits: ["odd-discover"] },
+    { answers: "sse", traits: ["odd-discover"] },
   ]) {
     it(`are answered: ${JSON.stringify(options)}`, async (t) => {
       const { url } = await startHTTPServer(t, options);

@@ -4,16 +4,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { CallError, createMCPClient } from "@alkdev/operations";
 import { collectLog } from "../registry/support/warnings.mjs";
-import { startAuthorizationServer } from "./support/authorization-server.mjs";
+import { startAuthorizationServer, visit } from "./support/authorization-server.mjs";
 import { startHTTPServer } from "./support/http-server.mjs";
 import { connected, failure } from "./support/servers.mjs";
-
-/** What a browser does when the user agrees: it visits the page and is sent on to an address. */
-async function visit({ url }) {
-  const response = await fetch(url, { redirect: "manual" });
-  assert.equal(response.status, 302, await response.text());
-  return response.headers.get("location");
-}
 
 async function guarded(test, options) {
   const authorization = await startAuthorizationServer(test, options);

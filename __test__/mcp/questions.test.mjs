@@ -19,6 +19,17 @@ describe("elicitation", () => {
     assert.deepEqual(asked[0].requestedSchema, { type: "object", properties: { name: { type: "string" } } });
   });
 
+  it("is answered with the defaults of the form for what the user left out", async (t) => {
+    const form = {
+      type: "object",
+      properties: { name: { type: "string", default: "Ada" }, age: { type: "integer", default: 36 } },
+    };
+    const onElicitation = () => ({ action: "accept", content: { age: 37 } });
+    const { ask } = await connected(t, stdio([], { onElicitation }));
+    const { result } = await ask("elicit", { form });
+    assert.deepEqual(result, { action: "accept", content: { age: 37, name: "Ada" } });
+  });
+
   it("is announced only when there is a callback", async (t) => {
     const without = await connected(t, stdio());
     const [, initialize] = await without.ask("received");

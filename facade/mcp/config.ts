@@ -44,11 +44,21 @@ export interface MCPTokenStore {
   clear(): void | Promise<void>;
 }
 
-/** How to get a token for a server that wants one (OAuth 2.1). */
+/** A program that asks for a token in its own name. It has a secret or a key. */
+export interface MCPClientCredentials {
+  clientId: string;
+  clientSecret?: string;
+  /** A private key, as PKCS #8 in PEM. */
+  privateKey?: string;
+  /** How it signs with the key (default `"ES256"`). */
+  algorithm?: "ES256" | "ES384" | "RS256" | "RS384" | "RS512";
+}
+
+/** How to get a token for a server that wants one (OAuth 2.1): from the user, or with the program's own credentials. */
 export interface MCPOAuthConfig {
   /** Shows the page to the user, in a browser. Resolve with the address that the browser was sent to
    * afterwards, if the program sees it; otherwise with nothing, and a port of this machine receives it. */
-  onAuthorize(page: {
+  onAuthorize?(page: {
     server: string;
     url: string;
     redirectUrl: string;
@@ -58,6 +68,11 @@ export interface MCPOAuthConfig {
   /** A client that was registered by hand; otherwise one is registered when needed. */
   clientId?: string;
   clientSecret?: string;
+  /** Where the description of the client can be read (HTTPS): authorization servers that take it need no
+   * registration. */
+  clientMetadataUrl?: string;
+  /** In place of a user. */
+  clientCredentials?: MCPClientCredentials;
   scopes?: string[];
   /** Where the browser is sent afterwards. By default a port of this machine. */
   redirectUrl?: string;
@@ -139,6 +154,17 @@ const ConfigSchema = Type.Object({
       scopes: Type.Optional(Type.Array(Type.String())),
       redirectUrl: Type.Optional(Type.String()),
       clientName: Type.Optional(Type.String()),
+      clientMetadataUrl: Type.Optional(Type.String()),
+      clientCredentials: Type.Optional(
+        Type.Object({
+          clientId: Type.String(),
+          clientSecret: Type.Optional(Type.String()),
+          privateKey: Type.Optional(Type.String()),
+          algorithm: Type.Optional(
+            Type.Union(["ES256", "ES384", "RS256", "RS384", "RS512"].map((name) => Type.Literal(name))),
+          ),
+        }),
+      ),
     }),
   ),
 });
@@ -157,10 +183,16 @@ export function assertConfig(name: string, config: unknown): asserts config is M
   const { oauth, onElicitation, onSampling } = config as MCPClientConfig;
   const functions = { onElicitation, onSampling, "oauth.onAuthorize": oauth?.onAuthorize };
   for (const [field, value] of Object.entries(functions)) {
-    const isNeeded = field === "oauth.onAuthorize" && oauth !== undefined;
+    const isNeeded =
+      field === "oauth.onAuthorize" && oauth !== undefined && oauth.clientCredentials === undefined;
     if (typeof value !== "function" && (isNeeded || value !== undefined)) {
       throw validationError([{ path: `/${field.replace(".", "/")}`, message: "Expected function" }], what);
     }
+  }
+  const { clientSecret, privateKey } = oauth?.clientCredentials ?? {};
+  if (oauth?.clientCredentials !== undefined && (clientSecret === undefined) === (privateKey === undefined)) {
+    const message = "Expected either 'clientSecret' or 'privateKey'";
+    throw validationError([{ path: "/oauth/clientCredentials", message }], what);
   }
 }
 
@@ -172,6 +204,13 @@ function secretsOfURL(text: string | undefined): string[] {
   if (text === undefined || !URL.canParse(text)) return [];
   const { password, searchParams } = new URL(text);
   return [password, ...searchParams.values()];
+}
+
+function secretsOfOAuth(
+  oauth: Pick<MCPOAuthConfig, "clientSecret" | "clientCredentials"> | undefined,
+): string[] {
+  const { clientSecret, privateKey } = oauth?.clientCredentials ?? {};
+  return [oauth?.clientSecret, clientSecret, privateKey].filter((secret) => secret !== undefined);
 }
 
 /** The configuration as the native side wants it. */
@@ -200,6 +239,8 @@ export function describeConfig(name: string, config: MCPClientConfig): string {
       scopes: oauth.scopes,
       redirectUrl: oauth.redirectUrl,
       clientName: oauth.clientName,
+      clientMetadataUrl: oauth.clientMetadataUrl,
+      clientCredentials: expand(oauth.clientCredentials, "oauth.clientCredentials"),
     },
   };
   const secrets = [
@@ -208,7 +249,7 @@ export function describeConfig(name: string, config: MCPClientConfig): string {
     ...Object.entries(described.env ?? {}).flatMap(([key, value]) => (SECRET_NAME.test(key) ? [value] : [])),
     // `Bearer token` is a secret, and so is the token alone.
     ...Object.values(described.headers ?? {}).flatMap((value) => [value, ...value.split(" ").slice(1)]),
-    ...(described.oauth?.clientSecret === undefined ? [] : [described.oauth.clientSecret]),
+    ...secretsOfOAuth(described.oauth),
   ];
   return JSON.stringify({
     ...described,

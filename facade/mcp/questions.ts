@@ -30,7 +30,7 @@ function ask(server: string, config: MCPClientConfig, kind: string, question: an
     case "sampling":
       return config.onSampling?.(question, { server });
     case "authorize":
-      return oauth?.onAuthorize({ server, ...question });
+      return oauth?.onAuthorize?.({ server, ...question });
     case "loadTokens":
       return oauth?.tokenStore?.load();
     case "saveTokens":

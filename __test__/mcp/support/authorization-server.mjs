@@ -1,16 +1,22 @@
-// A small OAuth 2.1 authorization server on loopback: metadata, dynamic registration, PKCE, refresh.
+// A small OAuth 2.1 authorization server on loopback: metadata, dynamic registration, PKCE, refresh, and programs that
+// come with credentials of their own.
 
-import { createHash, randomUUID } from "node:crypto";
+import { createHash, randomUUID, verify } from "node:crypto";
 import { createServer } from "node:http";
 import { defer } from "./defer.mjs";
 
 const TOKEN_LIFETIME = 3600;
 
-/** `lifetime` is how long access tokens live, in seconds; `metadata` replaces what the server says about itself. */
-export async function startAuthorizationServer(test, { lifetime = TOKEN_LIFETIME, metadata = {} } = {}) {
+/** `lifetime` is how long access tokens live, in seconds; `metadata` replaces what the server says about itself;
+ * `programs` are the secrets, or the public keys, of programs that come without a user. */
+export async function startAuthorizationServer(
+  test,
+  { lifetime = TOKEN_LIFETIME, metadata = {}, programs = {} } = {},
+) {
   const clients = new Map();
   const codes = new Map();
-  const accessTokens = new Set();
+  /** What each allows. */
+  const accessTokens = new Map();
   const refreshTokens = new Set();
   /** What happened, in words. */
   const events = [];
@@ -51,8 +57,14 @@ export async function startAuthorizationServer(test, { lifetime = TOKEN_LIFETIME
       target.searchParams.set("iss", issuer);
       response.writeHead(302, { Location: target.href }).end();
     },
-    "POST /token": ({ body }, response) => {
+    "POST /token": ({ body, headers }, response, issuer) => {
       const form = Object.fromEntries(new URLSearchParams(body));
+      if (form.grant_type === "client_credentials") {
+        const program = programOf(form, headers, issuer);
+        if (program === undefined) return json(response, 401, { error: "invalid_client" });
+        events.push(`token for ${program}`);
+        return json(response, 200, { ...newTokens(form.scope), refresh_token: undefined });
+      }
       if (form.grant_type === "refresh_token") {
         if (!refreshTokens.delete(form.refresh_token)) return json(response, 400, { error: "invalid_grant" });
         events.push("refreshed");
@@ -66,16 +78,33 @@ export async function startAuthorizationServer(test, { lifetime = TOKEN_LIFETIME
       const isValid = asked?.code_challenge === challenge && asked.redirect_uri === form.redirect_uri;
       if (!isValid) return json(response, 400, { error: "invalid_grant" });
       events.push("token");
-      json(response, 200, newTokens());
+      json(response, 200, newTokens(asked.scope));
     },
   };
 
-  function newTokens() {
+  function newTokens(scope = "tools") {
     const access_token = `access-${randomUUID()}`;
     const refresh_token = `refresh-${randomUUID()}`;
-    accessTokens.add(access_token);
+    accessTokens.set(access_token, scope.split(" "));
     refreshTokens.add(refresh_token);
-    return { access_token, refresh_token, token_type: "Bearer", expires_in: lifetime, scope: "tools" };
+    return { access_token, refresh_token, token_type: "Bearer", expires_in: lifetime, scope };
+  }
+
+  /** The program that shows its secret, or a signature by its key. */
+  function programOf(form, headers, issuer) {
+    if (form.client_assertion !== undefined) {
+      const [header, claims, signature] = form.client_assertion.split(".");
+      const { sub, iss, aud, exp } = JSON.parse(Buffer.from(claims, "base64url"));
+      const key = { key: programs[sub]?.key, dsaEncoding: "ieee-p1363" };
+      const isSigned = verify("sha256", `${header}.${claims}`, key, Buffer.from(signature, "base64url"));
+      return isSigned && iss === sub && aud === issuer && exp > Date.now() / 1000 ? sub : undefined;
+    }
+    const basic = /^Basic (.*)$/.exec(headers.authorization ?? "")?.[1];
+    const [id, secret] =
+      basic === undefined
+        ? [form.client_id, form.client_secret]
+        : Buffer.from(basic, "base64").toString().split(":");
+    return secret !== undefined && programs[id]?.secret === secret ? id : undefined;
   }
 
   const server = createServer(async (request, response) => {
@@ -85,7 +114,7 @@ export async function startAuthorizationServer(test, { lifetime = TOKEN_LIFETIME
     const url = new URL(request.url, issuer);
     const route = routes[`${request.method} ${url.pathname}`];
     if (route === undefined) return json(response, 404, { error: "not_found" });
-    route({ url, body }, response, issuer);
+    route({ url, body, headers: request.headers }, response, issuer);
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   defer(test, () => {
@@ -103,8 +132,9 @@ export async function startAuthorizationServer(test, { lifetime = TOKEN_LIFETIME
       accessTokens.clear();
       refreshTokens.clear();
     },
-    /** For the `before` of the HTTP server: turns away whoever has no token, and says where to get one. */
-    guard: (request, response) => {
+    /** For the `before` of the HTTP server: turns away whoever has no token, or one that does not allow what the
+     * request needs, and says where to get one. */
+    guard: (request, response, message, { needs = () => "tools" } = {}) => {
       const origin = `http://${request.headers.host}`;
       if (request.url.startsWith("/.well-known/oauth-protected-resource")) {
         json(response, 200, {
@@ -114,16 +144,26 @@ export async function startAuthorizationServer(test, { lifetime = TOKEN_LIFETIME
         });
         return true;
       }
+      const needed = needs(message?.method);
+      if (needed === undefined) return false;
       const token = /^Bearer (.*)$/.exec(request.headers.authorization ?? "")?.[1];
-      if (accessTokens.has(token)) return false;
+      const allowed = accessTokens.get(token);
+      if (allowed?.includes(needed)) return false;
       const where = `${origin}/.well-known/oauth-protected-resource/mcp`;
-      response
-        .writeHead(401, { "WWW-Authenticate": `Bearer resource_metadata="${where}", scope="tools"` })
-        .end();
+      const [status, error] = allowed === undefined ? [401, ""] : [403, ', error="insufficient_scope"'];
+      const challenge = `Bearer resource_metadata="${where}", scope="${needed}"${error}`;
+      response.writeHead(status, { "WWW-Authenticate": challenge }).end();
       return true;
     },
-    tokens: () => [...accessTokens, ...refreshTokens],
+    tokens: () => [...accessTokens.keys(), ...refreshTokens],
   };
+}
+
+/** What a browser does when the user agrees: it visits the page and is sent on to an address. */
+export async function visit({ url }) {
+  const response = await fetch(url, { redirect: "manual" });
+  if (response.status !== 302) throw new Error(`HTTP ${response.status}: ${await response.text()}`);
+  return response.headers.get("location");
 }
 
 function json(response, status, value) {

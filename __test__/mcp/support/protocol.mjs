@@ -96,6 +96,7 @@ export class Conversation {
       throw protocolError(METHOD_NOT_FOUND, `no method ${method}`);
     }
     if (method === "server/discover" && this.traits.has("ignores-discover")) return undefined;
+    if (method === "server/discover" && this.traits.has("odd-discover")) return {};
     switch (method) {
       case "initialize":
         return this.#initialize(params);

@@ -216,10 +216,10 @@ export const tools = [
     name: "elicit",
     description: "Asks the user something, and tells the client's answer",
     inputSchema: anything,
-    handler: async (_, { conversation }) => {
+    handler: async ({ form }, { conversation }) => {
       const { result, error } = await conversation.ask("elicitation/create", {
         message: "What is your name?",
-        requestedSchema: { type: "object", properties: { name: { type: "string" } } },
+        requestedSchema: form ?? { type: "object", properties: { name: { type: "string" } } },
       });
       return json({ result, error });
     },

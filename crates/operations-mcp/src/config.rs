@@ -136,6 +136,43 @@ pub struct OAuth {
     pub redirect_url: Option<String>,
     /// The name that the authorization server shows to the user.
     pub client_name: Option<String>,
+    /// Where the description of the client can be read, for authorization servers that take that for a registration.
+    pub client_metadata_url: Option<String>,
+    /// What a program without a user shows instead.
+    pub client_credentials: Option<ClientCredentials>,
+}
+
+/// A program that asks for a token in its own name. It has a secret or a key.
+#[derive(Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClientCredentials {
+    /// The name that it is registered under.
+    pub client_id: String,
+    /// Its secret.
+    pub client_secret: Option<String>,
+    /// Its private key: PKCS #8 as PEM.
+    pub private_key: Option<String>,
+    /// How it signs with the key.
+    #[serde(default)]
+    pub algorithm: Algorithm,
+}
+
+/// How a program signs with its key.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[expect(missing_docs, reason = "the names are those of RFC 7518")]
+pub enum Algorithm {
+    #[default]
+    ES256,
+    ES384,
+    RS256,
+    RS384,
+    RS512,
+}
+
+impl std::fmt::Debug for ClientCredentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ClientCredentials({})", self.client_id)
+    }
 }
 
 impl ServerConfig {

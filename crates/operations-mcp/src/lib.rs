@@ -15,5 +15,5 @@ mod secrets;
 mod transport;
 
 pub use client::{CallOptions, Client, Host, OnProgress, Question, Started};
-pub use config::{Http, OAuth, ServerConfig, Stdio, Target};
+pub use config::{Algorithm, ClientCredentials, Http, OAuth, ServerConfig, Stdio, Target};
 pub use secrets::Secrets;

@@ -1,5 +1,6 @@
 //! How a server gets the token that it wants: rmcp knows the protocol, the user's program shows the page.
 
+mod assertion;
 pub(crate) mod callback;
 mod challenge;
 pub(crate) mod tokens;
@@ -7,8 +8,10 @@ pub(crate) mod tokens;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rmcp::transport::auth::{AuthorizationSession, OAuthClientConfig};
-use rmcp::transport::{AuthError, AuthorizationManager, AuthorizationRequest};
+use rmcp::transport::auth::{AuthorizationSession, ClientCredentialsConfig, OAuthClientConfig};
+use rmcp::transport::{
+    AuthError, AuthorizationManager, AuthorizationRequest, CredentialStore, StoredCredentials,
+};
 use serde_json::json;
 use tokio::sync::Mutex;
 use url::Url;
@@ -17,14 +20,14 @@ use self::callback::Callback;
 pub(crate) use self::challenge::Challenge;
 use self::tokens::Tokens;
 use crate::client::{Host, Question};
-use crate::config::OAuth;
+use crate::config::{ClientCredentials, OAuth};
 use crate::error::Failure;
 use crate::secrets::Secrets;
 
 /// The name that a user sees who is asked for permission.
 const CLIENT_NAME: &str = "@alkdev/operations";
-/// How often more is asked for, for the sake of one request.
-const STEP_UPS: u32 = 3;
+/// How often the user is asked for the sake of one request.
+const ASKS: u32 = 3;
 /// How often one request is tried in all.
 const TRIES: u32 = 8;
 
@@ -33,8 +36,7 @@ const TRIES: u32 = 8;
 pub(crate) struct Attempts {
     all: u32,
     refreshed: bool,
-    asked: bool,
-    step_ups: u32,
+    asks: u32,
 }
 
 /// The authorization of one server, over all its connections.
@@ -148,7 +150,8 @@ impl Authorization {
         if challenge.wants_more() {
             return self.step_up(&mut state, challenge, attempts).await;
         }
-        if sent.is_some() && !attempts.refreshed {
+        let is_renewable = self.settings.client_credentials.is_none();
+        if sent.is_some() && is_renewable && !attempts.refreshed {
             attempts.refreshed = true;
             if let Some(manager) = &state.manager {
                 match manager.refresh_token().await {
@@ -160,10 +163,10 @@ impl Authorization {
                 }
             }
         }
-        if attempts.asked {
+        if attempts.asks > 0 {
             return Err(challenge.failure());
         }
-        attempts.asked = true;
+        attempts.asks += 1;
         self.ask(&mut state, challenge, Vec::new()).await
     }
 
@@ -175,13 +178,13 @@ impl Authorization {
         attempts: &mut Attempts,
     ) -> Result<(), Failure> {
         let wanted = challenge.scope().unwrap_or_default();
-        if attempts.step_ups >= STEP_UPS {
+        if attempts.asks >= ASKS {
             state.in_vain.push(wanted.to_owned());
         }
         if state.in_vain.iter().any(|scope| scope == wanted) {
             return Err(challenge.failure());
         }
-        attempts.step_ups += 1;
+        attempts.asks += 1;
         let mut scopes = state.requested.clone();
         scopes.extend(self.tokens.granted().await);
         scopes.extend(self.settings.scopes.iter().cloned());
@@ -198,9 +201,12 @@ impl Authorization {
         challenge: &Challenge,
         scopes: Vec<String>,
     ) -> Result<(), Failure> {
-        let asking = Asking::new(&self.is_asking);
-        let asked = self.asked(challenge, scopes).await;
-        drop(asking);
+        let asked = if let Some(credentials) = &self.settings.client_credentials {
+            self.granted(credentials, challenge, scopes).await
+        } else {
+            let _asking = Asking::new(&self.is_asking);
+            self.asked(challenge, scopes).await
+        };
         let (manager, requested) = asked.map_err(|error| {
             let scope = challenge.scope().map(str::to_owned);
             failure(challenge.status, scope, "no permission was granted", &error)
@@ -235,6 +241,47 @@ impl Authorization {
         Ok((session.auth_manager, page.scopes))
     }
 
+    /// What the authorization server grants to the program itself.
+    async fn granted(
+        &self,
+        credentials: &ClientCredentials,
+        challenge: &Challenge,
+        scopes: Vec<String>,
+    ) -> Result<(AuthorizationManager, Vec<String>), AuthError> {
+        let mut manager = self.manager().await?;
+        let found = manager
+            .resolve_metadata_from_challenge(Some(&challenge.header))
+            .await?;
+        manager.set_metadata(found.metadata.clone());
+        let configured = &self.settings.scopes;
+        let scopes = match (scopes.is_empty(), configured.is_empty()) {
+            (false, _) => scopes,
+            (true, false) => configured.clone(),
+            (true, true) => manager.select_initial_scopes(&[]).await,
+        };
+        let ClientCredentials { client_id, .. } = credentials;
+        if let Some(secret) = &credentials.client_secret {
+            let config = ClientCredentialsConfig::ClientSecret {
+                client_id: client_id.clone(),
+                client_secret: secret.clone(),
+                scopes: scopes.clone(),
+                resource: Some(self.url.clone()),
+            };
+            manager.validate_client_credentials_metadata(&config)?;
+            manager.configure_client_credentials(&config)?;
+            manager.exchange_client_credentials(&config).await?;
+        } else {
+            let token = assertion::exchange(credentials, &found.metadata, &self.url, &scopes);
+            let token = token.await.map_err(AuthError::ClientCredentialsError)?;
+            let stored =
+                StoredCredentials::new(client_id.clone(), Some(token), scopes.clone(), None);
+            let stored = stored.with_issuer(found.metadata.issuer);
+            self.tokens.save(stored).await?;
+            manager.configure_client_id(client_id)?;
+        }
+        Ok((manager, scopes))
+    }
+
     fn request(
         &self,
         redirect: &str,
@@ -246,6 +293,7 @@ impl Authorization {
             client_secret,
             scopes: configured,
             client_name,
+            client_metadata_url,
             ..
         } = &self.settings;
         let name = client_name.as_deref().unwrap_or(CLIENT_NAME);
@@ -268,6 +316,9 @@ impl Authorization {
         }
         if let Some(secret) = client_secret {
             request = request.with_client_secret(secret);
+        }
+        if let Some(url) = client_metadata_url {
+            request = request.with_client_metadata_url(url);
         }
         request
     }

@@ -20,6 +20,8 @@ use crate::transport::{Kind, Outgoing, STATELESS};
 const WITH_HANDSHAKE: &str = "2025-11-25";
 /// Errors of servers that do speak the stateless revision, and do not want us as we are.
 const OF_STATELESS_SERVERS: [i64; 2] = [-32020, -32021];
+/// The error of a server that does not speak the revision which it was asked in; its data names those that it does.
+const OTHER_REVISION: i64 = -32022;
 
 /// What a server says about itself.
 #[derive(Debug, Clone, Default)]
@@ -85,13 +87,19 @@ async fn discover(
     patience: Option<Duration>,
 ) -> Result<Option<Server>, Failure> {
     let request = Request::new("server/discover");
-    let answer = match patience {
+    let mut answer = match patience {
         Some(patience) => match connection.request_within(&request, patience).await {
             Some(answer) => answer,
             None => return Ok(None),
         },
         None => ask(connection, &request).await,
     };
+    if let Err(Failure::Refused(error)) = &answer
+        && error.code == OTHER_REVISION
+        && names_ours(error.data.as_ref())
+    {
+        answer = ask(connection, &request).await;
+    }
     match answer {
         Ok(result) => Ok(understood(&result)),
         Err(Failure::Refused(error)) if OF_STATELESS_SERVERS.contains(&error.code) => {
@@ -107,6 +115,12 @@ async fn discover(
     }
 }
 
+/// Whether a list of revisions names the one that we have asked in after all.
+fn names_ours(data: Option<&Value>) -> bool {
+    let supported = data.and_then(|data| data.get("supported")?.as_array());
+    supported.is_some_and(|versions| versions.iter().any(|version| version == STATELESS))
+}
+
 fn understood(result: &str) -> Option<Server> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -115,24 +129,29 @@ fn understood(result: &str) -> Option<Server> {
         #[serde(default)]
         capabilities: Value,
         instructions: Option<String>,
+        /// Where it used to be.
+        server_info: Option<Value>,
         #[serde(rename = "_meta", default)]
         meta: Value,
     }
     let found: Discovered = serde_json::from_str(result).ok()?;
-    found
+    if !found
         .supported_versions
         .iter()
         .any(|version| version == STATELESS)
-        .then(|| Server {
-            version: STATELESS.to_owned(),
-            info: found
-                .meta
-                .get("io.modelcontextprotocol/serverInfo")
-                .cloned()
-                .unwrap_or_default(),
-            capabilities: found.capabilities,
-            instructions: found.instructions,
-        })
+    {
+        return None;
+    }
+    let in_meta = found
+        .meta
+        .get("io.modelcontextprotocol/serverInfo")
+        .cloned();
+    Some(Server {
+        version: STATELESS.to_owned(),
+        info: in_meta.or(found.server_info).unwrap_or_default(),
+        capabilities: found.capabilities,
+        instructions: found.instructions,
+    })
 }
 
 async fn initialize(connection: &Connection) -> Result<Server, Failure> {
@@ -175,6 +194,16 @@ async fn ask(connection: &Connection, request: &Request) -> Result<String, Failu
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_that_names_our_revision_is_asked_again() {
+        let data = |versions: &[&str]| json!({ "supported": versions });
+        assert!(names_ours(Some(&data(&["2025-11-25", STATELESS]))));
+        for other in [data(&["2025-11-25"]), data(&[]), json!({}), json!(7)] {
+            assert!(!names_ours(Some(&other)), "{other}");
+        }
+        assert!(!names_ours(None));
+    }
 
     #[test]
     fn only_an_answer_that_names_the_revision_is_understood() {

@@ -13,8 +13,8 @@ use operations_core::log::{Level, Logger};
 use rmcp::model::{CreateMessageResult, ElicitResult};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use tokio::task::AbortHandle;
 
 use super::host::{Host, Question};
@@ -125,8 +125,9 @@ impl Questions {
             "ping" => Ok("{}".to_owned()),
             "roots/list" => Ok(r#"{"roots":[]}"#.to_owned()),
             "elicitation/create" if self.config.answers_elicitation => {
-                self.ask::<ElicitResult>(Question::Elicitation, params)
-                    .await
+                let asked = self.ask::<ElicitResult>(Question::Elicitation, params);
+                let answer = asked.await?;
+                Ok(with_defaults(params.unwrap_or_default(), &answer).unwrap_or(answer))
             }
             "elicitation/create" => Ok(r#"{"action":"decline"}"#.to_owned()),
             "sampling/createMessage" if self.config.answers_sampling => {
@@ -168,5 +169,57 @@ impl Questions {
                 )))
             }
         }
+    }
+}
+
+/// An answer to a form with the form's defaults for what the user left out. Nothing, if there is nothing to add.
+fn with_defaults(form: &str, answer: &str) -> Option<String> {
+    let form: Value = serde_json::from_str(form).ok()?;
+    let properties = form.pointer("/requestedSchema/properties")?.as_object()?;
+    let mut answer: Value = serde_json::from_str(answer).ok()?;
+    let members = answer.as_object_mut()?;
+    if members.get("action")? != "accept" {
+        return None;
+    }
+    let content = members.entry("content").or_insert_with(|| json!({}));
+    if content.is_null() {
+        *content = json!({});
+    }
+    let content = content.as_object_mut()?;
+    let defaults = properties
+        .iter()
+        .filter_map(|(name, schema)| Some((name, schema.get("default")?)));
+    for (name, default) in defaults {
+        if !content.contains_key(name) {
+            content.insert(name.clone(), default.clone());
+        }
+    }
+    Some(answer.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_user_left_out_gets_its_default() {
+        let form = r#"{"message":"?","requestedSchema":{"type":"object","properties":
+            {"a":{"type":"string","default":"x"},"b":{"type":"integer","default":0},"c":{"type":"string"}}}}"#;
+        let filled = |answer: &str| {
+            let filled = with_defaults(form, answer)?;
+            serde_json::from_str::<Value>(&filled).ok()
+        };
+        let all = json!({ "action": "accept", "content": { "a": "x", "b": 0 } });
+        assert_eq!(filled(r#"{"action":"accept"}"#), Some(all.clone()));
+        assert_eq!(filled(r#"{"action":"accept","content":null}"#), Some(all));
+        assert_eq!(
+            filled(r#"{"action":"accept","content":{"a":"","c":"y"}}"#),
+            Some(json!({ "action": "accept", "content": { "a": "", "c": "y", "b": 0 } }))
+        );
+        assert_eq!(filled(r#"{"action":"decline"}"#), None);
+        assert_eq!(
+            with_defaults(r#"{"mode":"url"}"#, r#"{"action":"accept"}"#),
+            None
+        );
     }
 }

@@ -20,6 +20,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::AbortHandle;
 
+pub(crate) use self::client::http_client;
 use self::events::EventStream;
 use self::parameters::Parameters;
 use super::{AnnotatedTool, Kind, Outgoing, STATELESS, Transport};
@@ -76,7 +77,7 @@ impl HttpTransport {
         authorization: Option<Arc<Authorization>>,
         conversation: Arc<Conversation>,
     ) -> Result<Arc<Self>, NotConnected> {
-        let client = client::http_client(conversation.config.connect_timeout)
+        let client = http_client(conversation.config.connect_timeout)
             .map_err(|error| NotConnected::new(format!("no HTTPS client can be made: {error}")))?;
         Ok(Arc::new(Self {
             conversation,

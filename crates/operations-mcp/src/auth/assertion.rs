@@ -1,0 +1,189 @@
+//! A program that shows who it is by a signature (`private_key_jwt`, RFC 7523). rmcp can do it too, with a
+//! cryptographic library of its own in C; the one that the rest of us uses knows how to sign.
+
+use std::time::{Duration, SystemTime};
+
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use ring::rand::{SecureRandom, SystemRandom};
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair,
+    RSA_PKCS1_SHA256, RSA_PKCS1_SHA384, RSA_PKCS1_SHA512, RsaKeyPair,
+};
+use rmcp::transport::auth::{AuthorizationMetadata, OAuthTokenResponse};
+use rustls::pki_types::PrivatePkcs8KeyDer;
+use rustls::pki_types::pem::PemObject;
+use serde_json::{Value, json};
+use url::{Host, Url};
+
+use crate::config::{Algorithm, ClientCredentials};
+use crate::transport::http::http_client;
+
+/// How long an assertion is good for.
+const LIFE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(30);
+const KIND: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
+/// Gets a token for `resource`.
+pub(super) async fn exchange(
+    credentials: &ClientCredentials,
+    metadata: &AuthorizationMetadata,
+    resource: &str,
+    scopes: &[String],
+) -> Result<OAuthTokenResponse, String> {
+    let endpoint = Url::parse(&metadata.token_endpoint)
+        .map_err(|error| format!("the token endpoint is no URL ({error})"))?;
+    if endpoint.scheme() != "https" && !is_loopback(&endpoint) {
+        return Err("the token endpoint is not reached by HTTPS".to_owned());
+    }
+    let audience = metadata.issuer.as_deref();
+    let audience = audience.ok_or("the authorization server does not say who it is")?;
+    let assertion = sign(credentials, audience)?;
+    let scope = scopes.join(" ");
+    let mut form = vec![
+        ("grant_type", "client_credentials"),
+        ("client_assertion_type", KIND),
+        ("client_assertion", assertion.as_str()),
+        ("resource", resource),
+    ];
+    if !scope.is_empty() {
+        form.push(("scope", &scope));
+    }
+    let body = url::form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(form)
+        .finish();
+    let client = http_client(PATIENCE).map_err(|error| error.to_string())?;
+    let request = client
+        .post(endpoint)
+        .timeout(PATIENCE)
+        .header("content-type", "application/x-www-form-urlencoded")
+        .header("accept", "application/json")
+        .body(body);
+    let answered = |error: reqwest::Error| format!("the token endpoint: {}", error.without_url());
+    let response = request.send().await.map_err(answered)?;
+    let status = response.status();
+    let text = response.text().await.map_err(answered)?;
+    if !status.is_success() {
+        let answer: Value = serde_json::from_str(&text).unwrap_or_default();
+        let why = answer
+            .get("error")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        return Err(format!("the token endpoint refused (HTTP {status}) {why}"));
+    }
+    serde_json::from_str(&text).map_err(|error| format!("what came is no token: {error}"))
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
+    }
+}
+
+/// The assertion that the client is who it says, for one authorization server.
+fn sign(credentials: &ClientCredentials, audience: &str) -> Result<String, String> {
+    let ClientCredentials {
+        client_id,
+        private_key,
+        algorithm,
+        ..
+    } = credentials;
+    let pem = private_key.as_deref().unwrap_or_default();
+    let key = PrivatePkcs8KeyDer::from_pem_slice(pem.as_bytes())
+        .map_err(|error| format!("the private key is no PKCS #8 in PEM ({error})"))?;
+    let random = SystemRandom::new();
+    let mut id = [0; 16];
+    random.fill(&mut id).map_err(|_| "there is no randomness")?;
+    let now = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    let header = json!({ "alg": format!("{algorithm:?}"), "typ": "JWT" });
+    let claims = json!({
+        "iss": client_id,
+        "sub": client_id,
+        "aud": audience,
+        "iat": now.as_secs(),
+        "exp": (now + LIFE).as_secs(),
+        "jti": BASE64_URL_SAFE_NO_PAD.encode(id),
+    });
+    let encode = |value: Value| BASE64_URL_SAFE_NO_PAD.encode(value.to_string());
+    let text = format!("{}.{}", encode(header), encode(claims));
+    let signature = signature(*algorithm, key.secret_pkcs8_der(), text.as_bytes(), &random)?;
+    Ok(format!(
+        "{text}.{}",
+        BASE64_URL_SAFE_NO_PAD.encode(signature)
+    ))
+}
+
+fn signature(
+    algorithm: Algorithm,
+    key: &[u8],
+    text: &[u8],
+    random: &SystemRandom,
+) -> Result<Vec<u8>, String> {
+    let unfit = |error| format!("the private key does not fit {algorithm:?} ({error})");
+    let unsigned = |_| "the private key does not sign".to_owned();
+    let elliptic = |kind| {
+        let key = EcdsaKeyPair::from_pkcs8(kind, key, random).map_err(unfit)?;
+        let signature = key.sign(random, text).map_err(unsigned)?;
+        Ok(signature.as_ref().to_vec())
+    };
+    let rsa = |padding: &'static dyn ring::signature::RsaEncoding| {
+        let key = RsaKeyPair::from_pkcs8(key).map_err(unfit)?;
+        let mut signature = vec![0; key.public().modulus_len()];
+        let signed = key.sign(padding, random, text, &mut signature);
+        signed.map_err(unsigned)?;
+        Ok(signature)
+    };
+    match algorithm {
+        Algorithm::ES256 => elliptic(&ECDSA_P256_SHA256_FIXED_SIGNING),
+        Algorithm::ES384 => elliptic(&ECDSA_P384_SHA384_FIXED_SIGNING),
+        Algorithm::RS256 => rsa(&RSA_PKCS1_SHA256),
+        Algorithm::RS384 => rsa(&RSA_PKCS1_SHA384),
+        Algorithm::RS512 => rsa(&RSA_PKCS1_SHA512),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ring::signature::{ECDSA_P256_SHA256_FIXED, KeyPair, UnparsedPublicKey};
+
+    use super::*;
+
+    #[test]
+    fn an_assertion_says_who_and_to_whom_and_can_be_checked() {
+        let random = SystemRandom::new();
+        let kind = &ECDSA_P256_SHA256_FIXED_SIGNING;
+        let key = EcdsaKeyPair::generate_pkcs8(kind, &random).unwrap();
+        let body = base64::prelude::BASE64_STANDARD.encode(key.as_ref());
+        let mut credentials = ClientCredentials {
+            client_id: "me".to_owned(),
+            client_secret: None,
+            private_key: Some(format!(
+                "-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n"
+            )),
+            algorithm: Algorithm::ES256,
+        };
+        let assertion = sign(&credentials, "https://issuer").unwrap();
+        let (text, signature) = assertion.rsplit_once('.').unwrap();
+        let signature = BASE64_URL_SAFE_NO_PAD.decode(signature).unwrap();
+        let pair = EcdsaKeyPair::from_pkcs8(kind, key.as_ref(), &random).unwrap();
+        UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, pair.public_key())
+            .verify(text.as_bytes(), &signature)
+            .unwrap();
+        let claims = text.split_once('.').unwrap().1;
+        let claims = BASE64_URL_SAFE_NO_PAD.decode(claims).unwrap();
+        let claims: Value = serde_json::from_slice(&claims).unwrap();
+        assert_eq!(claims["iss"], "me");
+        assert_eq!(claims["sub"], "me");
+        assert_eq!(claims["aud"], "https://issuer");
+
+        credentials.algorithm = Algorithm::RS256;
+        assert!(sign(&credentials, "x").unwrap_err().contains("RS256"));
+        credentials.private_key = Some("nonsense".to_owned());
+        assert!(sign(&credentials, "x").unwrap_err().contains("PKCS #8"));
+    }
+}

@@ -1,0 +1,180 @@
+// npm run conformance: the protocol's own suite against our MCP client, scenario by scenario.
+//
+//   npm run conformance                          both sets of requirements
+//   npm run conformance -- --set 2026-07-28      one set
+//   npm run conformance -- --only auth/          scenarios whose name contains this
+//   npm run conformance -- --reference           the official SDK's client too, for comparison
+//   npm run conformance -- --verbose             what the suite and the client print
+//
+// The suite's own summary is kind: a scenario without checks counts as passed, and so does one whose client failed. So
+// each scenario runs by its name, and passes only if it has checks, none of them failed or warns, and the client
+// ended as it should.
+
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { parseArgs } from "node:util";
+import { addonFile, heading, root, run } from "./lib.mjs";
+
+const SETS = ["2025-11-25", "2026-07-28"];
+const AT_ONCE = 4;
+const PATIENCE = 60_000;
+const folder = join(root, "conformance");
+const installed = join(folder, "suite");
+
+/** What must run, and how it is started. A server side goes here, with its own command. */
+const SIDES = {
+  client: {
+    heading: "Client scenarios",
+    command: { ours: "client.mjs", reference: "suite/reference-client.mjs" },
+  },
+};
+
+const { values: options } = parseArgs({
+  options: {
+    set: { type: "string", multiple: true, default: SETS },
+    only: { type: "string", default: "" },
+    reference: { type: "boolean", default: false },
+    verbose: { type: "boolean", default: false },
+  },
+});
+
+if (!existsSync(join(root, addonFile()))) run(process.execPath, [join(root, "scripts/build.mjs")]);
+install();
+const node = nodeForSuite();
+const suite = join(installed, "node_modules/@modelcontextprotocol/conformance/dist/index.js");
+const expected = JSON.parse(readFileSync(join(folder, "expected-failures.json"), "utf8"));
+const who = options.reference ? ["ours", "reference"] : ["ours"];
+const rows = [];
+for (const set of options.set) for (const side of Object.keys(SIDES)) rows.push(...(await runSet(set, side)));
+process.exitCode = report(rows) ? 0 : 1;
+
+/** Installs the suite, unless what the lock file names is there. */
+function install() {
+  const stamp = join(installed, "node_modules", ".operations-stamp");
+  const wanted = createHash("sha256")
+    .update(readFileSync(join(installed, "package-lock.json")))
+    .digest("hex");
+  if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return;
+  heading("install the conformance suite");
+  run("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], { cwd: installed });
+  writeFileSync(stamp, wanted);
+}
+
+/** The suite needs Node 22; npm brings it where this one is older. */
+function nodeForSuite() {
+  if (Number(process.versions.node.split(".")[0]) >= 22) return process.execPath;
+  const name = process.platform === "win32" ? "node.exe" : "node";
+  return join(installed, "node_modules/node/bin", name);
+}
+
+/** The scenarios of a set: what it requires, and what it merely runs. */
+async function scenariosOf(set, side) {
+  const { stdout } = await start([suite, "list", "--requirements", set]);
+  const [required, optional = ""] = stdout.split("Run and reported, but never scored:");
+  const [, listed = ""] = required.split(SIDES[side].heading);
+  const names = (text, pattern) => Array.from(text.matchAll(pattern), ([, name]) => name);
+  return [
+    ...names(listed.split("\n\n")[0], /^ {2}- (\S+)$/gm).map((name) => ({ name, required: true })),
+    ...names(optional, new RegExp(`^ {4}- (\\S+) \\[${side}\\]$`, "gm")).map((name) => ({
+      name,
+      required: false,
+    })),
+  ];
+}
+
+async function runSet(set, side) {
+  const scenarios = (await scenariosOf(set, side)).filter(({ name }) => name.includes(options.only));
+  heading(`${side}, ${set}: ${scenarios.length} scenarios`);
+  const rows = scenarios.map((scenario) => ({ set, side, ...scenario }));
+  const waiting = rows.flatMap((row) => who.map((whose) => ({ row, whose })));
+  const worker = async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const { row, whose } = next;
+      row[whose] = await runScenario(row, SIDES[side].command[whose]);
+      if (whose === "ours") print(row);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  return rows;
+}
+
+/** Runs one scenario. Resolves with why it failed, or with nothing. */
+async function runScenario({ set, side, name }, program) {
+  const out = mkdtempSync(join(tmpdir(), "conformance-"));
+  try {
+    const args = ["--command", `node ${program}`, "--scenario", name, "--spec-version", set, "--force"];
+    const ended = await start([suite, side, ...args, "--timeout", String(PATIENCE), "--verbose", "-o", out]);
+    if (options.verbose) console.log(ended.stdout, ended.stderr);
+    const checks = readdirSync(out, { recursive: true, encoding: "utf8" })
+      .filter((file) => file.endsWith("checks.json"))
+      .flatMap((file) => JSON.parse(readFileSync(join(out, file), "utf8")));
+    return verdict(checks, ended);
+  } finally {
+    rmSync(out, { recursive: true, force: true });
+  }
+}
+
+function verdict(checks, { stdout, stderr }) {
+  const counted = checks.filter(({ status }) => status !== "INFO" && status !== "SKIPPED");
+  const bad = counted.filter(({ status }) => status !== "SUCCESS");
+  if (bad.length > 0)
+    return bad.map(({ id, errorMessage }) => `${id}: ${errorMessage ?? "not met"}`).join("; ");
+  if (counted.length === 0) return "no checks were made";
+  const client = /client.*(timed out|exit(ed)? (with )?code:? [^0\s]\S*)/i.exec(`${stdout}\n${stderr}`);
+  return client === null ? undefined : client[0];
+}
+
+function start(args) {
+  return new Promise((resolve) => {
+    const env = { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env.PATH}` };
+    const child = spawn(node, args, { cwd: folder, env });
+    const ended = { stdout: "", stderr: "" };
+    for (const stream of ["stdout", "stderr"]) {
+      child[stream].setEncoding("utf8").on("data", (text) => {
+        ended[stream] += text;
+      });
+    }
+    child.on("close", (code) => resolve({ ...ended, code }));
+  });
+}
+
+function isExpected({ side, set, name }) {
+  return expected[side]?.[set]?.includes(name) ?? false;
+}
+
+function print(row) {
+  const mark = row.ours === undefined ? "\x1b[32m✔\x1b[0m" : "\x1b[31m✖\x1b[0m";
+  console.log(`${mark} ${row.name}${row.ours === undefined ? "" : `: ${row.ours.slice(0, 400)}`}`);
+}
+
+/** Prints the table. Whether all is as expected. */
+function report(rows) {
+  heading("results");
+  const cell = (passed, all) => `${passed} of ${all}`;
+  console.log(`| set | scenarios | ${who.join(" | ")} |\n|---|---|${"---|".repeat(who.length)}`);
+  for (const set of options.set) {
+    for (const required of [true, false]) {
+      const some = rows.filter((row) => row.set === set && row.required === required);
+      const counts = who.map((whose) =>
+        cell(some.filter((row) => row[whose] === undefined).length, some.length),
+      );
+      console.log(`| ${set} | ${required ? "required" : "not scored"} | ${counts.join(" | ")} |`);
+    }
+  }
+  if (options.reference) {
+    const failed = rows.filter((row) => row.reference !== undefined);
+    for (const { set, name, reference } of failed)
+      console.log(`reference: ${set} ${name}: ${reference.slice(0, 200)}`);
+  }
+  const unexpected = rows.filter((row) => row.ours !== undefined && !isExpected(row));
+  const stale = rows.filter((row) => row.ours === undefined && isExpected(row));
+  const forbidden = rows.filter((row) => row.required && isExpected(row));
+  for (const { set, name, ours } of unexpected) console.error(`unexpected failure: ${set} ${name}: ${ours}`);
+  for (const { set, name } of stale) console.error(`expected to fail, and passes: ${set} ${name}`);
+  for (const { set, name } of forbidden)
+    console.error(`required, so it must not be expected to fail: ${set} ${name}`);
+  return unexpected.length + stale.length + forbidden.length === 0;
+}
