@@ -3,6 +3,7 @@
 
 import { spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { BY_PLATFORM } from "../__test__/support/skips.mjs";
 import { addonFile, ensureDirectory, isMain, root, run } from "./lib.mjs";
@@ -23,6 +24,8 @@ export function runTests(files) {
   const list = join(ensureDirectory(join(root, "target")), "left-out.jsonl");
   run(process.execPath, [
     "--test",
+    // Node's own choice is one fewer, which on two cores leaves one idle: many tests wait.
+    `--test-concurrency=${availableParallelism()}`,
     ...["--test-reporter=spec", "--test-reporter-destination=stdout"],
     ...["--test-reporter=./scripts/skips-reporter.mjs", `--test-reporter-destination=${list}`],
     ...files,
