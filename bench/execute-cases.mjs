@@ -87,11 +87,7 @@ export function distinctOperations(count = 60) {
 export async function peers() {
   const { call, os } = await import("@orpc/server");
   const { ServiceBroker } = (await import("moleculer")).default;
-  const procedure = os
-    .$context()
-    .input(zodSchema("small"))
-    .output(zodSchema("small"))
-    .handler(async ({ input }) => input);
+  const procedure = orpcProcedure(os, "small");
   const broker = new ServiceBroker({ logger: false });
   broker.createService({
     name: "bench",
@@ -111,5 +107,29 @@ export async function peers() {
       "Moleculer broker.call": { execute: (id, input, meta) => broker.call(id, input, { meta }) },
     },
     stop: () => broker.stop(),
+  };
+}
+
+const orpcProcedure = (os, size) =>
+  os
+    .$context()
+    .input(zodSchema(size))
+    .output(zodSchema(size))
+    .handler(async ({ input }) => input);
+
+export const PLAIN_ZOD = "plain Zod: parse, handler, parse";
+
+/** Who takes Zod schemas for input and output. Plain Zod is the floor; of these, only ours checks access. */
+export async function zodPipelines(size) {
+  const { call, os } = await import("@orpc/server");
+  const [input, output] = [zodSchema(size), zodSchema(size)];
+  const handler = async (value) => value;
+  const procedure = orpcProcedure(os, size);
+  const ours = new OperationRegistry();
+  ours.register(operation(size, zodSchema(size), zodSchema(size)));
+  return {
+    [PLAIN_ZOD]: { execute: async (_, value) => output.parse(await handler(input.parse(value))) },
+    "oRPC call() with Zod": { execute: (_, value, options) => call(procedure, value, { context: options }) },
+    "ours with Zod": ours,
   };
 }

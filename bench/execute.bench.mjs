@@ -9,11 +9,13 @@ import {
   distinctOperations,
   FLOOR,
   inputsOfSize,
+  PLAIN_ZOD,
   peers,
   pipelines,
   REFERENCE,
   sizedOperation,
   sizes,
+  zodPipelines,
 } from "./execute-cases.mjs";
 import { median, printTable } from "./support.mjs";
 
@@ -29,7 +31,7 @@ else await report();
 
 async function report() {
   const only = mode;
-  const parts = { hot, sixty, cold: coldReport, register: registrationReport };
+  const parts = { hot, zod, sixty, cold: coldReport, register: registrationReport };
   for (const [name, part] of Object.entries(parts)) if (only === undefined || only === name) await part();
 }
 
@@ -45,6 +47,24 @@ async function hot() {
     const times = await interleaved(contestants, [{ id: `bench.${size}`, inputs }]);
     await stop?.();
     show(`hot, ${size}`, "ns per call", times);
+  }
+}
+
+/** Operations whose schemas Zod checks, next to Zod alone and to oRPC. */
+async function zod() {
+  for (const size of sizes) {
+    const contestants = Object.entries(await zodPipelines(size));
+    contestants.push(["ours with TypeBox", registered(pipelines[OURS](), [sizedOperation(size)])]);
+    const times = await interleaved(contestants, [{ id: `bench.${size}`, inputs: inputsOfSize(size) }]);
+    const typical = (name) => median(times.get(name));
+    printTable(
+      [`hot, ${size}, Zod schemas`, "ns per call", "share of plain Zod"],
+      [...times.keys()].map((name) => [
+        name,
+        typical(name).toFixed(0),
+        `${((100 * typical(PLAIN_ZOD)) / typical(name)).toFixed(0)} %`,
+      ]),
+    );
   }
 }
 

@@ -396,6 +396,16 @@ describe("what a refusal says", () => {
     );
   });
 
+  it("names FromSchema where a plain JSON Schema stands", () => {
+    assert.throws(
+      () =>
+        new OperationRegistry().register(
+          operation({ namespace: "n", name: "x", inputSchema: { type: "object" } }),
+        ),
+      callError("VALIDATION_ERROR", "n.x", "inputSchema", "expected a TypeBox schema", "FromSchema(schema)"),
+    );
+  });
+
   it("names both operations of one id", () => {
     const registry = new OperationRegistry();
     registry.register(operation({ namespace: "a.b", name: "c" }));

@@ -55,6 +55,17 @@ describe("scanOperations on this machine's files", () => {
     assert.deepEqual(log, []);
   });
 
+  it("takes schemas that are functions, as ArkType's are", async () => {
+    const schema =
+      'Object.assign(() => 1, { "~standard": { version: 1, vendor: "x", validate: (value) => ({ value }) } })';
+    const folder = folderOf({
+      "good.mjs": `export default ${spec("good", `inputSchema: ${schema}`)}`,
+      "bad.mjs": `export default ${spec("bad", "inputSchema: () => 1")}`,
+    });
+    assert.deepEqual(names(await scanOperations(folder, nodeScannerFS)), ["good"]);
+    assert.match(log.map(({ text }) => text).join("\n"), /bad\.mjs.*inputSchema/s);
+  });
+
   it("uses this machine's files when no file system is given", async () => {
     const folder = folderOf({ "a.mjs": `export default ${spec("a")}` });
     assert.deepEqual(names(await scanOperations(folder)), ["a"]);

@@ -1,7 +1,10 @@
 // One registered operation, with what calling it needs.
 
 import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { fromStandard } from "../schema/adapters.js";
 import { type CompiledSchema, compiled } from "../schema/compiled.js";
+import { isLazySchema, SCHEMA_FIELDS } from "../schema/lazy.js";
+import { originalOf, type Validate, validatorOf } from "../schema/standard.js";
 import { isConverted, kindOf } from "../schema/typebox-kinds.js";
 import {
   type OperationHandler,
@@ -15,6 +18,20 @@ export type AnyHandler = OperationHandler | SubscriptionHandler;
 /** What happens to outputs. */
 export type OutputMode = "normalise" | "keep" | "off";
 
+/** The checks of schemas that follow Standard Schema. */
+export interface OwnChecks {
+  readonly input: Validate | undefined;
+  readonly output: Validate | undefined;
+}
+
+/** The schemas of a spec are TypeBox schemas by now; some were made of others, whose rules are the ones that count. */
+function ownChecks(spec: OperationSpec): OwnChecks | undefined {
+  const [input, output] = SCHEMA_FIELDS.map((field) =>
+    isLazySchema(spec, field) ? undefined : validatorOf(originalOf(spec[field])),
+  );
+  return input === undefined && output === undefined ? undefined : { input, output };
+}
+
 export class Entry {
   readonly id: string;
   readonly spec: OperationSpec;
@@ -26,10 +43,14 @@ export class Entry {
   input: CompiledSchema | undefined = undefined;
   output: CompiledSchema | undefined = undefined;
   prepared = false;
+  #returned: { schema: CompiledSchema | undefined } | undefined;
+  /** The sides that another library than TypeBox checks, if any. */
+  readonly own: OwnChecks | undefined;
 
   constructor(id: string, spec: OperationSpec, handler: AnyHandler | undefined) {
     this.id = id;
     this.spec = spec;
+    this.own = ownChecks(spec);
     this.isSubscription = spec.type === OperationType.SUBSCRIPTION;
     this.isInternal = spec.visibility === "internal";
     this.handler = handler;
@@ -37,9 +58,26 @@ export class Entry {
 
   /** Compiles the schemas: when the operation is first used, not when it is registered. */
   prepare(): void {
-    this.input = this.#compile(this.spec.inputSchema, "inputSchema");
+    // An input that its own library checks is checked by nobody else.
+    if (this.own?.input === undefined) this.input = this.#compile(this.spec.inputSchema, "inputSchema");
     this.output = this.#compile(this.spec.outputSchema, "outputSchema");
     this.prepared = true;
+  }
+
+  /** What a handler is to return, where another library makes the output of it: the side of the schema before defaults
+   * and transforms. */
+  get returned(): CompiledSchema | undefined {
+    this.#returned ??= { schema: this.#compileReturned() };
+    return this.#returned.schema;
+  }
+
+  #compileReturned(): CompiledSchema | undefined {
+    try {
+      return compiled(fromStandard(originalOf(this.spec.outputSchema), "input"));
+    } catch {
+      // The library cannot write this side.
+      return this.output;
+    }
   }
 
   #compile(schema: unknown, field: "inputSchema" | "outputSchema"): CompiledSchema | undefined {

@@ -8,7 +8,7 @@ import { warnAboutOutput } from "./warnings.js";
 
 /** Makes the envelope of a result. Never throws: what cannot be made right is kept and reported. */
 export function envelopeOf(entry: Entry, result: unknown, registryMode: OutputMode): ResponseEnvelope {
-  const envelope = isEnvelope(result) ? result : localEnvelope(result, entry.id);
+  const envelope = wrapped(entry, result);
   const { output } = entry;
   if (output === undefined) return envelope;
   try {
@@ -16,11 +16,20 @@ export function envelopeOf(entry: Entry, result: unknown, registryMode: OutputMo
     if (output.isExact(envelope.data)) return envelope;
     return hasDeclaredData(envelope) ? shaped(entry, output, envelope, registryMode) : envelope;
   } catch (error) {
-    // The value's own code threw, or it is too deep or too large to be looked at.
-    const message = error instanceof CallError ? error.message : "reading it threw an error";
-    warn(entry, [{ path: "", message }], "was left as it is");
-    return envelope;
+    return failedCheck(entry, envelope, error);
   }
+}
+
+/** The value's own code threw, or it is too deep or too large to be looked at. */
+export function failedCheck(entry: Entry, envelope: ResponseEnvelope, error: unknown): ResponseEnvelope {
+  const message = error instanceof CallError ? error.message : "reading it threw an error";
+  warn(entry, [{ path: "", message }], "was left as it is");
+  return envelope;
+}
+
+/** The result in an envelope, if it is not in one. */
+export function wrapped(entry: Entry, result: unknown): ResponseEnvelope {
+  return isEnvelope(result) ? result : localEnvelope(result, entry.id);
 }
 
 /** What throws when it is looked at is no envelope. */
@@ -33,7 +42,7 @@ function isEnvelope(result: unknown): result is ResponseEnvelope {
 }
 
 /** An MCP error holds content blocks, and an empty HTTP body nothing at all: not the declared shape. */
-function hasDeclaredData({ data, meta }: ResponseEnvelope): boolean {
+export function hasDeclaredData({ data, meta }: ResponseEnvelope): boolean {
   if (meta.source === "mcp") return !meta.isError;
   return meta.source !== "http" || data !== undefined;
 }
@@ -55,13 +64,13 @@ function shaped(
   return value === data ? envelope : withData(envelope, value);
 }
 
-function modeOf(entry: Entry, registryMode: OutputMode): OutputMode {
+export function modeOf(entry: Entry, registryMode: OutputMode): OutputMode {
   const own = entry.spec._meta?.output;
   return own === "normalise" || own === "keep" || own === "off" ? own : registryMode;
 }
 
 /** The same envelope with other data; a copy where it cannot be changed. */
-function withData(envelope: ResponseEnvelope, data: unknown): ResponseEnvelope {
+export function withData(envelope: ResponseEnvelope, data: unknown): ResponseEnvelope {
   try {
     if (Reflect.set(envelope, "data", data) && envelope.data === data) return envelope;
   } catch {
@@ -71,6 +80,6 @@ function withData(envelope: ResponseEnvelope, data: unknown): ResponseEnvelope {
   return { ...envelope, data, meta: envelope.meta };
 }
 
-function warn(entry: Entry, notes: NormaliseNote[], what?: string): void {
+export function warn(entry: Entry, notes: NormaliseNote[], what?: string): void {
   warnAboutOutput(entry.id, notes, what);
 }

@@ -3,10 +3,11 @@ import { messageOf, textOf } from "../border/text.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { CallId, InputById, OutputById, StreamId } from "../operation-types.js";
-import { defaultAdapter, type SchemaAdapter } from "../schema/adapters.js";
-import { type CompiledSchema, isLimit } from "../schema/compiled.js";
+import { defaultAdapter, fromStandard, type SchemaAdapter } from "../schema/adapters.js";
+import { isTypeBoxSchema } from "../schema/guards.js";
 import { copyOf, isLazySchema, SCHEMA_FIELDS } from "../schema/lazy.js";
-import { validationError } from "../schema/validation.js";
+import { rememberOriginal, type SchemaMode, validatorOf } from "../schema/standard.js";
+import { schemaNode } from "../schema/typebox-kinds.js";
 import type { AnySchema } from "../schema-types.js";
 import type {
   AnyOperation,
@@ -18,16 +19,19 @@ import type {
   SubscriptionHandler,
 } from "../types.js";
 import { OperationType } from "../types.js";
+import { admit, refuseAborted } from "./admit.js";
 import { type AuthorisedCall, authorise, type CustomAuth, holdsScopes } from "./authorise.js";
 import { type AnyHandler, Entry, type OutputMode } from "./entry.js";
 import { operationNotFound } from "./nearest.js";
 import { envelopeOf } from "./output.js";
+import { admitWithOwnChecks, callWithOwnChecks, ownStream } from "./own-checks.js";
 import { isDirect, SERVED } from "./protocol-context.js";
 import { assertHandler, assertSpec, operationId } from "./spec-check.js";
 import { subscribe } from "./subscribe.js";
 
 export interface RegistryOptions {
-  /** Turns schemas of other libraries into TypeBox schemas at registration. */
+  /** Turns schemas into TypeBox schemas at registration. Libraries that follow Standard Schema and have a JSON Schema
+   * export (Zod 4, Valibot 1, ArkType) need none. */
   schemaAdapter?: SchemaAdapter;
   /** Functions that `accessControl.customAuth` names. */
   customAuth?: Record<string, CustomAuth>;
@@ -60,13 +64,14 @@ export class OperationRegistry<TOperations = any> {
   /** For the type checker only: at run time there is no such property. */
   declare readonly "~operations": TOperations;
   readonly #entries = new Map<string, Entry>();
-  readonly #adapter: SchemaAdapter;
+  readonly #adapter: SchemaAdapter | undefined;
   readonly #customAuth: Record<string, CustomAuth>;
   readonly #trustDirectCalls: boolean;
   readonly #output: OutputMode;
 
   constructor(options: RegistryOptions = {}) {
-    this.#adapter = options.schemaAdapter ?? defaultAdapter;
+    const { schemaAdapter } = options;
+    this.#adapter = schemaAdapter === defaultAdapter ? undefined : schemaAdapter;
     this.#customAuth = { ...options.customAuth };
     this.#trustDirectCalls = options.trustDirectCalls === true;
     this.#output = outputMode(options.output);
@@ -130,13 +135,13 @@ export class OperationRegistry<TOperations = any> {
   #adapted(id: string, spec: OperationSpec): OperationSpec {
     const fields = SCHEMA_FIELDS.filter((field) => !isLazySchema(spec, field));
     if (fields.some((field) => spec[field] === undefined)) return spec;
-    for (const field of fields) spec[field] = this.#adapt(id, field, spec[field]);
+    for (const field of fields) spec[field] = this.#adapt(spec, id, field);
     return spec;
   }
 
-  #adapt(id: string, field: "inputSchema" | "outputSchema", schema: unknown): AnySchema {
+  #adapt(spec: OperationSpec, id: string, field: "inputSchema" | "outputSchema"): AnySchema {
     try {
-      return this.#adapter.toTypeBox(schema, field === "inputSchema" ? "input" : "output") as AnySchema;
+      return this.#toTypeBox(spec[field], field === "inputSchema" ? "input" : "output", spec.visibility);
     } catch (error) {
       const reason = messageOf(error);
       throw new CallError(
@@ -144,6 +149,22 @@ export class OperationRegistry<TOperations = any> {
         `Cannot register operation ${id}: ${field}: ${reason}`,
         { operationId: id, field, reason },
       );
+    }
+  }
+
+  /** The schema as a TypeBox schema; one that its own library checks can be asked for that. */
+  #toTypeBox(schema: unknown, mode: SchemaMode, visibility: OperationSpec["visibility"]): AnySchema {
+    const convert = this.#adapter;
+    if (isTypeBoxSchema(schema) || validatorOf(schema) === undefined) {
+      return (convert ?? defaultAdapter).toTypeBox(schema, mode) as AnySchema;
+    }
+    try {
+      const converted = convert === undefined ? fromStandard(schema, mode) : convert.toTypeBox(schema, mode);
+      return isTypeBoxSchema(converted) ? rememberOriginal(converted, schema) : converted;
+    } catch (error) {
+      // Nobody outside sees it, so nobody needs its JSON Schema.
+      if (visibility === "internal") return rememberOriginal(schemaNode("Unknown"), schema) as never;
+      throw error;
     }
   }
 
@@ -214,10 +235,11 @@ export class OperationRegistry<TOperations = any> {
         const asked = this.#authorise(entry, input, context);
         if (asked !== undefined) return callAfter(asked, entry, input, context, this.#output);
       }
+      const mode = this.#output;
+      if (entry.own !== undefined) return callWithOwnChecks(entry, entry.own, input, context, mode);
       admit(entry, input);
       if (!isServed) refuseAborted(entry, context);
       const { handler } = entry;
-      const mode = this.#output;
       const result: Promise<unknown> = Promise.resolve(handler(input, context));
       return then.call(result, (value) => envelopeOf(entry, value, mode)) as Promise<ResponseEnvelope>;
     } catch (error) {
@@ -252,10 +274,16 @@ export class OperationRegistry<TOperations = any> {
       throw this.#notCallable(entry, id, isServed ? context : undefined);
     }
     if (!this.#isTrusted(context)) await this.#authorise(entry, input, context);
-    admit(entry, input);
-    refuseAborted(entry, context);
     const handler = entry.handler as SubscriptionHandler;
     const mode = this.#output;
+    if (entry.own !== undefined) {
+      const admitted = await admitWithOwnChecks(entry, entry.own, input);
+      refuseAborted(entry, context);
+      const source = ownStream(entry, entry.own, handler(admitted, context), mode);
+      return { source, envelope: (value) => value as ResponseEnvelope };
+    }
+    admit(entry, input);
+    refuseAborted(entry, context);
     return {
       source: handler(input, context),
       envelope: (value) => envelopeOf(entry, value, mode),
@@ -301,40 +329,6 @@ export interface OpenSubscription {
   envelope(value: unknown): ResponseEnvelope;
 }
 
-/** Lets the input in, or throws. */
-function admit(entry: Entry, input: unknown): void {
-  if (!entry.prepared) entry.prepare();
-  const schema = entry.input;
-  if (schema !== undefined && !passes(schema, input, entry)) {
-    throw validationError(schema.errors(input), `input of operation ${entry.id}`);
-  }
-}
-
-/** Nobody waits for the answer any more. */
-function refuseAborted(entry: Entry, context: OperationContext): void {
-  if (context.signal?.aborted === true) {
-    throw new CallError(
-      InfrastructureErrorCode.ABORTED,
-      `Operation ${entry.id} was aborted before it started`,
-      { operationId: entry.id },
-    );
-  }
-}
-
-/** The check; an input that is too deep or too much work for it is told with the name of the operation. */
-function passes(schema: CompiledSchema, input: unknown, { id }: Entry): boolean {
-  try {
-    return schema.check(input);
-  } catch (error) {
-    throw isLimit(error)
-      ? new CallError(error.code, `The input of operation ${id} cannot be checked: ${error.message}`, {
-          ...error.details,
-          operationId: id,
-        })
-      : error;
-  }
-}
-
 /** A call that had to wait for the application's own rule. */
 async function callAfter<TOutput>(
   asked: Promise<void>,
@@ -344,6 +338,7 @@ async function callAfter<TOutput>(
   mode: OutputMode,
 ): Promise<ResponseEnvelope<TOutput>> {
   await asked;
+  if (entry.own !== undefined) return callWithOwnChecks(entry, entry.own, input, context, mode) as never;
   admit(entry, input);
   refuseAborted(entry, context);
   const handler = entry.handler as OperationHandler;

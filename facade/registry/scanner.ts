@@ -4,6 +4,8 @@ import { pathToFileURL } from "node:url";
 import { messageOf } from "../border/text.js";
 import { logger } from "../logging.js";
 import { compiled } from "../schema/compiled.js";
+import { SCHEMA_FIELDS } from "../schema/lazy.js";
+import { validatorOf } from "../schema/standard.js";
 import { OperationSpecSchema } from "../spec-schemas.js";
 import type { OperationSpec } from "../types.js";
 import type { RegisteredOperation } from "./registry.js";
@@ -108,13 +110,25 @@ function judge(path: string, exported: unknown, found: RegisteredOperation[]): v
     return;
   }
   const schema = compiled(OperationSpecSchema);
-  if (schema.check(exported)) {
+  const seen = withSchemasAsObjects(exported);
+  if (schema.check(seen)) {
     found.push(exported as RegisteredOperation);
     return;
   }
-  const errors = schema.errors(exported);
+  const errors = schema.errors(seen);
   const lines = errors.map((each) => `  - ${each.path}: ${each.message}`).join("\n");
   log.warn(`Skipped ${path}: its default export is no operation:\n${lines}`, { path, errors });
+}
+
+/** Schemas of some libraries are functions (ArkType's are). What they are is for the registry to say. */
+function withSchemasAsObjects(exported: unknown): unknown {
+  if (typeof exported !== "object" || exported === null) return exported;
+  const functions = SCHEMA_FIELDS.filter((field) => {
+    const schema: unknown = (exported as Partial<OperationSpec>)[field];
+    return typeof schema === "function" && validatorOf(schema) !== undefined;
+  });
+  if (functions.length === 0) return exported;
+  return { ...exported, ...Object.fromEntries(functions.map((field) => [field, {}])) };
 }
 
 /** A CommonJS module that was compiled from an ES module has its default export one level further down. */

@@ -14,7 +14,8 @@ export function isTypeBoxSchema(value: unknown): value is TSchema {
  * Apart from that mark such a schema is JSON Schema.
  */
 export function isTypeBox1Schema(value: unknown): value is Record<string, unknown> {
-  return isDictionary(value) && hasOwn(value, "~kind") && typeof value["~kind"] === "string";
+  if (!isDictionary(value)) return false;
+  return (hasOwn(value, "~kind") && typeof value["~kind"] === "string") || hasOwn(value, "~unsafe");
 }
 
 /** Throws unless the value is a TypeBox schema. `context` says whose schema it was to be. */

@@ -1,0 +1,41 @@
+// What stands between a caller who may call and the handler.
+
+import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { type CompiledSchema, isLimit } from "../schema/compiled.js";
+import { validationError } from "../schema/validation.js";
+import type { OperationContext } from "../types.js";
+import type { Entry } from "./entry.js";
+
+/** Lets the input in, or throws. */
+export function admit(entry: Entry, input: unknown): void {
+  if (!entry.prepared) entry.prepare();
+  const schema = entry.input;
+  if (schema !== undefined && !passes(schema, input, entry)) {
+    throw validationError(schema.errors(input), `input of operation ${entry.id}`);
+  }
+}
+
+/** Nobody waits for the answer any more. */
+export function refuseAborted(entry: Entry, context: OperationContext): void {
+  if (context.signal?.aborted === true) {
+    throw new CallError(
+      InfrastructureErrorCode.ABORTED,
+      `Operation ${entry.id} was aborted before it started`,
+      { operationId: entry.id },
+    );
+  }
+}
+
+/** The check; an input that is too deep or too much work for it is told with the name of the operation. */
+function passes(schema: CompiledSchema, input: unknown, { id }: Entry): boolean {
+  try {
+    return schema.check(input);
+  } catch (error) {
+    throw isLimit(error)
+      ? new CallError(error.code, `The input of operation ${id} cannot be checked: ${error.message}`, {
+          ...error.details,
+          operationId: id,
+        })
+      : error;
+  }
+}

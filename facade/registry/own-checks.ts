@@ -1,0 +1,134 @@
+// Operations whose schemas another library than TypeBox checks (Zod, Valibot, ArkType, ...): the handler gets what the
+// library made of the input, and the caller what it made of the output. A library may have to wait for its answer; where
+// it need not, nothing here waits either.
+
+import type { ResponseEnvelope } from "../envelope.js";
+import { errorsOf, type Validate, type Validated } from "../schema/standard.js";
+import { validationError } from "../schema/validation.js";
+import type { OperationContext, OperationHandler } from "../types.js";
+import { admit, refuseAborted } from "./admit.js";
+import type { Entry, OutputMode, OwnChecks } from "./entry.js";
+import { envelopeOf, failedCheck, hasDeclaredData, modeOf, warn, withData, wrapped } from "./output.js";
+
+type Soon<T> = T | Promise<T>;
+
+/** Calls an operation whose caller may call it. */
+export function callWithOwnChecks(
+  entry: Entry,
+  own: OwnChecks,
+  input: unknown,
+  context: OperationContext,
+  mode: OutputMode,
+): Promise<ResponseEnvelope> {
+  const run = async (value: unknown): Promise<ResponseEnvelope> => {
+    refuseAborted(entry, context);
+    const handler = entry.handler as OperationHandler;
+    return ownEnvelope(entry, own, await handler(value, context), mode);
+  };
+  const admitted = admitWithOwnChecks(entry, own, input);
+  return admitted instanceof Promise ? admitted.then(run) : run(admitted);
+}
+
+/** What the handler gets; throws if the input is not let in. */
+export function admitWithOwnChecks(entry: Entry, own: OwnChecks, input: unknown): Soon<unknown> {
+  if (own.input === undefined) {
+    admit(entry, input);
+    return input;
+  }
+  if (!entry.prepared) entry.prepare();
+  const accept = (checked: Validated): unknown => {
+    if (checked.issues === undefined) return checked.value;
+    throw validationError(errorsOf(checked.issues), `input of operation ${entry.id}`);
+  };
+  return after(own.input(input), accept);
+}
+
+/** What the caller gets. */
+function ownEnvelope(
+  entry: Entry,
+  own: OwnChecks,
+  result: unknown,
+  registryMode: OutputMode,
+): Soon<ResponseEnvelope> {
+  if (own.output === undefined) return envelopeOf(entry, result, registryMode);
+  const envelope = wrapped(entry, result);
+  if (!hasDeclaredData(envelope)) return envelope;
+  const fail = (error: unknown) => failedCheck(entry, envelope, error);
+  try {
+    const made = shaped(entry, own.output, envelope, modeOf(entry, registryMode));
+    return made instanceof Promise ? made.catch(fail) : made;
+  } catch (error) {
+    return fail(error);
+  }
+}
+
+/** What the library makes of an output. One that it refuses is brought into the declared shape by the JSON Schema, as any
+ * other output would be, and shown to the library once more; if it still refuses, that is reported. */
+function shaped(
+  entry: Entry,
+  validate: Validate,
+  envelope: ResponseEnvelope,
+  mode: OutputMode,
+): Soon<ResponseEnvelope> {
+  const { data } = envelope;
+  if (mode === "off") {
+    return after(validate(data), ({ issues }) => {
+      if (issues !== undefined) warn(entry, errorsOf(issues), "was left as it is");
+      return envelope;
+    });
+  }
+  // What a library returns lacks the properties that are not declared, so it is of no use to those who want them kept.
+  if (mode === "keep") return repaired(entry, validate, envelope, true);
+  return after(validate(data), (checked) =>
+    checked.issues === undefined
+      ? replaced(envelope, checked.value)
+      : repaired(entry, validate, envelope, false, checked),
+  );
+}
+
+function repaired(
+  entry: Entry,
+  validate: Validate,
+  envelope: ResponseEnvelope,
+  keep: boolean,
+  before?: Validated,
+): Soon<ResponseEnvelope> {
+  const { data } = envelope;
+  const schema = keep ? entry.output : entry.returned;
+  const { value, notes } = schema?.normalise(data, keep) ?? { value: data, notes: [] };
+  const checked = value === data && before !== undefined ? before : validate(value);
+  return after(checked, (outcome) => {
+    const all = outcome.issues === undefined ? notes : [...notes, ...errorsOf(outcome.issues)];
+    if (all.length > 0) warn(entry, all);
+    return replaced(envelope, outcome.issues === undefined && !keep ? outcome.value : value);
+  });
+}
+
+function replaced(envelope: ResponseEnvelope, data: unknown): ResponseEnvelope {
+  return data === envelope.data ? envelope : withData(envelope, data);
+}
+
+function after<T, R>(value: Soon<T>, then: (value: T) => Soon<R>): Soon<R> {
+  return value instanceof Promise ? value.then(then) : then(value);
+}
+
+/** What a subscription's handler yields, as envelopes; anything that is no stream as it is. */
+export function ownStream(entry: Entry, own: OwnChecks, source: unknown, mode: OutputMode): unknown {
+  const make: unknown = (source as Partial<AsyncIterable<unknown>> | null | undefined)?.[
+    Symbol.asyncIterator
+  ];
+  if (typeof make !== "function") return source;
+  return {
+    [Symbol.asyncIterator]() {
+      const iterator = make.call(source) as AsyncIterator<unknown>;
+      return {
+        async next() {
+          const step = await iterator.next();
+          if (step.done === true) return step;
+          return { done: false, value: await ownEnvelope(entry, own, step.value, mode) };
+        },
+        return: async () => iterator.return?.(),
+      };
+    },
+  };
+}
