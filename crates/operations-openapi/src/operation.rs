@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::bounds::{OPERATION_COST, PARAMETER_COST, import_allowance};
@@ -12,9 +13,8 @@ use super::recipe::{InputRecipe, Source, build_output};
 use super::report::{Problem, Reason};
 use super::security::Security;
 use super::version::Version;
-use operations_core::access::AccessControl;
 use operations_core::error::CallError;
-use operations_core::spec::{OperationSpec, OperationType};
+use operations_core::spec::OperationType;
 use operations_http::message::HttpOperation;
 
 /// An operation that was read from a document. It keeps the document alive, because its schemas are
@@ -76,8 +76,7 @@ impl ImportedOperation {
     }
 
     /// What an adapter remembers of the operation: method, path and summary, at least.
-    #[must_use]
-    pub fn meta(&self) -> Map<String, Value> {
+    fn meta(&self) -> Map<String, Value> {
         let mut meta = Map::new();
         let mut put = |key: &str, value: Value| meta.insert(key.to_owned(), value);
         put("method", self.http.request.method.as_str().into());
@@ -98,27 +97,37 @@ impl ImportedOperation {
         meta
     }
 
-    /// The operation as a spec of this namespace.
-    ///
-    /// # Errors
-    ///
-    /// `VALIDATION_ERROR` when one of its schemas would be too large.
-    pub fn to_spec(&self, namespace: &str) -> Result<OperationSpec, CallError> {
-        Ok(OperationSpec {
-            name: self.name.clone(),
-            namespace: namespace.to_owned(),
-            version: self.version.clone(),
+    /// What a spec holds besides its namespace and its schemas.
+    #[must_use]
+    pub fn head(&self) -> OperationHead<'_> {
+        OperationHead {
+            name: &self.name,
+            version: &self.version,
             operation_type: self.operation_type,
-            title: self.summary.clone(),
-            description: self.description.clone(),
-            tags: (!self.tags.is_empty()).then(|| self.tags.clone()),
-            input_schema: self.input_schema()?,
-            output_schema: self.output_schema()?,
-            access_control: AccessControl::default(),
-            error_schemas: None,
-            meta: Some(self.meta()),
-        })
+            title: self.summary.as_deref(),
+            description: &self.description,
+            tags: &self.tags,
+            meta: self.meta(),
+        }
     }
+}
+
+/// What a spec holds besides its namespace and its schemas.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OperationHead<'i> {
+    name: &'i str,
+    version: &'i str,
+    #[serde(rename = "type")]
+    operation_type: OperationType,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'i str>,
+    description: &'i str,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    tags: &'i [String],
+    /// What an adapter remembers.
+    #[serde(rename = "_meta")]
+    pub meta: Map<String, Value>,
 }
 
 /// What is left of what an import may cost.

@@ -1,6 +1,5 @@
 //! A path of a document and what stands below it.
 
-use super::config::ImportConfig;
 use super::document::{At, Document};
 use super::pointer;
 use super::report::{Problem, Reason};
@@ -128,8 +127,13 @@ impl Keyed<'_> {
     }
 }
 
+/// The methods that have a key of their own in a path item.
+const KNOWN_METHODS: [&str; 9] = [
+    "get", "post", "put", "patch", "delete", "head", "options", "trace", "query",
+];
+
 fn is_known(key: &str) -> bool {
-    ImportConfig::KNOWN_METHODS
+    KNOWN_METHODS
         .iter()
         .any(|method| method.eq_ignore_ascii_case(key))
 }
