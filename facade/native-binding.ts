@@ -13,8 +13,6 @@ export interface NativeBinding {
     encoded: string,
     options?: string,
   ) => Schema;
-  /** The specs of a registry, for what runs on the native side. */
-  readonly SpecStore: new () => SpecStore;
   /** An OpenAPI document, from JSON or YAML. `uri` is where it came from. */
   readonly OpenApiDocument: new (
     runtime: Runtime,
@@ -106,12 +104,6 @@ export interface Schema {
   matches(pattern: number, text: string): boolean;
   checkJson(text: string): boolean;
   errorsJson(text: string, max: number): string;
-}
-
-export interface SpecStore {
-  set(id: string, json: string): void;
-  remove(id: string): void;
-  ids(): string[];
 }
 
 export interface OpenApiDocument {

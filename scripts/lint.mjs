@@ -17,7 +17,9 @@ export function lint({ fix = false } = {}) {
     process.exit(1);
   }
   heading("rustfmt");
-  run("cargo", ["fmt", "--all", ...(fix ? [] : ["--check"])]);
+  for (const workspace of ["Cargo.toml", "fuzz/Cargo.toml"]) {
+    run("cargo", ["fmt", "--all", "--manifest-path", workspace, ...(fix ? [] : ["--check"])]);
+  }
   heading("biome");
   tool("@biomejs/biome", "bin/biome", fix ? ["check", "--write"] : ["check"]);
   heading("clippy");

@@ -2,7 +2,6 @@ import { messageOf, textOf } from "../border/text.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { CallId, InputById, OutputById, StreamId } from "../operation-types.js";
-import { native } from "../runtime.js";
 import { defaultAdapter, type SchemaAdapter } from "../schema/adapters.js";
 import { type CompiledSchema, isLimit } from "../schema/compiled.js";
 import { copyOf, isLazySchema, SCHEMA_FIELDS } from "../schema/lazy.js";
@@ -23,7 +22,6 @@ import { type AnyHandler, Entry, type OutputMode } from "./entry.js";
 import { envelopeOf } from "./output.js";
 import { isDirect, SERVED } from "./protocol-context.js";
 import { assertHandler, assertSpec, operationId } from "./spec-check.js";
-import { specText } from "./spec-text.js";
 import { subscribe } from "./subscribe.js";
 
 export interface RegistryOptions {
@@ -60,8 +58,6 @@ export class OperationRegistry<TOperations = any> {
   /** For the type checker only: at run time there is no such property. */
   declare readonly "~operations": TOperations;
   readonly #entries = new Map<string, Entry>();
-  /** The specs once more, on the native side, for what runs there. */
-  readonly #specs = new native.SpecStore();
   readonly #adapter: SchemaAdapter;
   readonly #customAuth: Record<string, CustomAuth>;
   readonly #trustDirectCalls: boolean;
@@ -116,7 +112,6 @@ export class OperationRegistry<TOperations = any> {
 
   /** Forgets an operation. Returns whether there was one. Calls that are under way go on. */
   unregister(id: string): boolean {
-    this.#specs.remove(id);
     return this.#entries.delete(id);
   }
 
@@ -125,7 +120,6 @@ export class OperationRegistry<TOperations = any> {
     const spec = this.#adapted(id, original);
     assertSpec(spec);
     if (handler !== undefined) assertHandler(id, spec, handler);
-    this.#specs.set(id, specText(id, spec));
     this.#entries.set(id, new Entry(id, spec, handler));
   }
 
