@@ -1,9 +1,15 @@
 //! A stream on its way to a consumer that comes for it when it likes.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may fail loudly"
+)]
 
 mod support;
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -107,7 +113,10 @@ async fn staying() -> (Server, Arc<Notify>) {
 
 #[tokio::test]
 async fn everything_arrives_in_order_and_then_the_end() {
-    let text: String = (0..20_000).map(|n| format!("data: {n}\n\n")).collect();
+    let mut text = String::new();
+    for n in 0..20_000 {
+        let _ = write!(text, "data: {n}\n\n");
+    }
     let server = Server::saying(format!("{EVENTS}{text}")).await;
     let consumer = Consumer::of(&server, "{}");
     let (data, error) = consumer.all().await;

@@ -3,6 +3,7 @@
 use super::document::{At, Document};
 use super::pointer;
 use super::report::{Problem, Reason};
+use operations_http::message::headers::is_token;
 
 /// A path item. One that refers to another may still say things itself, which then count.
 pub(super) struct PathItem<'d> {
@@ -136,10 +137,4 @@ fn is_known(key: &str) -> bool {
     KNOWN_METHODS
         .iter()
         .any(|method| method.eq_ignore_ascii_case(key))
-}
-
-/// The characters of a method (RFC 9110).
-fn is_token(text: &str) -> bool {
-    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !text.is_empty() && text.bytes().all(is_letter)
 }
