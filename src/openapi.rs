@@ -8,11 +8,10 @@ use operations_core::error::CallError;
 use operations_core::error::InfrastructureErrorCode::{
     ExecutionError, UnknownError, ValidationError,
 };
-use operations_core::{OperationType, panic};
+use operations_core::panic;
 use operations_http::message::HttpOperation;
 use operations_openapi::{Document, ImportChoices, ImportedOperation, ReportEntry, import, survey};
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 use crate::bridge::Bridge;
 use crate::runtime::Runtime;
@@ -108,7 +107,7 @@ impl OpenApiDocument {
         self.bridge.run(&env, || {
             let choices: ImportChoices = serde_json::from_str(&choices)
                 .map_err(|error| invalid(format!("The choices of an import: {error}")))?;
-            let imported = import(&self.document, &choices.as_config());
+            let imported = import(&self.document, &choices);
             Ok(OpenApiImport {
                 bridge: Arc::clone(&self.bridge),
                 operations: imported.operations.into_iter().map(Arc::new).collect(),
@@ -159,38 +158,13 @@ impl ObjectFinalize for OpenApiImport {
     }
 }
 
-/// What a spec holds besides its schemas.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Head<'i> {
-    name: &'i str,
-    version: &'i str,
-    #[serde(rename = "type")]
-    operation_type: OperationType,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    title: Option<&'i str>,
-    description: &'i str,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    tags: &'i [String],
-    #[serde(rename = "_meta")]
-    meta: Map<String, Value>,
-}
-
 #[napi]
 impl OpenApiImport {
     /// The operations without their schemas, as a JSON list.
     #[napi]
     pub fn heads(&self, env: Env) -> napi::Result<String> {
         self.bridge.run(&env, || {
-            let heads = self.operations.iter().map(|operation| Head {
-                name: &operation.name,
-                version: &operation.version,
-                operation_type: operation.operation_type,
-                title: operation.summary.as_deref(),
-                description: &operation.description,
-                tags: &operation.tags,
-                meta: operation.meta(),
-            });
+            let heads = self.operations.iter().map(|operation| operation.head());
             to_json(&heads.collect::<Vec<_>>())
         })
     }

@@ -113,7 +113,7 @@ pub fn read_and_import(bytes: &[u8]) -> bool {
         max_name_length: Some(16),
         ..ImportChoices::default()
     };
-    let result = import(&document, &choices.as_config());
+    let result = import(&document, &choices);
     let there = |status: Status| status != Status::Skipped;
     let kept = result.report.iter().filter(|entry| there(entry.status));
     assert_eq!(

@@ -1,26 +1,26 @@
-//! The choices of an import as data: what a caller on the other side of a language border sends,
-//! with the answers that its own functions gave.
+//! What a caller may choose about an import, as data: it comes from the other side of a language
+//! border, with the answers that the caller's own functions gave.
 
 use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::config::{Candidate, ImportConfig, PreferJson};
 use super::select::Selector;
 
-/// The choices. What is absent is as in [`ImportConfig::default`].
+/// The choices. The default imports every `get`, `post`, `put`, `patch` and `delete`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct ImportChoices {
-    /// The methods to import.
+    /// The methods to import. Those of HTTP itself in any case of letters; others (OpenAPI 3.2's
+    /// `additionalOperations`) as the document writes them.
     pub methods: Option<Vec<String>>,
-    /// Words that name what is wanted; see [`Selector::from_word`].
+    /// Words that name what is wanted: ids, tags, or paths with `*` and `**`. Without it, everything is.
     pub include: Option<Vec<String>>,
     /// Words that name what is not wanted.
     pub exclude: Vec<String>,
     /// The number of characters that a name may have.
     pub max_name_length: Option<usize>,
-    /// Whether JSON is preferred everywhere.
+    /// Whether an operation that offers both JSON and a stream is called for its JSON.
     pub prefer_json: bool,
     /// What the caller's functions said about single operations, by method and path: `GET /pets`.
     pub answers: HashMap<String, Answer>,
@@ -40,50 +40,71 @@ pub struct Answer {
     pub prefer_json: bool,
 }
 
-/// What an operation is known by in the answers: no two operations of a document have
-/// both method and path in common.
-fn key(method: &str, path: &str) -> String {
-    format!("{method} {path}")
+/// The methods that are imported unless others are asked for.
+const DEFAULT_METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
+
+/// An operation before it is imported.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Candidate<'a> {
+    /// The name it would get.
+    pub(super) name: &'a str,
+    /// The `operationId`, if there is one.
+    pub(super) operation_id: Option<&'a str>,
+    /// The method in upper case.
+    pub(super) method: &'a str,
+    /// The path as the document writes it.
+    pub(super) path: &'a str,
+    /// The tags.
+    pub(super) tags: &'a [&'a str],
 }
 
-impl ImportChoices {
-    /// The same, as an import takes it.
-    #[must_use]
-    pub fn as_config(&self) -> ImportConfig<'_> {
-        let mut config = ImportConfig {
-            include: selectors(self.include.as_deref().unwrap_or_default()),
-            exclude: selectors(&self.exclude),
-            includes_all: self.include.is_none(),
-            max_name_length: self.max_name_length,
-            ..ImportConfig::default()
-        };
-        if let Some(methods) = &self.methods {
-            config.methods.clone_from(methods);
+/// The choices, ready to be asked about many operations.
+pub(super) struct Chooser<'c> {
+    pub(super) methods: Vec<String>,
+    include: Option<Vec<Selector>>,
+    exclude: Vec<Selector>,
+    choices: &'c ImportChoices,
+}
+
+impl<'c> Chooser<'c> {
+    pub(super) fn new(choices: &'c ImportChoices) -> Self {
+        let usual = || DEFAULT_METHODS.map(str::to_owned).to_vec();
+        Self {
+            methods: choices.methods.clone().unwrap_or_else(usual),
+            include: choices.include.as_deref().map(selectors),
+            exclude: selectors(&choices.exclude),
+            choices,
         }
-        if self.prefer_json {
-            config.prefer_json = PreferJson::Always;
-        }
-        if self.answers.is_empty() {
-            return config;
-        }
-        if !self.prefer_json {
-            config.prefer_json = PreferJson::When(self.choice(|answer| answer.prefer_json));
-        }
-        config.rename = Some(Box::new(|candidate| self.answer(candidate)?.name.clone()));
-        config.include_when = Some(self.choice(|answer| answer.include));
-        config.exclude_when = Some(self.choice(|answer| answer.exclude));
-        config
     }
 
-    fn answer(&self, candidate: &Candidate<'_>) -> Option<&Answer> {
-        self.answers.get(&key(candidate.method, candidate.path))
+    /// What the caller said about this operation. No two operations of a document have both method
+    /// and path in common.
+    pub(super) fn answer(&self, method: &str, path: &str) -> Option<&'c Answer> {
+        let answers = &self.choices.answers;
+        let key = (!answers.is_empty()).then(|| format!("{method} {path}"));
+        answers.get(&key?)
     }
 
-    fn choice<'c>(
-        &'c self,
-        says: impl Fn(&Answer) -> bool + 'c,
-    ) -> Box<dyn Fn(&Candidate<'_>) -> bool + 'c> {
-        Box::new(move |candidate| self.answer(candidate).is_some_and(&says))
+    /// Why the operation is left out, if it is.
+    pub(super) fn leaves_out(
+        &self,
+        candidate: &Candidate<'_>,
+        answer: Option<&Answer>,
+    ) -> Option<&'static str> {
+        let names = |list: &[Selector]| list.iter().any(|selector| selector.matches(candidate));
+        let is_included = answer.is_some_and(|answer| answer.include);
+        if let Some(include) = &self.include
+            && !names(include)
+            && !is_included
+        {
+            return Some("include does not name it");
+        }
+        let is_excluded = answer.is_some_and(|answer| answer.exclude);
+        (is_excluded || names(&self.exclude)).then_some("exclude names it")
+    }
+
+    pub(super) fn prefers_json(&self, answer: Option<&Answer>) -> bool {
+        self.choices.prefer_json || answer.is_some_and(|answer| answer.prefer_json)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::assemble::{Assembly, Spot};
-use super::config::{Candidate, ImportConfig};
+use super::choices::{Candidate, Chooser, ImportChoices};
 use super::document::{At, Document};
 use super::graph::Graph;
 use super::names::{Names, own_name};
@@ -29,8 +29,8 @@ pub struct Import {
 
 /// Reads the operations of a document. What cannot be read is in the report.
 #[must_use]
-pub fn import(document: &Document, config: &ImportConfig<'_>) -> Import {
-    let mut importer = Importer::new(document, config);
+pub fn import(document: &Document, choices: &ImportChoices) -> Import {
+    let mut importer = Importer::new(document, choices);
     let paths = document.start().get("paths");
     for (path, at) in paths.iter().flat_map(At::entries) {
         if path.starts_with("x-") {
@@ -46,7 +46,7 @@ pub fn import(document: &Document, config: &ImportConfig<'_>) -> Import {
 
 struct Importer<'d, 'c> {
     document: &'d Document,
-    config: &'c ImportConfig<'c>,
+    chooser: Chooser<'c>,
     version: String,
     base_path: String,
     servers: Arc<[Server]>,
@@ -61,7 +61,7 @@ struct Importer<'d, 'c> {
 }
 
 impl<'d, 'c> Importer<'d, 'c> {
-    fn new(document: &'d Document, config: &'c ImportConfig<'c>) -> Self {
+    fn new(document: &'d Document, choices: &'c ImportChoices) -> Self {
         let start = document.start();
         let info_version = start.get("info").and_then(|info| info.get("version"));
         let version = match info_version.map(|at| at.value) {
@@ -75,12 +75,12 @@ impl<'d, 'c> Importer<'d, 'c> {
         };
         Self {
             document,
-            config,
+            chooser: Chooser::new(choices),
             version,
             base_path,
             servers: servers::of_document(document),
             security: security::of_list(document, &start).unwrap_or_else(|| Arc::from([])),
-            names: Names::new(config.max_name_length),
+            names: Names::new(choices.max_name_length),
             graph: Graph::new(document),
             budget: Budget::new(document),
             operations: Vec::new(),
@@ -93,7 +93,7 @@ impl<'d, 'c> Importer<'d, 'c> {
         for keyed in item.operations() {
             let problem = if let Some(misuse) = keyed.misuse() {
                 Problem::new(Reason::Malformed, &keyed.pointer, misuse)
-            } else if keyed.is_one_of(&self.config.methods) {
+            } else if keyed.is_one_of(&self.chooser.methods) {
                 let Keyed {
                     method,
                     pointer,
@@ -133,31 +133,22 @@ impl<'d, 'c> Importer<'d, 'c> {
         let path = spot.item.path;
         let tags = tags_of(&spot.operation);
         let own = own_name(operation_id, &spot.method, path);
-        let whole = Candidate {
-            name: &own,
+        let answer = self.chooser.answer(&spot.method, path);
+        let renamed = answer.and_then(|answer| answer.name.as_deref());
+        let wanted = renamed.filter(|name| !name.is_empty()).unwrap_or(&own);
+        let name = self.names.take(wanted, &spot.method, path);
+        let candidate = Candidate {
+            name: &name,
             operation_id,
             method: &spot.method,
             path,
             tags: &tags,
         };
-        let renamed = self
-            .config
-            .rename
-            .as_ref()
-            .and_then(|rename| rename(&whole));
-        let wanted = renamed
-            .filter(|name| !name.is_empty())
-            .unwrap_or_else(|| own.clone());
-        let name = self.names.take(&wanted, &spot.method, path);
-        let candidate = Candidate {
-            name: &name,
-            ..whole
-        };
-        if let Some(reason) = self.config.leaves_out(&candidate) {
+        if let Some(reason) = self.chooser.leaves_out(&candidate, answer) {
             let problem = Problem::new(Reason::Filtered, &spot.pointer, reason);
             return self.skip_named(&name, spot, vec![problem], Vec::new());
         }
-        let prefer_json = self.config.prefer_json.holds(&candidate);
+        let prefer_json = self.chooser.prefers_json(answer);
         let mut draft = Draft::new(
             self.document,
             &spot.pointer,

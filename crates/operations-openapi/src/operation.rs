@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::bounds::{OPERATION_COST, PARAMETER_COST, import_allowance};
@@ -75,8 +76,7 @@ impl ImportedOperation {
     }
 
     /// What an adapter remembers of the operation: method, path and summary, at least.
-    #[must_use]
-    pub fn meta(&self) -> Map<String, Value> {
+    fn meta(&self) -> Map<String, Value> {
         let mut meta = Map::new();
         let mut put = |key: &str, value: Value| meta.insert(key.to_owned(), value);
         put("method", self.http.request.method.as_str().into());
@@ -96,6 +96,38 @@ impl ImportedOperation {
         }
         meta
     }
+
+    /// What a spec holds besides its namespace and its schemas.
+    #[must_use]
+    pub fn head(&self) -> OperationHead<'_> {
+        OperationHead {
+            name: &self.name,
+            version: &self.version,
+            operation_type: self.operation_type,
+            title: self.summary.as_deref(),
+            description: &self.description,
+            tags: &self.tags,
+            meta: self.meta(),
+        }
+    }
+}
+
+/// What a spec holds besides its namespace and its schemas.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OperationHead<'i> {
+    name: &'i str,
+    version: &'i str,
+    #[serde(rename = "type")]
+    operation_type: OperationType,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'i str>,
+    description: &'i str,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    tags: &'i [String],
+    /// What an adapter remembers.
+    #[serde(rename = "_meta")]
+    pub meta: Map<String, Value>,
 }
 
 /// What is left of what an import may cost.

@@ -1,9 +1,9 @@
 //! A path of a document and what stands below it.
 
-use super::config::ImportConfig;
 use super::document::{At, Document};
 use super::pointer;
 use super::report::{Problem, Reason};
+use operations_http::message::headers::is_token;
 
 /// A path item. One that refers to another may still say things itself, which then count.
 pub(super) struct PathItem<'d> {
@@ -128,14 +128,13 @@ impl Keyed<'_> {
     }
 }
 
+/// The methods that have a key of their own in a path item.
+const KNOWN_METHODS: [&str; 9] = [
+    "get", "post", "put", "patch", "delete", "head", "options", "trace", "query",
+];
+
 fn is_known(key: &str) -> bool {
-    ImportConfig::KNOWN_METHODS
+    KNOWN_METHODS
         .iter()
         .any(|method| method.eq_ignore_ascii_case(key))
-}
-
-/// The characters of a method (RFC 9110).
-fn is_token(text: &str) -> bool {
-    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !text.is_empty() && text.bytes().all(is_letter)
 }

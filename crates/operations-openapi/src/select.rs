@@ -1,10 +1,10 @@
 //! Which operations of a document are wanted.
 
-use super::config::Candidate;
+use super::choices::Candidate;
 
 /// A way to point at operations.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Selector {
+pub(super) enum Selector {
     /// By `operationId` or by the name that the operation gets.
     Id(String),
     /// By tag.
@@ -17,8 +17,7 @@ pub enum Selector {
 impl Selector {
     /// The selectors that one word of a configuration may mean: a path when it has a slash at its
     /// beginning (after a method, perhaps), else an id or a tag.
-    #[must_use]
-    pub fn from_word(word: &str) -> Vec<Self> {
+    pub(super) fn from_word(word: &str) -> Vec<Self> {
         let (_, path) = split_method(word);
         if path.starts_with('/') || path.starts_with('*') {
             vec![Self::Path(word.to_owned())]
@@ -28,8 +27,7 @@ impl Selector {
     }
 
     /// Whether it points at this operation.
-    #[must_use]
-    pub fn matches(&self, candidate: &Candidate<'_>) -> bool {
+    pub(super) fn matches(&self, candidate: &Candidate<'_>) -> bool {
         match self {
             Self::Id(id) => candidate.operation_id == Some(id) || candidate.name == id,
             Self::Tag(tag) => candidate.tags.contains(&tag.as_str()),

@@ -9,9 +9,7 @@ mod support;
 
 use operations_core::OperationType;
 use operations_openapi::bounds::{MAX_FILES, MAX_PATTERNS_TRIED};
-use operations_openapi::{
-    Document, Import, ImportChoices, ImportConfig, Reason, Status, import, survey,
-};
+use operations_openapi::{Document, Import, ImportChoices, Reason, Status, import, survey};
 use serde_json::{Value, json};
 use support::{document, import_with, with_paths};
 
@@ -20,7 +18,7 @@ fn choices(value: &Value) -> ImportChoices {
 }
 
 fn chosen(text: &str, value: &Value) -> Import {
-    import_with(text, &choices(value).as_config())
+    import_with(text, &choices(value))
 }
 
 fn names(result: &Import) -> Vec<&str> {
@@ -150,7 +148,7 @@ fn a_pattern_that_cannot_run_is_reported_where_it_stands() {
             "/c": { "get": { "parameters": [{ "in": "query", "name": "q", "schema": { "pattern": "^a" } }] } },
         },
     }));
-    let result = import_with(&text, &ImportConfig::default());
+    let result = import_with(&text, &ImportChoices::default());
     let found: Vec<_> = result
         .report
         .iter()
@@ -191,7 +189,7 @@ fn so_many_patterns_are_tried_and_no_more() {
         .collect();
     let text = with_paths(&json!({ "/a": { "post": { "requestBody": { "content": {
         "application/json": { "schema": { "properties": properties } } } } } } }));
-    let result = import_with(&text, &ImportConfig::default());
+    let result = import_with(&text, &ImportChoices::default());
     let schema = result.operations[0].input_schema().expect("small");
     let kept = schema["properties"]["body"]["properties"]
         .as_object()
@@ -220,7 +218,7 @@ fn a_document_may_consist_of_so_many_files() {
     assert_eq!(index, MAX_FILES);
     assert!(refusal.message.contains("files"), "{refusal}");
     // And what leads from file to file for too long is told.
-    let result = import(&document, &ImportConfig::default());
+    let result = import(&document, &ImportChoices::default());
     assert_eq!(result.report[0].problems[0].code, Reason::Reference);
 }
 
@@ -258,16 +256,16 @@ fn what_an_operation_asks_for_is_among_what_is_remembered_of_it() {
     }));
     let result = import(
         &Document::parse(&text).expect("a document"),
-        &ImportConfig::default(),
+        &ImportChoices::default(),
     );
     assert_eq!(
-        result.operations[0].meta()["security"],
+        result.operations[0].head().meta["security"],
         json!([
             [{ "scheme": "key", "type": "apiKey", "in": "header", "name": "X-Key", "scopes": [] }],
             [{ "scheme": "token", "type": "http", "httpScheme": "bearer", "scopes": ["read"] }],
         ])
     );
-    assert_eq!(result.operations[1].meta().get("security"), None);
+    assert_eq!(result.operations[1].head().meta.get("security"), None);
 }
 
 #[test]
@@ -276,7 +274,7 @@ fn a_body_that_only_the_caller_can_write_is_given_as_text_or_bytes() {
         let text = with_paths(
             &json!({ "/a": { "put": { "requestBody": { "content": { media_type: { "schema": schema } } } } } }),
         );
-        let result = import_with(&text, &ImportConfig::default());
+        let result = import_with(&text, &ImportChoices::default());
         let schema = result.operations[0].input_schema().expect("small");
         (
             result.report[0].status,

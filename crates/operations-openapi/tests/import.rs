@@ -11,7 +11,7 @@ mod support;
 use operations_core::{InfrastructureErrorCode, OperationType};
 use operations_http::message::ResponseKind;
 use operations_http::message::{Location, Style};
-use operations_openapi::{Document, ImportConfig, PreferJson, Selector, Version};
+use operations_openapi::{Answer, Document, ImportChoices, Version};
 use serde_json::{Value, json};
 use support::{document, import_all, import_with, only, with_paths};
 
@@ -49,8 +49,8 @@ fn names_come_from_the_id_or_from_method_and_path() {
 
 #[test]
 fn two_operations_of_one_name_both_survive() {
-    let names = |paths: &Value, config: &ImportConfig<'_>| -> Vec<String> {
-        let operations = import_with(&with_paths(paths), config).operations;
+    let names = |paths: &Value, choices: &ImportChoices| -> Vec<String> {
+        let operations = import_with(&with_paths(paths), choices).operations;
         operations
             .into_iter()
             .map(|operation| operation.name)
@@ -63,12 +63,12 @@ fn two_operations_of_one_name_both_survive() {
         "/b/{key}/": { "get": { "operationId": "x" } },
     });
     let expected = ["x", "x_put_a", "x_get_b", "x_get_b_key", "x_get_b_key_2"];
-    assert_eq!(names(&same, &ImportConfig::default()), expected);
+    assert_eq!(names(&same, &ImportChoices::default()), expected);
 
     let long = "n".repeat(100);
-    let limited = ImportConfig {
+    let limited = ImportChoices {
         max_name_length: Some(64),
-        ..ImportConfig::default()
+        ..ImportChoices::default()
     };
     let paths = json!({
         "/a": { "get": { "operationId": long }, "put": { "operationId": long } },
@@ -83,11 +83,13 @@ fn two_operations_of_one_name_both_survive() {
     assert_eq!(found.last().map(String::as_str), Some("short"));
     assert_eq!(found, names(&paths, &limited), "the same each time");
 
-    let renaming = ImportConfig {
-        rename: Some(Box::new(|candidate| {
-            (candidate.method == "PUT").then(|| "renamed".to_owned())
-        })),
-        ..ImportConfig::default()
+    let answer = Answer {
+        name: Some("renamed".to_owned()),
+        ..Answer::default()
+    };
+    let renaming = ImportChoices {
+        answers: [("PUT /a".to_owned(), answer)].into(),
+        ..ImportChoices::default()
     };
     let found = names(&same, &renaming);
     assert_eq!(found.get(1).map(String::as_str), Some("renamed"));
@@ -210,11 +212,11 @@ fn json_can_be_preferred_to_a_stream() {
         "text/event-stream": {},
     } } } } } }),
     );
-    let config = ImportConfig {
-        prefer_json: PreferJson::Always,
-        ..ImportConfig::default()
+    let choices = ImportChoices {
+        prefer_json: true,
+        ..ImportChoices::default()
     };
-    let operation = import_with(&text, &config).operations.remove(0);
+    let operation = import_with(&text, &choices).operations.remove(0);
     assert_eq!(operation.operation_type, OperationType::Query);
     assert_eq!(operation.http.request.accept, ["application/json"]);
     let operation = only(&text);
@@ -222,11 +224,15 @@ fn json_can_be_preferred_to_a_stream() {
         operation.http.request.accept,
         ["text/event-stream", "application/json"]
     );
-    let config = ImportConfig {
-        prefer_json: PreferJson::When(Box::new(|candidate| candidate.path == "/b")),
-        ..ImportConfig::default()
+    let for_another = Answer {
+        prefer_json: true,
+        ..Answer::default()
     };
-    let operation = import_with(&text, &config).operations.remove(0);
+    let choices = ImportChoices {
+        answers: [("GET /b".to_owned(), for_another)].into(),
+        ..ImportChoices::default()
+    };
+    let operation = import_with(&text, &choices).operations.remove(0);
     assert_eq!(operation.operation_type, OperationType::Subscription);
 }
 
@@ -239,11 +245,18 @@ fn what_describes_an_operation_is_kept() {
     assert_eq!(operation.summary.as_deref(), Some("short"));
     assert_eq!(operation.tags, ["t", "u"]);
     assert_eq!(operation.version, "1.2.3");
-    assert_eq!(operation.name, "get_a");
-    let meta = operation.meta();
-    assert_eq!(meta.get("method"), Some(&json!("GET")));
-    assert_eq!(meta.get("path"), Some(&json!("/a")));
-    assert_eq!(meta.get("summary"), Some(&json!("short")));
+    assert_eq!(
+        serde_json::to_value(operation.head()).expect("JSON"),
+        json!({
+            "name": "get_a",
+            "version": "1.2.3",
+            "type": "query",
+            "title": "short",
+            "description": "long",
+            "tags": ["t", "u"],
+            "_meta": { "method": "GET", "path": "/a", "summary": "short", "deprecated": true },
+        })
+    );
     assert_eq!(
         only(&with_paths(&json!({ "/a": { "get": { "summary": "s" } } }))).description,
         "s"
@@ -457,21 +470,14 @@ fn filters_choose_by_id_tag_path_and_method() {
         "/admin/users/all": { "get": { "operationId": "users", "tags": ["admin"] } },
     }));
     let found = |include: &[&str], exclude: &[&str], methods: Option<&[&str]>| -> Vec<String> {
-        let words = |list: &[&str]| {
-            list.iter()
-                .flat_map(|word| Selector::from_word(word))
-                .collect()
-        };
-        let mut config = ImportConfig {
-            includes_all: include.is_empty(),
-            include: words(include),
+        let words = |list: &[&str]| list.iter().map(|one| (*one).to_owned()).collect();
+        let choices = ImportChoices {
+            methods: methods.map(words),
+            include: (!include.is_empty()).then(|| words(include)),
             exclude: words(exclude),
-            ..ImportConfig::default()
+            ..ImportChoices::default()
         };
-        if let Some(methods) = methods {
-            config.methods = methods.iter().map(|one| (*one).to_owned()).collect();
-        }
-        import_with(&text, &config)
+        import_with(&text, &choices)
             .operations
             .into_iter()
             .map(|one| one.name)

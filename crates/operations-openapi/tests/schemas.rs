@@ -8,7 +8,7 @@
 
 mod support;
 
-use operations_openapi::{Document, ImportConfig, Reason, Status, import};
+use operations_openapi::{Document, ImportChoices, Reason, Status, import};
 use serde_json::{Value, json};
 use support::{document, import_all, only, with_paths};
 
@@ -458,7 +458,7 @@ fn other_files_are_named_and_taken_in() {
         )
         .expect("YAML");
     assert_eq!(document.missing_files(), ["docs/toy.json"]);
-    let result = import(&document, &ImportConfig::default());
+    let result = import(&document, &ImportChoices::default());
     assert_eq!(
         result.report.first().map(|entry| entry.status),
         Some(Status::Degraded),
@@ -468,7 +468,7 @@ fn other_files_are_named_and_taken_in() {
         .with_file("docs/toy.json", "{ \"type\": \"string\" }")
         .expect("JSON");
     assert!(document.missing_files().is_empty());
-    let result = import(&document, &ImportConfig::default());
+    let result = import(&document, &ImportChoices::default());
     assert_eq!(
         result.report.first().map(|entry| entry.status),
         Some(Status::Imported)

@@ -1,5 +1,6 @@
 //! A request and the head of its response, as reqwest has them.
 
+use encoding_rs::mem;
 use hyper::ext::ReasonPhrase;
 use operations_core::error::CallError;
 use reqwest::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
@@ -48,8 +49,9 @@ fn headers(request: &Request) -> Result<HeaderMap, CallError> {
     for (name, value) in request.headers.iter() {
         let name = HeaderName::from_bytes(name.as_bytes())
             .map_err(|_| unsendable("a header has no name of HTTP"))?;
-        let value = HeaderValue::from_bytes(&latin1(value))
-            .map_err(|_| unsendable("a header has a value that HTTP cannot carry"))?;
+        let value = latin1(value).and_then(|bytes| HeaderValue::from_bytes(&bytes).ok());
+        let value =
+            value.ok_or_else(|| unsendable("a header has a value that HTTP cannot carry"))?;
         map.insert(name, value);
     }
     Ok(map)
@@ -74,5 +76,5 @@ pub(super) fn head(response: &Response) -> Input<'static> {
 
 /// Header values are bytes; `fetch` shows each as one character, and so do we.
 fn from_latin1(bytes: &[u8]) -> String {
-    bytes.iter().copied().map(char::from).collect()
+    mem::decode_latin1(bytes).into_owned()
 }

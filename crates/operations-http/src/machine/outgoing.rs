@@ -1,6 +1,9 @@
 //! The request of a machine: as it was built, and as redirects have changed it.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
+use encoding_rs::mem;
 use operations_core::error::CallError;
 
 use super::redirect;
@@ -90,7 +93,7 @@ impl Outgoing {
             return;
         }
         // Headers are written as Latin-1, and this one is UTF-8: each byte is a character of its own.
-        let bytes: String = id.bytes().map(char::from).collect();
+        let bytes = mem::decode_latin1(id.as_bytes());
         let _ = self.first.headers.set(LAST_EVENT_ID, &bytes);
     }
 
@@ -107,7 +110,7 @@ const LAST_EVENT_ID: &str = "Last-Event-ID";
 /// Where a response points to. Servers write addresses as UTF-8, and headers are read as Latin-1.
 fn location(head: &ResponseHead) -> Option<String> {
     let value = head.headers.get("location")?.as_str()?;
-    let is_latin1 = !value.is_ascii() && value.chars().all(|one| u8::try_from(one).is_ok());
-    let decoded = is_latin1.then(|| String::from_utf8(latin1(value)).ok());
-    Some(decoded.flatten().unwrap_or_else(|| value.to_owned()))
+    let bytes = latin1(value).map(Cow::into_owned);
+    let decoded = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+    Some(decoded.unwrap_or_else(|| value.to_owned()))
 }

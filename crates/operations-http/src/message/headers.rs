@@ -1,6 +1,9 @@
 //! Request headers: checked when they are set, and silent about their values.
 
+use std::borrow::Cow;
 use std::fmt;
+
+use encoding_rs::mem;
 
 use super::errors;
 use operations_core::error::CallError;
@@ -138,13 +141,17 @@ impl fmt::Debug for Headers {
     }
 }
 
-/// The bytes of a header value, one for each character. [`Headers`] accepts nothing beyond.
+/// The bytes of a header value, one for each character; nothing where one does not fit.
 #[must_use]
-pub fn latin1(value: &str) -> Vec<u8> {
-    value
-        .chars()
-        .map(|character| u8::try_from(character).unwrap_or(b'?'))
-        .collect()
+pub fn latin1(value: &str) -> Option<Cow<'_, [u8]>> {
+    mem::is_str_latin1(value).then(|| mem::encode_latin1_lossy(value))
+}
+
+/// Whether a text can be the name of a header, or a method (RFC 9110).
+#[must_use]
+pub fn is_token(text: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_letter)
 }
 
 /// A name that HTTP allows, trimmed.
@@ -153,8 +160,7 @@ pub fn latin1(value: &str) -> Vec<u8> {
 /// `VALIDATION_ERROR` with the name in it.
 pub fn check_name(name: &str) -> Result<&str, CallError> {
     let trimmed = name.trim_matches([' ', '\t']);
-    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    if trimmed.is_empty() || !trimmed.bytes().all(is_token) {
+    if !is_token(trimmed) {
         return Err(errors::invalid(format!("{name:?} is not a header name")));
     }
     Ok(trimmed)

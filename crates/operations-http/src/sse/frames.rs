@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::error::Limits;
-use super::event::Event;
+use super::event::{DEFAULT_EVENT_TYPE, Event};
 use super::parser::{Parser, Progress};
 
 /// An event of a text.
@@ -36,6 +36,30 @@ pub struct Frames<'a> {
     pub events: Vec<Frame>,
     /// The block that is not finished, from its first line; empty if there is none.
     pub remaining: &'a str,
+}
+
+impl Frames<'_> {
+    /// As JSON, for the facade: how many UTF-16 units at the end of the text are not read, then data,
+    /// type and id of each event in turn. A type that is the usual one and an id that is that of the
+    /// event before are null, so that a long id crosses once and not with each event.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let unread = self.remaining.encode_utf16().count();
+        let mut parts: Vec<Option<&str>> = Vec::with_capacity(self.events.len() * 3);
+        let mut last_id = "";
+        for frame in &self.events {
+            let event_type = &*frame.event_type;
+            let id = &*frame.last_event_id;
+            // Where it is the same object, a long id need not be compared.
+            let is_same_id = std::ptr::eq(id, last_id) || id == last_id;
+            parts.push(Some(&frame.data));
+            parts.push((event_type != DEFAULT_EVENT_TYPE).then_some(event_type));
+            parts.push((!is_same_id).then_some(id));
+            last_id = id;
+        }
+        // Texts are always JSON.
+        serde_json::to_string(&(unread, parts)).unwrap_or_default()
+    }
 }
 
 /// The events of a text, and the rest that belongs in front of the next piece of the stream.

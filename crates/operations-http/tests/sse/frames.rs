@@ -95,3 +95,13 @@ fn events_share_a_long_id() {
         assert!(std::sync::Arc::ptr_eq(first, &frame.last_event_id));
     }
 }
+
+#[test]
+fn a_type_or_an_id_crosses_when_it_is_not_the_usual_one() {
+    let text = "data: 1\n\nid: a\ndata: 2\n\nevent: e\ndata: 3\n\nid\ndata: \"\n\ndata: 😀";
+    assert_eq!(
+        parse_frames(text).to_json(),
+        r#"[8,["1",null,null,"2",null,"a","3","e",null,"\"",null,""]]"#
+    );
+    assert_eq!(parse_frames("").to_json(), "[0,[]]");
+}

@@ -1,7 +1,7 @@
 //! What the tests about OpenAPI share.
 #![allow(dead_code, reason = "each test binary uses its own selection")]
 
-use operations_openapi::{Document, Import, ImportConfig, ImportedOperation, import};
+use operations_openapi::{Document, Import, ImportChoices, ImportedOperation, import};
 use serde_json::{Value, json};
 
 /// A document in JSON with these members and the usual ones.
@@ -18,14 +18,14 @@ pub(crate) fn with_paths(paths: &Value) -> String {
     document(&json!({ "paths": paths }))
 }
 
-/// What the default configuration makes of a text.
+/// What an import makes of a text when nothing is chosen.
 pub(crate) fn import_all(text: &str) -> Import {
-    import_with(text, &ImportConfig::default())
+    import_with(text, &ImportChoices::default())
 }
 
-/// What a configuration makes of a text.
-pub(crate) fn import_with(text: &str, config: &ImportConfig<'_>) -> Import {
-    import(&Document::parse(text).expect("a document"), config)
+/// What an import with these choices makes of a text.
+pub(crate) fn import_with(text: &str, choices: &ImportChoices) -> Import {
+    import(&Document::parse(text).expect("a document"), choices)
 }
 
 /// The one operation of a document.
