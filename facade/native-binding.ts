@@ -27,11 +27,15 @@ export interface NativeBinding {
   ) => OpenApiImport;
   /** The same as the constructor, off the JavaScript thread. */
   readOpenApiDocument(runtime: Runtime, bytes: Uint8Array, uri: string): Promise<OpenApiDocument>;
-  /** The channels of a Redis; `wake` is called when there is something to take. */
+  /** Where native code leaves what it has for us; `wake` is called when there is something to take. */
+  readonly Mailbox: new (
+    wake: () => void,
+  ) => Mailbox;
+  /** The channels of a Redis. */
   readonly RedisBus: new (
     runtime: Runtime,
+    mailbox: Mailbox,
     options: string,
-    wake: () => void,
   ) => RedisBus;
   /** Whether a text has a format; nothing for a format that the engine does not know. */
   checkFormat(name: string, text: string): boolean | null;
@@ -65,12 +69,12 @@ export interface NativeBinding {
   readonly StreamFeed: new (
     never: never,
   ) => StreamFeed;
-  /** One MCP server; `wake` is called when something waits to be drained. */
+  /** One MCP server. */
   readonly McpClient: new (
     runtime: Runtime,
+    mailbox: Mailbox,
     name: string,
     config: string,
-    wake: () => void,
   ) => McpClient;
   /** `options` and everything else that is text is JSON. `wake` is called when `take` has something. */
   connectNats(runtime: Runtime, options: string, wake: () => void): Promise<NatsConnection>;
@@ -136,6 +140,11 @@ export interface OpenApiImport {
   outputSchema(index: number): string;
   /** JSON: `OpenAPIReportEntry[]` of `openapi/report.ts`. */
   report(): string;
+}
+
+export interface Mailbox {
+  /** JSON, and what goes beside it (`border/inbox.ts`); nothing when nothing is there. */
+  take(): [string, ...unknown[]] | null;
 }
 
 export interface Completions {
@@ -230,7 +239,8 @@ export interface StreamFeed {
   check(): void;
 }
 
-/** One MCP server. Requests have numbers, which the caller gives. */
+/** One MCP server. Requests have numbers, which the caller gives. The mailbox has their results and signs of
+ * progress, questions (`{ kind, question }`), and the newest `tools`. */
 export interface McpClient {
   connect(request: number): void;
   call(
@@ -245,19 +255,14 @@ export interface McpClient {
   close(request: number): void;
   cancel(request: number): void;
   answer(question: number, answer?: string, refusal?: string): void;
-  /** Heads and texts in turn: `r1` a result, `e1` an error, `p1` progress, each with the number of its
-   * request; `t` the tools; `q1:kind` a question. */
-  drain(): string[];
   status(): string;
 }
 
 export interface RedisBus {
   listen(eventType: string): void;
   unlisten(eventType: string): void;
-  /** With a request id, a failure to send is told by `take`. */
+  /** With a request id, a failure to send goes to the mailbox. */
   publish(eventType: string, detail: string, requestId?: string): void;
-  /** JSON (`Taken` in `redis/redis-event-target.ts`). */
-  take(): string;
   close(): void;
 }
 

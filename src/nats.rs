@@ -10,9 +10,9 @@ use operations_core::error::CallError;
 use operations_nats::caller::NewRequest;
 use operations_nats::{Connection, Options, discovery, serving};
 
-use crate::bridge::Bridge;
-use crate::runtime::Runtime;
-use crate::wake::{Look, waker};
+use crate::border::bridge::Bridge;
+use crate::border::runtime::Runtime;
+use crate::border::wake::{Look, waker};
 
 /// A connection to NATS.
 #[napi]

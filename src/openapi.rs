@@ -14,8 +14,8 @@ use operations_openapi::{Document, ImportChoices, ImportedOperation, ReportEntry
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::bridge::Bridge;
-use crate::runtime::Runtime;
+use crate::border::bridge::Bridge;
+use crate::border::runtime::Runtime;
 
 /// A document that has been read.
 #[napi(custom_finalize)]

@@ -5,7 +5,7 @@ use napi_derive::napi;
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_http::sse::{DEFAULT_EVENT_TYPE, parse_frames};
 
-use crate::runtime::Runtime;
+use crate::border::runtime::Runtime;
 
 /// The finished events of a text, as JSON: how many UTF-16 units at its end are not read, then data,
 /// type and id of each event in turn. A type that is the usual one and an id that is that of the

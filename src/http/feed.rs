@@ -6,7 +6,7 @@ use napi::bindgen_prelude::{Env, Uint8Array};
 use napi_derive::napi;
 use operations_http::{Feed, StreamKind};
 
-use crate::bridge::Bridge;
+use crate::border::bridge::Bridge;
 
 /// Bytes of a stream in, batches out.
 #[napi]

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use super::feed::StreamFeed;
 use super::outcome::{meta_text, reply_outcome};
-use crate::bridge::Bridge;
+use crate::border::bridge::Bridge;
 use crate::completions::Outcome;
 
 /// A request, ready to be sent, and the rules for what comes back.

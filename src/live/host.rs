@@ -5,7 +5,7 @@ use operations_schema::host::{Class, Host, Interrupt, Name, OwnKeys};
 use operations_schema::ir::{Format, FormatId, KindNode, PatternId};
 use operations_schema::patterns::{Dialect, Pattern};
 
-use crate::raw::{Handle, Pending, Raw, Scope, TypeOf};
+use crate::border::raw::{Handle, Pending, Raw, Scope, TypeOf};
 
 /// The host of live JavaScript values, for the time of one call.
 pub(crate) struct LiveHost<'call> {

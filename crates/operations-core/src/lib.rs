@@ -12,6 +12,7 @@ pub mod envelope;
 pub mod error;
 pub mod json;
 pub mod log;
+pub mod mailbox;
 pub mod panic;
 pub mod spec;
 pub mod store;
