@@ -76,8 +76,8 @@ export interface NativeBinding {
     name: string,
     config: string,
   ) => McpClient;
-  /** `options` and everything else that is text is JSON. `wake` is called when `take` has something. */
-  connectNats(runtime: Runtime, options: string, wake: () => void): Promise<NatsConnection>;
+  /** `options` and everything else that is text is JSON. */
+  connectNats(runtime: Runtime, mailbox: Mailbox, options: string): Promise<NatsConnection>;
   readonly NatsConnection: abstract new () => NatsConnection;
   /** The native state machine of pending requests, step by step. In test builds only. */
   readonly CallMachine?: new (
@@ -144,7 +144,7 @@ export interface OpenApiImport {
 
 export interface Mailbox {
   /** JSON, and what goes beside it (`border/inbox.ts`); nothing when nothing is there. */
-  take(): [string, ...unknown[]] | null;
+  take(): string | [string, ...unknown[]] | null;
 }
 
 export interface Completions {
@@ -284,8 +284,6 @@ export interface NatsConnection {
   sendEvent(id: string, output: string): boolean;
   fail(id: string, code: string, message: string, details: string | null): void;
   complete(id: string): void;
-  /** An array of items (`nats/connection.ts`), or nothing. */
-  take(): string | null;
   discover(milliseconds: number): Promise<string>;
   stats(): string;
   close(milliseconds: number): Promise<void>;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use napi::bindgen_prelude::Env;
 use napi_derive::napi;
 use operations_core::error::{CallError, InfrastructureErrorCode};
-use operations_core::mailbox::{self, Item, Kind};
+use operations_core::mailbox::{self, Item};
 use operations_mcp::{CallOptions, Client, OnProgress, ServerConfig};
 use tokio_util::sync::CancellationToken;
 
@@ -71,7 +71,7 @@ impl McpClient {
             let work = work(client, cancel);
             async move {
                 match work.await {
-                    Ok(json) => Item::new(Kind::Done, request, &json),
+                    Ok(json) => Item::done(request, &json),
                     Err(error) => Item::failed(request, &error),
                 }
             }
@@ -98,7 +98,7 @@ impl McpClient {
         let on_progress = wants_progress.then(|| -> OnProgress {
             let mailbox = Arc::clone(&self.mailbox);
             Arc::new(move |json: &str| {
-                mailbox.push_progress(Item::new(Kind::Event, request, json));
+                mailbox.push_progress(Item::event(request, json));
             })
         });
         let options = CallOptions {

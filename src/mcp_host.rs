@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use operations_core::mailbox::{Item, Kind, Mailbox};
+use operations_core::mailbox::{Item, Mailbox};
 use operations_mcp::{Host, Question};
 use tokio::sync::oneshot;
 
@@ -56,7 +56,7 @@ impl Host for MailboxHost {
             number
         };
         let value = format!(r#"{{"kind":"{}","question":{json}}}"#, question.as_str());
-        self.mailbox.push(Item::new(Kind::Asked, number, &value));
+        self.mailbox.push(Item::asked(number, &value));
         async move {
             answer
                 .await

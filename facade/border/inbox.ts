@@ -6,8 +6,8 @@ import { logger } from "../logging.js";
 import { native } from "../runtime.js";
 import { messageOf } from "./text.js";
 
-/** What is taken at a time: JSON, and what goes beside it. */
-export type Batch = [text: string, ...attachments: unknown[]];
+/** What is taken at a time: JSON; in an array, if something goes beside it. */
+export type Batch = string | [text: string, ...attachments: unknown[]];
 
 /** The kinds of items, in the order of their numbers on the native side. */
 const KINDS = [
@@ -90,8 +90,7 @@ function deliver(batch: Batch, receiver: Receiver): boolean {
   for (let i = 1; i < items.length; i++) {
     const item = items[i] as Item;
     try {
-      const value = contentOf(item, batch, attachments);
-      if (item.length === 4) attachments += 1;
+      const value = contentOf(item, item.length === 4 ? batch[++attachments] : undefined);
       receiver[KINDS[item[0]] as (typeof KINDS)[number]]?.(item[1], value);
     } catch (error) {
       log.error(`What the native side had to tell could not be taken: ${messageOf(error)}`, {});
@@ -103,28 +102,33 @@ function deliver(batch: Batch, receiver: Receiver): boolean {
 /** A batch that is no JSON would be a defect of ours, and not the event loop's business. */
 function itemsOf(batch: Batch): [more: number, ...items: Item[]] {
   try {
-    return JSON.parse(batch[0]);
+    return JSON.parse(textOf(batch));
   } catch (error) {
     log.error(`What the native side had to tell is no JSON: ${messageOf(error)}`, {});
-    return [0];
+    return [1];
   }
 }
 
 /** The value of a batch of one, as native functions return it. Throws if that is an error. */
 export function answerOf(batch: Batch): Json {
-  const [, item] = JSON.parse(batch[0]) as [number, Item];
-  const value = contentOf(item, batch, 0);
+  const [, item] = JSON.parse(textOf(batch)) as [number, Item];
+  const value = contentOf(item, batch[1]);
   if (value instanceof CallError) throw value;
   return value;
 }
 
-function contentOf([kind, , value, attached]: Item, batch: Batch, attachments: number): Json {
-  const attachment = attached === 1 ? batch[1 + attachments] : undefined;
-  if (KINDS[kind] === "failed") {
+function textOf(batch: Batch): string {
+  return typeof batch === "string" ? batch : batch[0];
+}
+
+function contentOf(item: Item, attachment: unknown): Json {
+  const value = item[2];
+  const isAttached = item.length === 4;
+  if (KINDS[item[0]] === "failed") {
     const { code, message, details } = value;
-    if (attached === 1 && typeof details === "object" && details !== null) details.body = attachment;
+    if (isAttached && typeof details === "object" && details !== null) details.body = attachment;
     return new CallError(code, message, details);
   }
-  if (attached === 1) value.data = attachment;
+  if (isAttached) value.data = attachment;
   return value;
 }

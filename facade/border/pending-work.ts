@@ -16,7 +16,7 @@ export interface Waiter {
   ended?(): void;
   ready?(): void;
   /** Something on the way. */
-  event?(value: unknown): void;
+  event?: ((value: unknown) => void) | undefined;
 }
 
 /** Work with one result. */
@@ -74,13 +74,16 @@ export class PendingWork<Id extends number | string> implements Receiver {
   /** Starts work and waits for its result. */
   run<T>(work: Work<Id>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const { owner, signal, event } = work;
+      const { owner, signal } = work;
       const id = this.newId();
-      const waiter: Waiter = { owner, done: resolve as (value: unknown) => void, failed: reject };
-      if (event !== undefined) waiter.event = event as (value: unknown) => void;
-      this.wait(id, waiter);
-      this.watch(id, signal, () => work.cancel?.(id));
-      this.start(id, () => work.start(id));
+      const event = work.event as Waiter["event"];
+      this.wait(id, { owner, done: resolve as (value: unknown) => void, failed: reject, event });
+      if (signal !== undefined) this.watch(id, signal, () => work.cancel?.(id));
+      try {
+        work.start(id);
+      } catch (error) {
+        this.failed(id, refusal(error));
+      }
     });
   }
 
@@ -93,16 +96,7 @@ export class PendingWork<Id extends number | string> implements Receiver {
   /** Calls back if the signal is aborted before the work has ended. */
   watch(id: Id, signal: AbortSignal | undefined, aborted: () => void): void {
     const entry = this.#entries.get(id);
-    if (entry !== undefined && signal !== undefined) entry.release = onAbort(signal, aborted);
-  }
-
-  /** Starts work. If that fails, the work has failed. */
-  start(id: Id, begin: () => void): void {
-    try {
-      begin();
-    } catch (error) {
-      this.failed(id, refusal(error));
-    }
+    if (entry !== undefined) entry.release = onAbort(signal, aborted);
   }
 
   has(id: Id): boolean {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use napi::bindgen_prelude::{Array, ArrayBuffer, Env};
+use napi::bindgen_prelude::{Array, ArrayBuffer, Either, Env};
 use napi_derive::napi;
 use operations_core::mailbox::{self, Attachment, Batch};
 
@@ -25,14 +25,19 @@ impl Mailbox {
     }
 
     /// What is there, as `facade/border/inbox.ts` reads it; nothing when nothing is.
-    #[napi(ts_return_type = "[string, ...(string | ArrayBuffer)[]] | null")]
-    pub fn take<'env>(&self, env: &'env Env) -> napi::Result<Option<Array<'env>>> {
+    #[napi(ts_return_type = "string | [string, ...(string | ArrayBuffer)[]] | null")]
+    pub fn take<'env>(&self, env: &'env Env) -> napi::Result<Option<JsBatch<'env>>> {
         self.inner.take().map(|batch| to_js(env, batch)).transpose()
     }
 }
 
-/// A batch as JavaScript gets it: the text, and what goes beside it.
-pub(crate) fn to_js(env: &Env, batch: Batch) -> napi::Result<Array<'_>> {
+/// A batch as JavaScript gets it: the text, with what goes beside it in an array if there is such.
+pub(crate) type JsBatch<'env> = Either<String, Array<'env>>;
+
+pub(crate) fn to_js(env: &Env, batch: Batch) -> napi::Result<JsBatch<'_>> {
+    if batch.attachments.is_empty() {
+        return Ok(Either::A(batch.text));
+    }
     let mut array = env.create_array(0)?;
     array.set(0, batch.text)?;
     for (at, attachment) in (1..).zip(batch.attachments) {
@@ -41,5 +46,5 @@ pub(crate) fn to_js(env: &Env, batch: Batch) -> napi::Result<Array<'_>> {
             Attachment::Bytes(bytes) => array.set(at, ArrayBuffer::from_data(env, bytes)?)?,
         }
     }
-    Ok(array)
+    Ok(Either::B(array))
 }

@@ -16,12 +16,10 @@ type Running = Arc<Mutex<HashMap<u32, CancellationToken>>>;
 pub(crate) struct Tasks {
     mailbox: Arc<Mailbox>,
     running: Running,
-    /// The parent of all tokens. A new one takes its place when everything is cancelled.
-    all: Mutex<CancellationToken>,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked(running: &Running) -> MutexGuard<'_, HashMap<u32, CancellationToken>> {
+    running.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Tasks {
@@ -29,13 +27,7 @@ impl Tasks {
         Self {
             mailbox,
             running: Running::default(),
-            all: Mutex::default(),
         }
-    }
-
-    /// A token that is cancelled with everything else.
-    pub(crate) fn token(&self) -> CancellationToken {
-        locked(&self.all).child_token()
     }
 
     /// Runs work. The item that it ends with goes to the mailbox; of work that panics, one that says so.
@@ -43,7 +35,7 @@ impl Tasks {
     where
         F: Future<Output = Item> + Send + 'static,
     {
-        let token = self.token();
+        let token = CancellationToken::new();
         locked(&self.running).insert(id, token.clone());
         // Boxed at once: the future of a call is large, and is moved several times on its way.
         let work = AssertUnwindSafe(Box::pin(work(token))).catch_unwind();
@@ -66,7 +58,10 @@ impl Tasks {
 
     /// Asks all work to end. Work that is started later is not concerned.
     pub(crate) fn cancel_all(&self) {
-        std::mem::take(&mut *locked(&self.all)).cancel();
+        // They take themselves out as they end.
+        for token in locked(&self.running).values() {
+            token.cancel();
+        }
     }
 }
 

@@ -130,7 +130,7 @@ impl Mailbox {
     pub fn push_once(&self, item: Item) {
         self.change(|state| {
             let last = state.items.back();
-            if last.is_none_or(|last| last.item.kind != item.kind) {
+            if last.is_none_or(|last| last.item.kind() != item.kind()) {
                 state.push(item, false);
             }
         });
@@ -138,7 +138,7 @@ impl Mailbox {
 
     /// Tells the newest state of something, in place of one that was not taken yet. `value` must be JSON.
     pub fn set(&self, what: &str, value: &str) {
-        let item = Item::new(Kind::Changed, what, value);
+        let item = Item::changed(what, value);
         self.change(
             |state| match state.changed.iter_mut().find(|(name, _)| name == what) {
                 Some((_, before)) => *before = item,
@@ -237,9 +237,9 @@ mod tests {
     #[test]
     fn all_that_is_there_is_one_text_and_one_wake_up() {
         let (mailbox, woken) = mailbox();
-        mailbox.push(Item::new(Kind::Done, 7, r#"{"a":[1]}"#));
+        mailbox.push(Item::done(7, r#"{"a":[1]}"#));
         mailbox.push(Item::failed("id", &CallError::new("C", "m")));
-        mailbox.push(Item::bare(Kind::Ended, "call.\"x\"\n\\"));
+        mailbox.push(Item::ended("call.\"x\"\n\\"));
         assert_eq!(woken.load(Ordering::Relaxed), 1);
         assert_eq!(
             take(&mailbox),
@@ -247,7 +247,7 @@ mod tests {
         );
         assert!(mailbox.take().is_none());
         assert_eq!(woken.load(Ordering::Relaxed), 1);
-        mailbox.push(Item::bare(Kind::Ready, 1));
+        mailbox.push(Item::ready(1));
         assert_eq!(woken.load(Ordering::Relaxed), 2);
         assert_eq!(take(&mailbox), json!([0, [4, 1]]));
     }
@@ -256,8 +256,8 @@ mod tests {
     fn attachments_are_beside_the_text_in_the_order_of_their_items() {
         let (mailbox, _) = mailbox();
         let bytes = |byte| Attachment::Bytes(vec![byte]);
-        mailbox.push(Item::new(Kind::Done, 1, "{}").with(bytes(1)));
-        mailbox.push(Item::new(Kind::Done, 2, "{}"));
+        mailbox.push(Item::done(1, "{}").with(bytes(1)));
+        mailbox.push(Item::done(2, "{}"));
         let error = CallError::new("C", "m");
         mailbox.push(Item::failed(3, &error).with(Attachment::Text("t".into())));
         let batch = mailbox.take().expect("items");
@@ -277,7 +277,7 @@ mod tests {
         let cx = Context::from_waker(Waker::noop());
         let mut count = 0;
         while mailbox.poll_room(&cx).is_ready() {
-            mailbox.push(Item::new(Kind::Event, "t", "1"));
+            mailbox.push(Item::event("t", "1"));
             count += 1;
         }
         assert!(mailbox.is_full());
@@ -300,7 +300,7 @@ mod tests {
         let (mailbox, _) = mailbox();
         let large = format!("\"{}\"", "x".repeat(2 * BATCH_BYTES));
         for value in ["1", &large, "2"] {
-            mailbox.push(Item::new(Kind::Event, 1, value));
+            mailbox.push(Item::event(1, value));
         }
         let sizes: Vec<usize> = std::iter::from_fn(|| mailbox.take())
             .map(|batch| batch.text.len())
@@ -313,11 +313,11 @@ mod tests {
     fn of_too_much_progress_the_oldest_goes_and_nothing_else() {
         let (mailbox, _) = mailbox();
         let text = format!("\"{}\"", "x".repeat(1000));
-        mailbox.push(Item::new(Kind::Done, 1, "1"));
+        mailbox.push(Item::done(1, "1"));
         for number in 0..10_000 {
-            mailbox.push_progress(Item::new(Kind::Event, number, &text));
+            mailbox.push_progress(Item::event(number, &text));
         }
-        mailbox.push(Item::new(Kind::Done, 2, "2"));
+        mailbox.push(Item::done(2, "2"));
         let mut seen = Vec::new();
         while let Some(batch) = mailbox.take() {
             let items = read(&batch);
@@ -349,8 +349,8 @@ mod tests {
         let (mailbox, woken) = mailbox();
         mailbox.set("tools", "[1]");
         mailbox.set("counts", "1");
-        mailbox.push_once(Item::new(Kind::Lost, "", "\"a\""));
-        mailbox.push_once(Item::new(Kind::Lost, "", "\"b\""));
+        mailbox.push_once(Item::lost("a"));
+        mailbox.push_once(Item::lost("b"));
         mailbox.set("tools", "[2]");
         assert_eq!(
             take(&mailbox),
@@ -363,8 +363,8 @@ mod tests {
     fn items_that_are_added_wake_nobody_by_themselves() {
         let (mailbox, woken) = mailbox();
         assert!(!mailbox.add(Vec::new()));
-        assert!(mailbox.add(vec![Item::bare(Kind::Ended, 1)]));
-        assert!(!mailbox.add(vec![Item::bare(Kind::Ended, 2)]));
+        assert!(mailbox.add(vec![Item::ended(1)]));
+        assert!(!mailbox.add(vec![Item::ended(2)]));
         assert_eq!(woken.load(Ordering::Relaxed), 0);
         mailbox.wake();
         assert_eq!(take(&mailbox), json!([0, [3, 1], [3, 2]]));

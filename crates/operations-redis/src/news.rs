@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use operations_core::error::CallError;
-use operations_core::mailbox::{Item, Kind, Mailbox};
+use operations_core::mailbox::{Item, Mailbox};
 use serde_json::json;
 
 /// What is counted, since the beginning.
@@ -32,8 +32,7 @@ impl News {
 
     /// A message: the type of the event, and its detail as JSON.
     pub(crate) fn message(&self, event_type: &str, detail: &str) {
-        self.mailbox
-            .push(Item::new(Kind::Event, event_type, detail));
+        self.mailbox.push(Item::event(event_type, detail));
     }
 
     /// A request was not sent, or may not have been.
@@ -43,8 +42,7 @@ impl News {
 
     /// Messages may have been missed. Lost twice with nothing in between is lost.
     pub(crate) fn lost(&self, reason: &str) {
-        let item = Item::new(Kind::Lost, "", &json!(reason).to_string());
-        self.mailbox.push_once(item);
+        self.mailbox.push_once(Item::lost(reason));
     }
 
     pub(crate) fn malformed(&self) {

@@ -65,9 +65,9 @@ impl From<u32> for Address<'_> {
     }
 }
 
-impl<'a> From<&'a str> for Address<'a> {
-    fn from(name: &'a str) -> Self {
-        Self::Name(name)
+impl<'a, S: AsRef<str> + ?Sized> From<&'a S> for Address<'a> {
+    fn from(name: &'a S) -> Self {
+        Self::Name(name.as_ref())
     }
 }
 
@@ -83,7 +83,7 @@ pub enum Attachment {
 /// One thing to tell.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Item {
-    pub(super) kind: Kind,
+    kind: Kind,
     /// A batch of this one item: most batches are.
     pub(super) text: String,
     attachment: Option<Attachment>,
@@ -94,20 +94,65 @@ const BEGIN: &str = "[0,";
 const END: &str = "]";
 
 impl Item {
-    /// Something without a value.
+    /// Work has ended with this result, which must be JSON. So in all others that have a value.
     #[must_use]
-    pub fn bare<'a>(kind: Kind, to: impl Into<Address<'a>>) -> Self {
-        Self::write(kind, to.into(), "")
+    pub fn done<'a>(to: impl Into<Address<'a>>, value: &str) -> Self {
+        Self::checked(Kind::Done, to.into(), value)
     }
 
-    /// Something with a value, which must be JSON.
+    /// Something on the way: an event of a stream, a message, a sign of progress.
     #[must_use]
-    pub fn new<'a>(kind: Kind, to: impl Into<Address<'a>>, value: &str) -> Self {
+    pub fn event<'a>(to: impl Into<Address<'a>>, value: &str) -> Self {
+        Self::checked(Kind::Event, to.into(), value)
+    }
+
+    /// A stream has ended.
+    #[must_use]
+    pub fn ended<'a>(to: impl Into<Address<'a>>) -> Self {
+        Self::write(Kind::Ended, to.into(), "")
+    }
+
+    /// Something can be taken elsewhere.
+    #[must_use]
+    pub fn ready<'a>(to: impl Into<Address<'a>>) -> Self {
+        Self::write(Kind::Ready, to.into(), "")
+    }
+
+    /// JavaScript is asked for something.
+    #[must_use]
+    pub fn asked<'a>(to: impl Into<Address<'a>>, value: &str) -> Self {
+        Self::checked(Kind::Asked, to.into(), value)
+    }
+
+    /// What JavaScript was asked for is no longer wanted.
+    #[must_use]
+    pub fn aborted<'a>(to: impl Into<Address<'a>>) -> Self {
+        Self::write(Kind::Aborted, to.into(), "")
+    }
+
+    /// What was told to wait may go on.
+    #[must_use]
+    pub fn go_on<'a>(to: impl Into<Address<'a>>) -> Self {
+        Self::write(Kind::GoOn, to.into(), "")
+    }
+
+    /// Something may have been missed.
+    #[must_use]
+    pub fn lost(reason: &str) -> Self {
+        Self::checked(Kind::Lost, Address::Name(""), &json!(reason).to_string())
+    }
+
+    /// The newest state of something.
+    pub(super) fn changed(what: &str, value: &str) -> Self {
+        Self::checked(Kind::Changed, Address::Name(what), value)
+    }
+
+    fn checked(kind: Kind, to: Address<'_>, value: &str) -> Self {
         debug_assert!(
             serde_json::from_str::<serde::de::IgnoredAny>(value).is_ok(),
             "one item that is no JSON would spoil the whole batch: {value}"
         );
-        Self::write(kind, to.into(), value)
+        Self::write(kind, to, value)
     }
 
     /// An error.
@@ -149,6 +194,12 @@ impl Item {
             text,
             attachment: None,
         }
+    }
+
+    /// What it says.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
     }
 
     /// The item alone, for those who want no mailbox.
@@ -240,13 +291,16 @@ mod tests {
     #[test]
     fn the_kinds_have_their_numbers() {
         for (number, kind) in Kind::ALL.into_iter().enumerate() {
-            assert_eq!(read(&Item::bare(kind, 0).into_batch())[1][0], json!(number));
+            assert_eq!(
+                read(&Item::write(kind, Address::Number(0), "").into_batch())[1][0],
+                json!(number)
+            );
         }
     }
 
     #[test]
     fn names_are_escaped_and_values_are_kept_as_they_are() {
-        let item = Item::new(Kind::Event, "a \"b\"\n\\ \u{1f389}", "{\"n\": 1.0}");
+        let item = Item::event("a \"b\"\n\\ \u{1f389}", "{\"n\": 1.0}");
         assert_eq!(
             item.into_batch().text,
             "[0,[2,\"a \\\"b\\\"\\n\\\\ \u{1f389}\",{\"n\": 1.0}]]"
