@@ -13,10 +13,18 @@ export {
 } from "./dist/index.js";
 export type {
   AccessControl,
+  AccessRules,
+  AnyOperation,
+  CallContext,
+  CallerIdentity,
+  DefinedOperation,
   ErrorDefinition,
+  HandlerOf,
   Identity,
   IOperationDefinition,
   OperationContext,
+  OperationContextExtensions,
+  OperationDraft,
   OperationEnv,
   OperationHandler,
   OperationSpec,
@@ -24,14 +32,20 @@ export type {
 } from "./dist/index.js";
 
 // Registry, streaming, composition
-export { buildEnv, OperationRegistry, subscribe } from "./dist/index.js";
+export { buildEnv, createRegistry, OperationRegistry, subscribe } from "./dist/index.js";
 export type {
+  CallId,
   CallMap,
   CustomAuth,
+  EnvOf,
   EnvOptions,
+  Mutation,
   OutputMode,
+  Query,
   RegisteredOperation,
   RegistryOptions,
+  StreamId,
+  Subscription,
 } from "./dist/index.js";
 
 // Call protocol

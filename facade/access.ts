@@ -1,5 +1,5 @@
 import { CallError, InfrastructureErrorCode } from "./errors.js";
-import type { AccessControl, Identity } from "./types.js";
+import type { AccessRules, CallerIdentity } from "./types.js";
 
 /** Why a caller was refused. It names what was missing, never what the caller holds. */
 export interface Denial {
@@ -11,14 +11,14 @@ export interface Denial {
  * Whether the caller may. Fails closed: rules that cannot be decided here (`customAuth`, which
  * needs a registry) or that are malformed grant nothing.
  */
-export function checkAccess(accessControl: AccessControl, identity?: Identity): boolean {
+export function checkAccess(accessControl: AccessRules, identity?: CallerIdentity): boolean {
   return findDenial(accessControl, identity) === undefined;
 }
 
 /** Lets the caller pass, or throws `ACCESS_DENIED` with what was missing. */
 export function enforceAccess(
-  accessControl: AccessControl,
-  identity: Identity | undefined,
+  accessControl: AccessRules,
+  identity: CallerIdentity | undefined,
   operationId: string,
   trusted?: boolean,
 ): void {
@@ -36,7 +36,7 @@ export function accessDenied(operationId: string, { reason, details }: Denial): 
 }
 
 /** The first requirement that is not met. The same rules, in the same order, as the core crate's. */
-export function findDenial(rules: AccessControl, identity: Identity | undefined): Denial | undefined {
+export function findDenial(rules: AccessRules, identity: CallerIdentity | undefined): Denial | undefined {
   if (typeof rules !== "object" || rules === null || !Array.isArray(rules.requiredScopes)) {
     return malformed("requiredScopes must be an array");
   }
@@ -87,7 +87,7 @@ function malformed(reason: string): Denial {
   return { reason: `malformed accessControl: ${reason}`, details: { malformed: reason } };
 }
 
-function holdsResource(identity: Identity, type: string, action: string | undefined): boolean {
+function holdsResource(identity: CallerIdentity, type: string, action: string | undefined): boolean {
   const resources: unknown = Object.hasOwn(identity, "resources") ? identity.resources : undefined;
   if (typeof resources !== "object" || resources === null) return false;
   return Object.keys(resources).some(

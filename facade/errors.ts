@@ -18,6 +18,17 @@ export const InfrastructureErrorCode = {
 
 export type InfrastructureErrorCode = (typeof InfrastructureErrorCode)[keyof typeof InfrastructureErrorCode];
 
+// So that `InfrastructureErrorCode.TIMEOUT` can be used as a type, as with an enum.
+export declare namespace InfrastructureErrorCode {
+  type OPERATION_NOT_FOUND = "OPERATION_NOT_FOUND";
+  type ACCESS_DENIED = "ACCESS_DENIED";
+  type VALIDATION_ERROR = "VALIDATION_ERROR";
+  type TIMEOUT = "TIMEOUT";
+  type ABORTED = "ABORTED";
+  type EXECUTION_ERROR = "EXECUTION_ERROR";
+  type UNKNOWN_ERROR = "UNKNOWN_ERROR";
+}
+
 /** A code of ours, or any other string. (The odd form keeps completion for ours.) */
 export type CallErrorCode = InfrastructureErrorCode | (string & {});
 

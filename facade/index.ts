@@ -29,7 +29,9 @@ export { CallError, type CallErrorCode, InfrastructureErrorCode, mapError } from
 export * from "./from-mcp.js";
 export * from "./from-openapi.js";
 export * from "./from-typemap.js";
+export type { CallId, EnvOf, Mutation, Query, StreamId, Subscription } from "./operation-types.js";
 export type { CustomAuth } from "./registry/authorise.js";
+export { createRegistry } from "./registry/create-registry.js";
 export type { OutputMode } from "./registry/entry.js";
 export { buildEnv, type CallMap, type EnvOptions } from "./registry/env.js";
 export { OperationRegistry, type RegisteredOperation, type RegistryOptions } from "./registry/registry.js";

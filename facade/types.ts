@@ -1,5 +1,5 @@
 import type { ResponseEnvelope } from "./envelope.js";
-import type { AnySchema, InputOf, OutputOf, SchemaOf } from "./schema-types.js";
+import type { AnySchema, HandlerInput, HandlerOutput, SchemaOf } from "./schema-types.js";
 
 /** What calling an operation means. */
 export const OperationType = {
@@ -46,13 +46,28 @@ export interface ErrorDefinition {
   code: string;
   description?: string;
   /** The shape of the error's details. */
-  schema?: AnySchema;
+  schema?: unknown;
   /** The HTTP status that stands for it, where operations are served over HTTP. */
   httpStatus?: number;
 }
 
-/** What a handler learns about its call. Callers may add properties of their own. */
-export interface OperationContext {
+/**
+ * Properties that an application adds to every context. Empty here; declare yours once, and everybody who makes or
+ * reads a context knows them:
+ *
+ * ```ts
+ * declare module "@alkdev/operations" {
+ *   interface OperationContextExtensions {
+ *     tenant?: string;
+ *   }
+ * }
+ * ```
+ */
+// biome-ignore lint/suspicious/noEmptyInterface: it is there to be merged with
+export interface OperationContextExtensions {}
+
+/** What a handler learns about its call. Properties of your own are declared in `OperationContextExtensions`. */
+export interface OperationContext extends OperationContextExtensions {
   requestId?: string;
   parentRequestId?: string;
   identity?: Identity;
@@ -64,7 +79,8 @@ export interface OperationContext {
   /** Absolute time in milliseconds. */
   deadline?: number;
   signal?: AbortSignal;
-  [key: string]: unknown;
+  /** Told how far a call of an MCP tool is, where the server says so. */
+  onProgress?(progress: { progress: number; total?: number; message?: string }): void;
 }
 
 /** Other operations, ready to be called: `env.namespace.name(input)`. */
@@ -91,6 +107,9 @@ export interface OperationSpec<TInput = any, TOutput = any> {
   outputSchema: SchemaOf<TOutput>;
   accessControl: AccessControl;
   errorSchemas?: ErrorDefinition[];
+  /** Who can see it. `"internal"`: it is called directly and through `env`, never through the call protocol or a
+   * server, where it does not exist. `"external"` is the default. */
+  visibility?: "external" | "internal";
   /** What an adapter wants to remember. */
   _meta?: Record<string, unknown>;
 }
@@ -116,29 +135,126 @@ export type SubscriptionHandler<
   TContext extends OperationContext = OperationContext,
 > = (input: TInput, context: TContext) => AsyncGenerator<TOutput | ResponseEnvelope<TOutput>, void, unknown>;
 
-/** An operation with its handler, whose input and output follow from the schemas. */
-export type IOperationDefinition<
+/**
+ * An operation with its handler, whose input and output follow from the schemas. An interface, so that it can be
+ * extended. `defineOperation` is stricter: it also holds the kind of handler against `type`.
+ */
+export interface IOperationDefinition<
   // biome-ignore lint/suspicious/noExplicitAny: a definition that says nothing about its types
   TInput = any,
   // biome-ignore lint/suspicious/noExplicitAny: a definition that says nothing about its types
   TOutput = any,
   TContext extends OperationContext = OperationContext,
-> =
-  | (OperationSpec<TInput, TOutput> & {
-      type: "query" | "mutation";
-      handler: OperationHandler<InputOf<TInput>, OutputOf<TOutput>, TContext>;
-    })
-  | (OperationSpec<TInput, TOutput> & {
-      type: "subscription";
-      handler: SubscriptionHandler<InputOf<TInput>, OutputOf<TOutput>, TContext>;
-    });
+> extends OperationSpec<TInput, TOutput> {
+  handler:
+    | OperationHandler<HandlerInput<TInput>, HandlerOutput<TOutput>, TContext>
+    | SubscriptionHandler<HandlerInput<TInput>, HandlerOutput<TOutput>, TContext>;
+}
+
+/** Rules as they may be written: with lists that are `as const`, say. */
+export interface AccessRules extends Omit<AccessControl, "requiredScopes" | "requiredScopesAny"> {
+  requiredScopes: readonly string[];
+  requiredScopesAny?: readonly string[] | undefined;
+}
+
+/** Who calls, as it may be written: with lists that are `as const`, say. */
+export interface CallerIdentity extends Omit<Identity, "scopes" | "resources"> {
+  scopes: readonly string[];
+  resources?: Readonly<Record<string, readonly string[]>> | undefined;
+}
+
+/** What a caller says about a call. A handler gets the same object, as its `OperationContext`. */
+export interface CallContext extends Omit<OperationContext, "identity"> {
+  identity?: CallerIdentity | undefined;
+}
+
+/** What every spec says besides its type, its schemas and its handler, as it may be written. */
+interface SpecDraft {
+  version: string;
+  title?: string | undefined;
+  description: string;
+  tags?: readonly string[] | undefined;
+  accessControl: AccessRules;
+  errorSchemas?: readonly ErrorDefinition[] | undefined;
+  visibility?: "external" | "internal" | undefined;
+  _meta?: Record<string, unknown> | undefined;
+}
+
+/** An operation as `defineOperation` and `register` take it: its handler fits its type and its schemas. */
+export interface OperationDraft<
+  TNamespace extends string,
+  TName extends string,
+  TType extends OperationType,
+  TInput extends AnySchema,
+  TOutput extends AnySchema,
+  TContext extends OperationContext,
+> extends SpecDraft {
+  namespace: TNamespace;
+  name: TName;
+  type: TType;
+  inputSchema: TInput;
+  outputSchema: TOutput;
+  handler: HandlerOf<
+    TType,
+    WithoutInference<HandlerInput<TInput>, TInput>,
+    WithoutInference<HandlerOutput<TOutput>, TOutput>,
+    TContext
+  >;
+}
+
+/**
+ * `T`, from which no `TSchema` is inferred: to look for schemas in what a handler takes and returns would take the
+ * compiler six times as long. `NoInfer` would do the same, and editors would show it.
+ */
+type WithoutInference<T, TSchema> = [T][TSchema extends unknown ? 0 : never];
+
+/** Any operation, whatever its types, with or without its handler. */
+export interface AnyOperation extends SpecDraft {
+  namespace: string;
+  name: string;
+  type: OperationType;
+  inputSchema: AnySchema;
+  outputSchema: AnySchema;
+  handler?: ((input: never, context: never) => unknown) | undefined;
+}
+
+/** The handler that a type of operation needs. Where the type is not known, either. */
+export type HandlerOf<TType extends OperationType, TInput, TOutput, TContext extends OperationContext> = [
+  TType,
+] extends ["subscription"]
+  ? SubscriptionHandler<TInput, TOutput, TContext>
+  : "subscription" extends TType
+    ? OperationHandler<TInput, TOutput, TContext> | SubscriptionHandler<TInput, TOutput, TContext>
+    : OperationHandler<TInput, TOutput, TContext>;
+
+/** An operation that knows its own id: what `defineOperation` returns and `createRegistry` takes. */
+export interface DefinedOperation<
+  TNamespace extends string,
+  TName extends string,
+  TType extends OperationType,
+  TInput extends AnySchema,
+  TOutput extends AnySchema,
+  TContext extends OperationContext = OperationContext,
+> extends IOperationDefinition<TInput, TOutput, TContext> {
+  namespace: TNamespace;
+  name: TName;
+  type: TType;
+  handler: HandlerOf<TType, HandlerInput<TInput>, HandlerOutput<TOutput>, TContext>;
+}
 
 /**
  * Returns the operation as it is. It is there for the types: the handler's input and output are
  * inferred from the schemas, without an annotation.
  */
-export function defineOperation<TInput extends AnySchema, TOutput extends AnySchema>(
-  operation: IOperationDefinition<TInput, TOutput>,
-): IOperationDefinition<TInput, TOutput> {
-  return operation;
+export function defineOperation<
+  TNamespace extends string,
+  TName extends string,
+  TType extends OperationType,
+  TInput extends AnySchema,
+  TOutput extends AnySchema,
+  TContext extends OperationContext = OperationContext,
+>(
+  operation: OperationDraft<TNamespace, TName, TType, TInput, TOutput, TContext>,
+): DefinedOperation<TNamespace, TName, TType, TInput, TOutput, TContext> {
+  return operation as unknown as DefinedOperation<TNamespace, TName, TType, TInput, TOutput, TContext>;
 }

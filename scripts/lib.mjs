@@ -82,8 +82,7 @@ export const seconds = (milliseconds) => `${(milliseconds / 1000).toFixed(1)} s`
 export const isMain = (moduleUrl) =>
   process.argv[1] !== undefined && pathToFileURL(realpathSync(process.argv[1])).href === moduleUrl;
 
-/** Installs the dependencies if they are not there, or not those of the lock file. `npm ci` cannot be
- * used: it insists on the platform packages, which exist only once the version is published. */
+/** Installs the dependencies if they are not there, or not those of the lock file. */
 export function ensureInstalled() {
   const stamp = join(root, "node_modules", ".operations-stamp");
   const wanted = createHash("sha256")
@@ -92,7 +91,7 @@ export function ensureInstalled() {
     .digest("hex");
   if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return;
   heading("install dependencies");
-  run("npm", ["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"]);
+  run("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"]);
   writeFileSync(stamp, wanted);
 }
 

@@ -26,6 +26,5 @@ mod openapi;
 mod redis;
 mod schema;
 mod sse;
-mod store;
 #[cfg(feature = "test-hooks")]
 mod test_hooks;

@@ -4,11 +4,12 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use napi::bindgen_prelude::Env;
+use napi::bindgen_prelude::{Env, within_runtime_if_available};
 use napi_derive::napi;
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::mailbox::{self, Item};
 use operations_mcp::{CallOptions, Client, OnProgress, ServerConfig};
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use crate::border::mailbox::Mailbox;
@@ -37,6 +38,13 @@ fn options(timeout: Option<f64>) -> CallOptions {
     }
 }
 
+fn outcome(request: u32, result: Result<String, CallError>) -> Item {
+    match result {
+        Ok(json) => Item::done(request, &json),
+        Err(error) => Item::failed(request, &error),
+    }
+}
+
 #[napi]
 impl McpClient {
     /// A server that is described in JSON.
@@ -53,8 +61,9 @@ impl McpClient {
         let mailbox = Arc::clone(&mailbox.inner);
         let host = Arc::new(MailboxHost::new(Arc::clone(&mailbox)));
         let as_host = Arc::clone(&host);
+        let runtime = within_runtime_if_available(Handle::current);
         Ok(Self {
-            client: Client::new(config, as_host, bridge.logger().clone()),
+            client: Client::new(config, as_host, bridge.logger().clone(), runtime),
             host,
             tasks: Tasks::new(Arc::clone(&mailbox)),
             mailbox,
@@ -69,12 +78,7 @@ impl McpClient {
         let client = self.client.clone();
         self.tasks.run(request, |cancel| {
             let work = work(client, cancel);
-            async move {
-                match work.await {
-                    Ok(json) => Item::done(request, &json),
-                    Err(error) => Item::failed(request, &error),
-                }
-            }
+            async move { outcome(request, work.await) }
         });
     }
 
@@ -106,10 +110,12 @@ impl McpClient {
             on_progress,
             ..options(timeout)
         };
-        self.run(request, |client, cancel| async move {
-            client
-                .call_tool(&tool, arguments.as_deref(), options, &cancel)
-                .await
+        self.tasks.begin(request, |end| {
+            let done = move |result| end(outcome(request, result));
+            let started = self
+                .client
+                .start_tool(&tool, arguments.as_deref(), options, done)?;
+            Ok(move || started.cancel())
         });
     }
 

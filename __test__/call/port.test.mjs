@@ -53,6 +53,20 @@ describe("across worker threads", () => {
     }),
   );
 
+  it("a Worker is a port itself", async () => {
+    const worker = new Worker(spoke, { workerData: {} });
+    const target = createPortEventTarget(worker);
+    try {
+      const map = new PendingRequestMap(target);
+      assert.deepEqual(unwrap(await map.call("spoke.double", { n: 21 })), { n: 42 });
+      assert.equal(worker.listenerCount("message"), 1);
+      target.close();
+      assert.equal(worker.listenerCount("message"), 0);
+    } finally {
+      await worker.terminate();
+    }
+  });
+
   it("messages that are no events are dropped", async () => {
     const { port1, port2 } = new MessageChannel();
     const target = createPortEventTarget(port1);

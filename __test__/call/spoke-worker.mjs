@@ -40,6 +40,6 @@ registry.registerAll(
   ].map((operation) => ({ ...operation, namespace: "spoke" })),
 );
 
-const callMap = new PendingRequestMap(createPortEventTarget(workerData.port));
+const callMap = new PendingRequestMap(createPortEventTarget(workerData.port ?? parentPort));
 callMap["call.requested"].subscribe(buildCallHandler({ registry, callMap }));
 parentPort.postMessage("ready");

@@ -66,6 +66,18 @@ describe(`installed from tarballs, on ${runtime}`, () => {
     assert.ok(!files.some((file) => file.endsWith(".node") || file.includes("test")), "no binary, no tests");
   });
 
+  it("asks for the platform packages of its own version, all of them, and for nothing else that is optional", () => {
+    const manifest = JSON.parse(
+      readFileSync(join(project, "node_modules", "@alkdev", "operations", "package.json"), "utf8"),
+    );
+    const platforms = readdirSync(join(root, "npm")).map((triple) => `@alkdev/operations-${triple}`);
+    assert.equal(platforms.length, 8);
+    assert.deepEqual(
+      manifest.optionalDependencies,
+      Object.fromEntries(platforms.map((name) => [name, manifest.version])),
+    );
+  });
+
   it("brings no MCP SDK and no second copy of TypeBox", () => {
     const lock = JSON.parse(readFileSync(join(project, "package-lock.json"), "utf8"));
     const installed = Object.keys(lock.packages).filter((path) => path !== "");

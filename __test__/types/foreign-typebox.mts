@@ -24,3 +24,6 @@ export interface TObject<P extends Record<string, TSchema>> extends TSchema {
 
 export declare function StringSchema(): TString;
 export declare function ObjectSchema<P extends Record<string, TSchema>>(properties: P): TObject<P>;
+
+/** As `Value.Check` of such a package. */
+export declare const Value: { Check(schema: TSchema, value: unknown): boolean };

@@ -2,12 +2,16 @@
 
 import {
   type AccessControl,
+  buildEnv,
+  checkAccess,
   defineOperation,
+  enforceAccess,
   type Identity,
   type IOperationDefinition,
   type OperationContext,
   type OperationEnv,
   type OperationHandler,
+  OperationRegistry,
   type OperationSpec,
   OperationType,
   type ResponseEnvelope,
@@ -140,13 +144,13 @@ defineOperation({
     for (let i = 0; i < input.count; i++) yield i;
   },
 });
-// @ts-expect-error a subscription's handler is an async generator function
 defineOperation({
   ...common,
   name: "noStream",
   type: OperationType.SUBSCRIPTION,
   inputSchema: Type.Object({}),
   outputSchema: Type.Number(),
+  // @ts-expect-error a subscription's handler is an async generator function
   handler: async () => 1,
 });
 
@@ -192,8 +196,66 @@ expectTypeOf(OperationType.QUERY).toEqualTypeOf<"query">();
 expectTypeOf<OperationType>().toEqualTypeOf<"query" | "mutation" | "subscription">();
 expectTypeOf<OperationType.SUBSCRIPTION>().toEqualTypeOf<"subscription">();
 
-// Contexts take what the caller adds.
-export const context: OperationContext = { requestId: "1", identity: { id: "u", scopes: [] }, mine: true };
+// A context has the properties that are declared, and no others.
+export const context: OperationContext = {
+  requestId: "1",
+  identity: { id: "u", scopes: [] },
+  tenant: "acme",
+};
+// @ts-expect-error misspelt
+export const misspelt: OperationContext = { requestID: "1" };
+
+declare module "@alkdev/operations" {
+  interface OperationContextExtensions {
+    /** The application's own. */
+    tenant?: string;
+  }
+}
+defineOperation({
+  ...common,
+  name: "extended",
+  type: "query",
+  inputSchema: Type.Object({}),
+  outputSchema: Type.String(),
+  handler: (_input, context) => {
+    expectTypeOf(context.tenant).toEqualTypeOf<string | undefined>();
+    return context.tenant ?? "none";
+  },
+});
+
+// A handler may ask for a context of its own.
+interface HubContext extends OperationContext {
+  database: { find(id: string): string };
+}
+const own = defineOperation({
+  ...common,
+  name: "own",
+  type: "query",
+  inputSchema: Type.Object({ id: Type.String() }),
+  outputSchema: Type.String(),
+  handler: (input, context: HubContext) => context.database.find(input.id),
+});
+new OperationRegistry().register(own);
+new OperationRegistry().registerAll([own]);
+
+// Lists that are `as const`.
+const rules = { requiredScopes: ["tasks:write"], requiredScopesAny: ["a", "b"] } as const;
+const constant = defineOperation({
+  ...common,
+  name: "constant",
+  type: "query",
+  tags: ["one", "two"] as const,
+  accessControl: rules,
+  inputSchema: Type.Object({}),
+  outputSchema: Type.Unknown(),
+  handler: () => 1,
+});
+const identity = { id: "ada", scopes: ["tasks:write"], resources: { "task:1": ["read"] } } as const;
+checkAccess(rules, identity);
+enforceAccess(rules, identity, "a.b");
+new OperationRegistry().register(constant);
+new OperationRegistry().execute("test.constant", {}, { identity });
+buildEnv({ registry: new OperationRegistry(), context: { identity }, allowedNamespaces: ["a"] as const });
 expectTypeOf<Identity["resources"]>().toEqualTypeOf<Record<string, string[]> | undefined>();
 expectTypeOf<AccessControl["requiredScopes"]>().toEqualTypeOf<string[]>();
 declare const env: OperationEnv;

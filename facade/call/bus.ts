@@ -1,18 +1,18 @@
 // Where the events of the call protocol travel.
 
 import type { CallError } from "../errors.js";
-import type { CallEventMapValue, CallEventType } from "./events.js";
+import type { CallEvents, CallEventType } from "./events.js";
 import { isLossy, onLoss } from "./loss.js";
 import { soon } from "./soon.js";
 
-type Listener<T extends CallEventType> = (payload: CallEventMapValue[T]) => unknown;
+type Listener<T extends CallEventType> = (payload: CallEvents[T]) => unknown;
 type Listeners = { [T in CallEventType]: readonly Listener<T>[] };
 /** What a map itself does with the events that answer its requests. */
 export type Receiver = { [T in Exclude<CallEventType, "call.requested">]: Listener<T> };
 
 /** Publishes events and hands them to listeners. */
 export interface Bus {
-  publish<T extends CallEventType>(type: T, payload: CallEventMapValue[T]): void;
+  publish<T extends CallEventType>(type: T, payload: CallEvents[T]): void;
   /** Returns a function that removes the listener. */
   listen<T extends CallEventType>(type: T, listener: Listener<T>): () => void;
   /** The map waits for answers from now on, or no longer. */
@@ -35,7 +35,7 @@ export class LocalBus implements Bus {
     this.#receiver = receiver;
   }
 
-  publish<T extends CallEventType>(type: T, payload: CallEventMapValue[T]): void {
+  publish<T extends CallEventType>(type: T, payload: CallEvents[T]): void {
     const listeners = this.#listeners[type];
     for (let i = 0; i < listeners.length; i++) {
       try {
@@ -84,14 +84,14 @@ export class EventTargetBus implements Bus {
     this.#lost = lost;
   }
 
-  publish<T extends CallEventType>(type: T, payload: CallEventMapValue[T]): void {
+  publish<T extends CallEventType>(type: T, payload: CallEvents[T]): void {
     this.#target.dispatchEvent(new CustomEvent(type, { detail: { type, id: "", payload } }));
   }
 
   listen<T extends CallEventType>(type: T, listener: Listener<T>): () => void {
     const receive = (event: Event) => {
       const payload = payloadOf((event as CustomEvent<unknown>).detail);
-      if (payload !== undefined) listener(payload as CallEventMapValue[T]);
+      if (payload !== undefined) listener(payload as CallEvents[T]);
     };
     this.#target.addEventListener(type, receive);
     return () => this.#target.removeEventListener(type, receive);

@@ -39,8 +39,11 @@ export interface CallErrorEvent {
   details?: unknown;
 }
 
+/** What an event may carry. */
+export type CallEventMapValue = CallEvents[CallEventType];
+
 /** What each event carries. */
-export interface CallEventMapValue {
+export interface CallEvents {
   "call.requested": CallRequestedEvent;
   "call.responded": CallRespondedEvent;
   "call.completed": CallCompletedEvent;
@@ -48,7 +51,7 @@ export interface CallEventMapValue {
   "call.error": CallErrorEvent;
 }
 
-export type CallEventType = keyof CallEventMapValue;
+export type CallEventType = keyof CallEvents;
 
 export const CALL_EVENT_TYPES = [
   "call.requested",

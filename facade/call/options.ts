@@ -1,12 +1,12 @@
 // What a caller says about a request, and what of it travels.
 
-import type { Identity } from "../types.js";
+import type { CallerIdentity, Identity } from "../types.js";
 import type { CallRequestedEvent } from "./events.js";
 
 export interface CommonOptions {
   /** The call that makes this one: aborting it aborts this one too. */
   parentRequestId?: string | undefined;
-  identity?: Identity | undefined;
+  identity?: CallerIdentity | undefined;
   metadata?: Record<string, unknown> | undefined;
   signal?: AbortSignal | undefined;
 }
@@ -33,7 +33,7 @@ export function requestPayload(
   if (parentRequestId !== undefined) event.parentRequestId = parentRequestId;
   if (deadline !== undefined) event.deadline = deadline;
   if (idleTimeout !== undefined) event.idleTimeout = idleTimeout;
-  if (identity !== undefined) event.identity = identity;
+  if (identity !== undefined) event.identity = identity as Identity;
   if (metadata !== undefined) event.metadata = metadata;
   return event;
 }

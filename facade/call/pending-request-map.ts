@@ -6,7 +6,7 @@ import { logger } from "../logging.js";
 import { type Bus, EventTargetBus, LocalBus, type Receiver } from "./bus.js";
 import {
   CALL_EVENT_TYPES,
-  type CallEventMapValue,
+  type CallEvents,
   type CallRequestedEvent,
   type CallRespondedEvent,
 } from "./events.js";
@@ -38,11 +38,11 @@ const DEFAULT_WAITING_EVENTS = 65_536;
  * talks to itself, which is how a hub serves its own operations.
  */
 export class PendingRequestMap {
-  declare readonly "call.requested": EventChannel<CallEventMapValue["call.requested"]>;
-  declare readonly "call.responded": EventChannel<CallEventMapValue["call.responded"]>;
-  declare readonly "call.completed": EventChannel<CallEventMapValue["call.completed"]>;
-  declare readonly "call.aborted": EventChannel<CallEventMapValue["call.aborted"]>;
-  declare readonly "call.error": EventChannel<CallEventMapValue["call.error"]>;
+  declare readonly "call.requested": EventChannel<CallEvents["call.requested"]>;
+  declare readonly "call.responded": EventChannel<CallEvents["call.responded"]>;
+  declare readonly "call.completed": EventChannel<CallEvents["call.completed"]>;
+  declare readonly "call.aborted": EventChannel<CallEvents["call.aborted"]>;
+  declare readonly "call.error": EventChannel<CallEvents["call.error"]>;
 
   readonly #bus: Bus;
   readonly #pending = new Map<string, Pending>();

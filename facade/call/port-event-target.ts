@@ -2,12 +2,22 @@
 
 import { logger } from "../logging.js";
 
-/** The part of a `MessagePort` (of Node or of the web) that is used here. */
-export interface MessagePortLike {
+/** What a port is here: a `MessagePort` or a `Worker`, of Node or of the web. */
+export type MessagePortLike = ListenablePort | EmittingPort;
+
+/** The port is an `EventTarget`, whose events hold the message in `data`. */
+export interface ListenablePort {
   postMessage(message: unknown): void;
-  addEventListener(type: "message", listener: (event: { data: unknown }) => void): void;
-  removeEventListener(type: "message", listener: (event: { data: unknown }) => void): void;
+  addEventListener(type: "message", listener: (event: never) => void): void;
+  removeEventListener(type: "message", listener: (event: never) => void): void;
   start?(): void;
+}
+
+/** The port is an `EventEmitter`, whose listeners get the message itself. A `Worker` of Node is one. */
+export interface EmittingPort {
+  postMessage(message: unknown): void;
+  on(type: "message", listener: (message: unknown) => void): unknown;
+  off(type: "message", listener: (message: unknown) => void): unknown;
 }
 
 /** An `EventTarget` whose events also arrive at the other end of a port. */
@@ -33,13 +43,12 @@ export function createPortEventTarget(port: MessagePortLike): PortEventTarget {
 
 class PortTarget extends EventTarget implements PortEventTarget {
   readonly #port: MessagePortLike;
-  readonly #receive = ({ data }: { data: unknown }) => this.#deliver(data);
+  readonly #stopListening: () => void;
 
   constructor(port: MessagePortLike) {
     super();
     this.#port = port;
-    port.addEventListener("message", this.#receive);
-    port.start?.();
+    this.#stopListening = listenTo(port, (message) => this.#deliver(message));
   }
 
   /** Sends an event to the other side, and to listeners on this one. */
@@ -50,7 +59,7 @@ class PortTarget extends EventTarget implements PortEventTarget {
   }
 
   close(): void {
-    this.#port.removeEventListener("message", this.#receive);
+    this.#stopListening();
   }
 
   #deliver(text: unknown): void {
@@ -61,6 +70,18 @@ class PortTarget extends EventTarget implements PortEventTarget {
     }
     super.dispatchEvent(new CustomEvent(message.type, { detail: message.detail }));
   }
+}
+
+/** Returns how to stop. */
+function listenTo(port: MessagePortLike, deliver: (message: unknown) => void): () => void {
+  if ("addEventListener" in port) {
+    const listener = ({ data }: { data: unknown }) => deliver(data);
+    port.addEventListener("message", listener);
+    port.start?.();
+    return () => port.removeEventListener("message", listener);
+  }
+  port.on("message", deliver);
+  return () => port.off("message", deliver);
 }
 
 function read(text: unknown): PortMessage | undefined {

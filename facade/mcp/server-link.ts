@@ -5,6 +5,7 @@ import { logger } from "../logging.js";
 import type { McpClient } from "../native-binding.js";
 import { native, runtime } from "../runtime.js";
 import { describeConfig, type MCPClientConfig } from "./config.js";
+import type { ListedTools } from "./operations.js";
 import { answerQuestion } from "./questions.js";
 
 const log = logger("mcp");
@@ -45,9 +46,9 @@ export class ServerLink {
   readonly #native: McpClient;
   readonly #pending = new PendingWork<number>(numbers(), {
     asked: (question: number, { kind, question: about }: Asked) => this.#answer(question, kind, about),
-    changed: (_, tools: unknown[]) => this.#onTools?.(tools),
+    changed: (_, tools: ListedTools) => this.#onTools?.(tools),
   });
-  #onTools: ((tools: unknown[]) => void) | undefined;
+  #onTools: ((tools: ListedTools) => void) | undefined;
 
   constructor(
     readonly name: string,
@@ -57,7 +58,7 @@ export class ServerLink {
   }
 
   /** Called with the new tools when the server changes them. */
-  set onTools(listener: (tools: unknown[]) => void) {
+  set onTools(listener: (tools: ListedTools) => void) {
     this.#onTools = listener;
   }
 

@@ -177,6 +177,7 @@ class Transport implements NatsTransport {
     }
     const operations = registry
       .getAllSpecs()
+      .filter(({ visibility }) => visibility !== "internal")
       .map(({ namespace, name, type, description }) => ({ id: `${namespace}.${name}`, type, description }));
     served.registry = registry;
     served.answers ??= new Answers(this.#native, registry);

@@ -1,25 +1,30 @@
+import { findDenial } from "../access.js";
 import { messageOf, textOf } from "../border/text.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
-import { native } from "../runtime.js";
+import type { CallId, InputById, OutputById, StreamId } from "../operation-types.js";
 import { defaultAdapter, type SchemaAdapter } from "../schema/adapters.js";
 import { type CompiledSchema, isLimit } from "../schema/compiled.js";
 import { copyOf, isLazySchema, SCHEMA_FIELDS } from "../schema/lazy.js";
 import { validationError } from "../schema/validation.js";
 import type { AnySchema } from "../schema-types.js";
 import type {
-  IOperationDefinition,
+  AnyOperation,
+  CallContext,
   OperationContext,
+  OperationDraft,
   OperationHandler,
   OperationSpec,
   SubscriptionHandler,
 } from "../types.js";
+import { OperationType } from "../types.js";
 import { type AuthorisedCall, authorise, type CustomAuth, holdsScopes } from "./authorise.js";
 import { type AnyHandler, Entry, type OutputMode } from "./entry.js";
+import { operationNotFound } from "./nearest.js";
 import { envelopeOf } from "./output.js";
 import { isDirect, SERVED } from "./protocol-context.js";
 import { assertHandler, assertSpec, operationId } from "./spec-check.js";
-import { specText } from "./spec-text.js";
+import { subscribe } from "./subscribe.js";
 
 export interface RegistryOptions {
   /** Turns schemas of other libraries into TypeBox schemas at registration. */
@@ -32,14 +37,29 @@ export interface RegistryOptions {
   output?: OutputMode;
 }
 
+/**
+ * What `register` takes: what `defineOperation` takes. Only where the type of operation is not known, as with what
+ * `get` and the adapters return, may there be no handler.
+ */
+export type Registrable<
+  TType extends OperationType,
+  TInput extends AnySchema,
+  TOutput extends AnySchema,
+  TContext extends OperationContext,
+> = [OperationType] extends [TType]
+  ? Omit<OperationDraft<string, string, TType, TInput, TOutput, TContext>, "handler"> &
+      Partial<Pick<OperationDraft<string, string, TType, TInput, TOutput, TContext>, "handler">>
+  : OperationDraft<string, string, TType, TInput, TOutput, TContext>;
+
 /** An operation as `get` and `list` return it. */
 export type RegisteredOperation = OperationSpec & { handler?: OperationHandler | SubscriptionHandler };
 
-/** Operations by id (`namespace.name`), and the way to call them. */
-export class OperationRegistry {
+/** Operations by id (`namespace.name`), and the way to call them. `createRegistry` makes one that knows their types. */
+// biome-ignore lint/suspicious/noExplicitAny: a registry that knows nothing about the types of its operations
+export class OperationRegistry<TOperations = any> {
+  /** For the type checker only: at run time there is no such property. */
+  declare readonly "~operations": TOperations;
   readonly #entries = new Map<string, Entry>();
-  /** The specs once more, on the native side, for what runs there. */
-  readonly #specs = new native.SpecStore();
   readonly #adapter: SchemaAdapter;
   readonly #customAuth: Record<string, CustomAuth>;
   readonly #trustDirectCalls: boolean;
@@ -53,23 +73,28 @@ export class OperationRegistry {
   }
 
   /** Registers an operation, or registers it again. */
-  register<TInput extends AnySchema, TOutput extends AnySchema>(
-    operation: IOperationDefinition<TInput, TOutput>,
-  ): void;
-  register(operation: RegisteredOperation): void;
-  register(operation: RegisteredOperation): void {
-    const { handler, spec } = apart(operation);
-    this.#add(spec, handler);
+  register<
+    TType extends OperationType,
+    TInput extends AnySchema,
+    TOutput extends AnySchema,
+    TContext extends OperationContext = OperationContext,
+  >(operation: Registrable<TType, TInput, TOutput, TContext>): void {
+    this.#register(operation);
   }
 
   /** Registers operations in order; stops at the first that is refused. */
-  registerAll(operations: Iterable<RegisteredOperation>): void {
-    for (const operation of operations) this.register(operation);
+  registerAll(operations: Iterable<AnyOperation>): void {
+    for (const operation of operations) this.#register(operation);
+  }
+
+  #register(operation: unknown): void {
+    const { handler, spec } = apart(operation as RegisteredOperation);
+    this.#add(spec, handler);
   }
 
   /** Registers a spec; a handler that is there stays. */
-  registerSpec(spec: OperationSpec): void {
-    const { spec: bare } = apart(spec);
+  registerSpec(spec: AnyOperation): void {
+    const { spec: bare } = apart(spec as RegisteredOperation);
     this.#add(bare, this.#entries.get(operationId(bare))?.handler);
   }
 
@@ -89,7 +114,6 @@ export class OperationRegistry {
 
   /** Forgets an operation. Returns whether there was one. Calls that are under way go on. */
   unregister(id: string): boolean {
-    this.#specs.remove(id);
     return this.#entries.delete(id);
   }
 
@@ -97,8 +121,8 @@ export class OperationRegistry {
     const id = operationId(original);
     const spec = this.#adapted(id, original);
     assertSpec(spec);
+    refuseCollision(id, spec, this.#entries.get(id)?.spec);
     if (handler !== undefined) assertHandler(id, spec, handler);
-    this.#specs.set(id, specText(id, spec));
     this.#entries.set(id, new Entry(id, spec, handler));
   }
 
@@ -155,11 +179,11 @@ export class OperationRegistry {
   // What `await` does, without an async function around it, whose suspended frame would cost more than all
   // the checks of a small operation. After the handler only built-ins run, as with `await`: were the stack
   // full there, its promise would be left with nobody to handle its rejection.
-  execute<TInput = unknown, TOutput = unknown>(
-    id: string,
-    input: TInput,
-    context?: OperationContext,
-  ): Promise<ResponseEnvelope<TOutput>>;
+  execute<TInput = unknown, TOutput = unknown, TId extends CallId<TOperations> = CallId<TOperations>>(
+    id: TId,
+    input: InputById<TOperations, TId, TInput>,
+    context?: CallContext,
+  ): Promise<ResponseEnvelope<OutputById<TOperations, TId, TOutput>>>;
   /** @internal */
   execute(
     id: string,
@@ -175,10 +199,15 @@ export class OperationRegistry {
   ): Promise<ResponseEnvelope> {
     try {
       const entry = this.#entries.get(id);
-      if (entry === undefined || entry.handler === undefined || entry.isSubscription) {
-        throw notExecutable(entry, id);
-      }
       const isServed = served === SERVED;
+      if (
+        entry === undefined ||
+        entry.handler === undefined ||
+        entry.isSubscription ||
+        (isServed && entry.isInternal)
+      ) {
+        throw this.#notCallable(entry, id, isServed ? context : undefined);
+      }
       const isTrusted = !isServed && this.#isTrusted(context);
       // Looked at here first, because these scopes are all that most operations ask for.
       if (!isTrusted && !holdsScopes(entry.spec.accessControl, context.identity)) {
@@ -196,6 +225,15 @@ export class OperationRegistry {
     }
   }
 
+  /** Calls a SUBSCRIPTION: an async generator of envelopes. Nothing happens before the first `next()`. */
+  subscribe<TInput = unknown, TOutput = unknown, TId extends StreamId<TOperations> = StreamId<TOperations>>(
+    id: TId,
+    input: InputById<TOperations, TId, TInput>,
+    context?: CallContext,
+  ): AsyncGenerator<ResponseEnvelope<OutputById<TOperations, TId, TOutput>>, void, unknown> {
+    return subscribe<TInput, TOutput, TOperations, TId>(this, id, input, context);
+  }
+
   /** Whether `subscribe` is the way to call it. @internal */
   isSubscription(id: string): boolean {
     return this.#entries.get(id)?.isSubscription === true;
@@ -204,7 +242,15 @@ export class OperationRegistry {
   /** What `subscribe()` needs: the checked way to the handler, and from its values to envelopes. @internal */
   async openSubscription(id: string, input: unknown, context: OperationContext): Promise<OpenSubscription> {
     const entry = this.#entries.get(id);
-    if (entry === undefined || entry.handler === undefined) throw notFound(entry, id);
+    const isServed = !isDirect(context);
+    if (
+      entry === undefined ||
+      entry.handler === undefined ||
+      !entry.isSubscription ||
+      (isServed && entry.isInternal)
+    ) {
+      throw this.#notCallable(entry, id, isServed ? context : undefined);
+    }
     if (!this.#isTrusted(context)) await this.#authorise(entry, input, context);
     admit(entry, input);
     refuseAborted(entry, context);
@@ -214,6 +260,27 @@ export class OperationRegistry {
       source: handler(input, context),
       envelope: (value) => envelopeOf(entry, value, mode),
     };
+  }
+
+  /** Why an operation cannot be called this way. Somebody from outside (`served` is their context) is not told about
+   * operations that they may not call. */
+  #notCallable(entry: Entry | undefined, id: unknown, served: OperationContext | undefined): CallError {
+    if (entry !== undefined && !(served !== undefined && entry.isInternal)) {
+      return entry.handler === undefined ? noHandler(entry) : wrongWay(entry);
+    }
+    return operationNotFound(id, this.#idsFor(served));
+  }
+
+  #idsFor(served: OperationContext | undefined): string[] {
+    const entries = Array.from(this.#entries.values());
+    const seen =
+      served === undefined
+        ? entries
+        : entries.filter(
+            ({ isInternal, spec }) =>
+              !isInternal && findDenial(spec.accessControl, served.identity) === undefined,
+          );
+    return seen.map(({ id }) => id);
   }
 
   #isTrusted(context: OperationContext): boolean {
@@ -283,21 +350,33 @@ async function callAfter<TOutput>(
   return envelopeOf(entry, await handler(input, context), mode) as ResponseEnvelope<TOutput>;
 }
 
-function notExecutable(entry: Entry | undefined, id: string): CallError {
-  if (entry?.handler === undefined) return notFound(entry, id);
+function wrongWay({ id, spec }: Entry): CallError {
+  const message =
+    spec.type === OperationType.SUBSCRIPTION
+      ? `Operation ${id} is a subscription: use subscribe() instead of execute()`
+      : `Operation ${id} is a ${spec.type}: use execute() instead of subscribe()`;
+  return new CallError(InfrastructureErrorCode.EXECUTION_ERROR, message, { operationId: id });
+}
+
+function noHandler({ id }: Entry): CallError {
   return new CallError(
-    InfrastructureErrorCode.EXECUTION_ERROR,
-    `Operation ${id} is a subscription: use subscribe() instead of execute()`,
+    InfrastructureErrorCode.OPERATION_NOT_FOUND,
+    `No handler registered for operation: ${id}`,
     { operationId: id },
   );
 }
 
-function notFound(entry: Entry | undefined, id: unknown): CallError {
-  const message =
-    entry === undefined
-      ? `Operation not found: ${textOf(id)}`
-      : `No handler registered for operation: ${entry.id}`;
-  return new CallError(InfrastructureErrorCode.OPERATION_NOT_FOUND, message, { operationId: id });
+/** Two pairs of namespace and name that make one id would overwrite each other unseen. */
+function refuseCollision(id: string, spec: OperationSpec, present: OperationSpec | undefined): void {
+  if (present === undefined || present.namespace === spec.namespace) return;
+  const words = ({ namespace, name }: OperationSpec) =>
+    `${JSON.stringify(name)} in namespace ${JSON.stringify(namespace)}`;
+  throw new CallError(
+    InfrastructureErrorCode.VALIDATION_ERROR,
+    `Cannot register operation ${words(spec)}: its id is ${id}, and so is that of operation ${words(present)}, ` +
+      "which is registered already. Rename one of them",
+    { operationId: id },
+  );
 }
 
 /** Copies of the spec, whose schemas are not made by it, and of the handler. */

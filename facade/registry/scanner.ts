@@ -6,6 +6,7 @@ import { logger } from "../logging.js";
 import { compiled } from "../schema/compiled.js";
 import { OperationSpecSchema } from "../spec-schemas.js";
 import type { OperationSpec } from "../types.js";
+import type { RegisteredOperation } from "./registry.js";
 
 /** A file system to scan, so that the scanner depends on no runtime. */
 export interface ScannerFS {
@@ -13,8 +14,11 @@ export interface ScannerFS {
   cwd(): string;
 }
 
-/** What a scanned module exports by default: a spec, with or without its handler. */
-export type OperationManifest = OperationSpec & { handler?: unknown };
+/** A list of operations, and where they are served. */
+export interface OperationManifest {
+  operations: OperationSpec[];
+  baseUrl?: string;
+}
 
 /** The file system of the machine. */
 export const nodeScannerFS: ScannerFS = {
@@ -37,7 +41,7 @@ const MAX_FOLDERS = 20_000;
 /** A scan under way. */
 interface Scan {
   readonly fs: ScannerFS;
-  readonly found: OperationManifest[];
+  readonly found: RegisteredOperation[];
   folders: number;
 }
 
@@ -48,7 +52,7 @@ interface Scan {
 export async function scanOperations(
   dirPath: string,
   fs: ScannerFS = nodeScannerFS,
-): Promise<OperationManifest[]> {
+): Promise<RegisteredOperation[]> {
   const scan: Scan = { fs, found: [], folders: 0 };
   await scanFolder(isAbsolute(dirPath) ? dirPath : join(fs.cwd(), dirPath), scan, 0);
   return scan.found;
@@ -79,7 +83,7 @@ async function scanFolder(path: string, scan: Scan, depth: number): Promise<void
   }
 }
 
-async function scanFile(path: string, found: OperationManifest[]): Promise<void> {
+async function scanFile(path: string, found: RegisteredOperation[]): Promise<void> {
   let module: { default?: unknown };
   try {
     module = (await import(pathToFileURL(path).href)) as { default?: unknown };
@@ -98,14 +102,14 @@ async function scanFile(path: string, found: OperationManifest[]): Promise<void>
 }
 
 /** Takes what a module exports, if it is an operation. */
-function judge(path: string, exported: unknown, found: OperationManifest[]): void {
+function judge(path: string, exported: unknown, found: RegisteredOperation[]): void {
   if (exported === undefined) {
     log.warn(`Skipped ${path}: it has no default export`, { path });
     return;
   }
   const schema = compiled(OperationSpecSchema);
   if (schema.check(exported)) {
-    found.push(exported as OperationManifest);
+    found.push(exported as RegisteredOperation);
     return;
   }
   const errors = schema.errors(exported);

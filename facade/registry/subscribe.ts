@@ -1,20 +1,28 @@
 import { DONE, EventIterator, type Step } from "../border/event-iterator.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
-import type { OperationContext } from "../types.js";
+import type { InputById, OutputById, StreamId } from "../operation-types.js";
+import type { CallContext, OperationContext } from "../types.js";
 import type { OpenSubscription, OperationRegistry } from "./registry.js";
 
 /**
  * Calls a SUBSCRIPTION: an async generator of envelopes. Nothing happens before the first `next()`, and
  * nothing is fetched ahead of the consumer.
  */
-export function subscribe(
-  registry: OperationRegistry,
-  operationId: string,
-  input: unknown,
-  context: OperationContext = {},
-): AsyncGenerator<ResponseEnvelope, void, unknown> {
-  return new Subscription(registry, operationId, input, context);
+export function subscribe<
+  TInput = unknown,
+  TOutput = unknown,
+  // biome-ignore lint/suspicious/noExplicitAny: a registry that knows nothing about the types of its operations
+  TOperations = any,
+  TId extends StreamId<TOperations> = StreamId<TOperations>,
+>(
+  registry: OperationRegistry<TOperations>,
+  operationId: TId,
+  input: InputById<TOperations, TId, TInput>,
+  context: CallContext = {},
+): AsyncGenerator<ResponseEnvelope<OutputById<TOperations, TId, TOutput>>, void, unknown> {
+  const subscription = new Subscription(registry, operationId, input, context as OperationContext);
+  return subscription as AsyncGenerator<ResponseEnvelope<never>, void, unknown>;
 }
 
 /** What a handler yields, as envelopes. */

@@ -1,6 +1,7 @@
 //! What must hold for every schema and every value.
 
 use operations_schema::host::{JsonBuilder, JsonPart};
+use operations_schema::json::Document;
 use operations_schema::{
     Interrupt, JsonHost, Mode, Normalised, Program, check, collect_errors, normalise,
 };
@@ -11,6 +12,7 @@ const MOST_ERRORS: usize = 20;
 
 /// Checks every promise of the engine for one program and one value.
 pub fn hold(program: &Program, value: &Value) {
+    let value = &Document::from(value);
     let passes = check(program, &mut JsonHost::new(), value.into());
     only_limits(&passes);
     errors_agree(program, value, passes);
@@ -28,7 +30,7 @@ fn only_limits<T: std::fmt::Debug>(result: &Result<T, Interrupt>) {
     );
 }
 
-fn errors_agree(program: &Program, value: &Value, passes: Result<bool, Interrupt>) {
+fn errors_agree(program: &Program, value: &Document, passes: Result<bool, Interrupt>) {
     let errors = collect_errors(program, &mut JsonHost::new(), value.into(), MOST_ERRORS);
     only_limits(&errors);
     match (passes, &errors) {
@@ -46,7 +48,7 @@ fn errors_agree(program: &Program, value: &Value, passes: Result<bool, Interrupt
     }
 }
 
-fn normalises(program: &Program, value: &Value, passes: Result<bool, Interrupt>, mode: Mode) {
+fn normalises(program: &Program, value: &Document, passes: Result<bool, Interrupt>, mode: Mode) {
     let mut host = JsonBuilder::new();
     let part = JsonPart::from(value);
     let first = normalise(program, &mut host, part, mode);
@@ -63,13 +65,19 @@ fn normalises(program: &Program, value: &Value, passes: Result<bool, Interrupt>,
         assert!(
             !second.changed,
             "{mode:?} is not stable: {:?} became {:?} and then {:?}; {:?}",
-            host.to_json(part),
-            host.to_json(first.value),
-            host.to_json(second.value),
+            value.text(),
+            text_of(&host, first.value),
+            text_of(&host, second.value),
             first.notes,
         );
         assert_eq!(first.valid, second.valid, "the verdict changed");
     }
+}
+
+fn text_of<'a>(host: &JsonBuilder<'a>, part: JsonPart<'a>) -> String {
+    let mut json = String::new();
+    host.push_to(part, &mut json);
+    json
 }
 
 /// What a result says about itself is so.

@@ -10,7 +10,9 @@ use operations_core::error::CallError;
 use operations_core::mailbox::{Item, Mailbox};
 use tokio_util::sync::CancellationToken;
 
-type Running = Arc<Mutex<HashMap<u32, CancellationToken>>>;
+/// How work is asked to end.
+type Cancel = Box<dyn FnOnce() + Send>;
+type Running = Arc<Mutex<HashMap<u32, Cancel>>>;
 
 /// The work of one owner. It is cancelled when the owner goes.
 pub(crate) struct Tasks {
@@ -18,7 +20,7 @@ pub(crate) struct Tasks {
     running: Running,
 }
 
-fn locked(running: &Running) -> MutexGuard<'_, HashMap<u32, CancellationToken>> {
+fn locked(running: &Running) -> MutexGuard<'_, HashMap<u32, Cancel>> {
     running.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -36,7 +38,8 @@ impl Tasks {
         F: Future<Output = Item> + Send + 'static,
     {
         let token = CancellationToken::new();
-        locked(&self.running).insert(id, token.clone());
+        let cancel = token.clone();
+        locked(&self.running).insert(id, Box::new(move || cancel.cancel()));
         // Boxed at once: the future of a call is large, and is moved several times on its way.
         let work = AssertUnwindSafe(Box::pin(work(token))).catch_unwind();
         let (running, mailbox) = (Arc::clone(&self.running), Arc::clone(&self.mailbox));
@@ -49,18 +52,42 @@ impl Tasks {
         });
     }
 
+    /// Starts work that is no task. `start` is given how it ends, which must not happen on this thread before it returns,
+    /// and gives back how it is cancelled. If it fails, the work has failed.
+    pub(crate) fn begin<C>(
+        &self,
+        id: u32,
+        start: impl FnOnce(Box<dyn FnOnce(Item) + Send>) -> Result<C, CallError>,
+    ) where
+        C: FnOnce() + Send + 'static,
+    {
+        let (running, mailbox) = (Arc::clone(&self.running), Arc::clone(&self.mailbox));
+        let end = Box::new(move |item| {
+            locked(&running).remove(&id);
+            mailbox.push(item);
+        });
+        // Held until the work is noted: its end waits for that.
+        let mut noted = locked(&self.running);
+        match start(end) {
+            Ok(cancel) => drop(noted.insert(id, Box::new(cancel))),
+            Err(error) => self.mailbox.push(Item::failed(id, &error)),
+        }
+    }
+
     /// Asks work to end. What comes of that goes to the mailbox as usual.
     pub(crate) fn cancel(&self, id: u32) {
-        if let Some(token) = locked(&self.running).get(&id) {
-            token.cancel();
+        // Not under the lock: it may end on this very thread.
+        let cancel = locked(&self.running).remove(&id);
+        if let Some(cancel) = cancel {
+            cancel();
         }
     }
 
     /// Asks all work to end. Work that is started later is not concerned.
     pub(crate) fn cancel_all(&self) {
-        // They take themselves out as they end.
-        for token in locked(&self.running).values() {
-            token.cancel();
+        let running = std::mem::take(&mut *locked(&self.running));
+        for cancel in running.into_values() {
+            cancel();
         }
     }
 }

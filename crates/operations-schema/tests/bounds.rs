@@ -4,8 +4,9 @@
 use std::time::{Duration, Instant};
 
 use operations_schema::bounds::{MAX_OPEN_RULES, MAX_SCHEMA_DEPTH, MAX_VALUE_DEPTH};
+use operations_schema::json::Document;
 use operations_schema::{
-    CompileOptions, Interrupt, JsonHost, Limit, Program, SchemaError, Source, check,
+    CompileOptions, Interrupt, JsonHost, Limit, Program, SchemaError, Source, ValueError, check,
     collect_errors, compile,
 };
 use serde_json::{Value, json};
@@ -19,7 +20,19 @@ fn program(schema: &Value) -> Program {
 }
 
 fn verdict(program: &Program, value: &Value) -> Result<bool, Interrupt> {
-    check(program, &mut JsonHost::new(), value.into())
+    passes(program, &Document::from(value))
+}
+
+fn passes(program: &Program, document: &Document) -> Result<bool, Interrupt> {
+    check(program, &mut JsonHost::new(), document.into())
+}
+
+fn errors(
+    program: &Program,
+    document: &Document,
+    max: usize,
+) -> Result<Vec<ValueError>, Interrupt> {
+    collect_errors(program, &mut JsonHost::new(), document.into(), max)
 }
 
 /// Runs in a thread with as little stack as any platform gives: the main thread of Windows.
@@ -32,24 +45,18 @@ fn in_a_small_stack(run: impl FnOnce() + Send + 'static) {
         .unwrap();
 }
 
-/// Deep values are taken apart step by step: dropping one must not overflow the stack either.
-fn drop_deep(mut value: Value) {
-    loop {
-        value = match value {
-            Value::Array(mut items) if !items.is_empty() => items.remove(0),
-            Value::Object(mut map) if map.contains_key("a") => map.remove("a").unwrap(),
-            _ => return,
-        };
-    }
+/// `null` in so many brackets.
+fn nested(levels: usize, open: &str, close: &str) -> Document {
+    let text = format!("{}null{}", open.repeat(levels), close.repeat(levels));
+    Document::parse(text).unwrap()
 }
 
-/// Moves the value; the macro `json!` would copy it, level by level.
-fn in_object(value: Value) -> Value {
-    Value::Object([("a".to_owned(), value)].into_iter().collect())
+fn arrays(levels: usize) -> Document {
+    nested(levels, "[", "]")
 }
 
-fn nested(levels: usize, wrap: impl Fn(Value) -> Value) -> Value {
-    (0..levels).fold(Value::Null, |value, _| wrap(value))
+fn objects(levels: usize) -> Document {
+    nested(levels, r#"{"a":"#, "}")
 }
 
 const RECURSIVE: [&str; 6] = [
@@ -72,10 +79,8 @@ fn a_deep_value_is_an_answer_or_a_limit() {
                 MAX_VALUE_DEPTH as usize + 2,
                 100_000,
             ] {
-                let arrays = nested(levels, |value| Value::Array(vec![value]));
-                let objects = nested(levels, in_object);
-                for value in [arrays, objects] {
-                    let answer = verdict(&program, &value);
+                for value in [arrays(levels), objects(levels)] {
+                    let answer = passes(&program, &value);
                     match answer {
                         Ok(_) => assert!(levels < MAX_VALUE_DEPTH as usize, "{text} {levels}"),
                         Err(interrupt) => {
@@ -83,8 +88,7 @@ fn a_deep_value_is_an_answer_or_a_limit() {
                             assert!(levels > 60, "{text} {levels} {interrupt}");
                         }
                     }
-                    let _ = collect_errors(&program, &mut JsonHost::new(), (&value).into(), 10);
-                    drop_deep(value);
+                    let _ = errors(&program, &value, 10);
                 }
             }
         }
@@ -95,12 +99,8 @@ fn a_deep_value_is_an_answer_or_a_limit() {
 fn a_deep_value_that_fails_at_the_bottom_is_reported() {
     in_a_small_stack(|| {
         let program = program(&json!({"type": ["array", "boolean"], "items": {"$ref": "#"}}));
-        let value = nested(MAX_OPEN_RULES.min(MAX_VALUE_DEPTH) as usize - 2, |value| {
-            Value::Array(vec![value])
-        });
-        let errors = collect_errors(&program, &mut JsonHost::new(), (&value).into(), 10).unwrap();
-        assert_eq!(errors.len(), 1);
-        drop_deep(value);
+        let value = arrays(MAX_OPEN_RULES.min(MAX_VALUE_DEPTH) as usize - 2);
+        assert_eq!(errors(&program, &value, 10).unwrap().len(), 1);
     });
 }
 
@@ -115,13 +115,11 @@ fn typebox_recursion_is_bounded_too() {
         .unwrap();
         let half = (MAX_OPEN_RULES / 2 - 2).min(MAX_VALUE_DEPTH - 1) as usize;
         for (levels, wanted) in [(half, Some(true)), (100_000, None)] {
-            let value = nested(levels, in_object);
-            let answer = verdict(&program, &value);
+            let answer = passes(&program, &objects(levels));
             match wanted {
                 Some(wanted) => assert_eq!(answer, Ok(wanted)),
                 None => assert!(matches!(answer, Err(Interrupt::Limit(_)))),
             }
-            drop_deep(value);
         }
     });
 }
@@ -175,12 +173,7 @@ fn fan_out_ends_soon() {
         let program = program(&json!({"$ref": "#/$defs/l0", "$defs": definitions}));
         let start = Instant::now();
         let answer = verdict(&program, &json!({"a": 1}));
-        let errors = collect_errors(
-            &program,
-            &mut JsonHost::new(),
-            (&json!({"a": 1})).into(),
-            10,
-        );
+        let errors = errors(&program, &Document::from(&json!({"a": 1})), 10);
         assert!(start.elapsed() < Duration::from_secs(20));
         if keyword == "oneOf" {
             // Two of two match at the bottom, so every level above fails without looking further.
@@ -204,9 +197,9 @@ fn a_large_value_may_cost_more_than_the_base() {
 #[test]
 fn schemas_are_bounded() {
     in_a_small_stack(|| {
-        let deep = nested(MAX_SCHEMA_DEPTH as usize + 10, in_object);
+        let deep =
+            (0..MAX_SCHEMA_DEPTH + 10).fold(Value::Null, |value, _| Value::Array(vec![value]));
         assert_eq!(Source::try_from(&deep), Err(SchemaError::TooDeep));
-        drop_deep(deep);
         let mut schema = json!({"type": "string"});
         for _ in 0..(MAX_SCHEMA_DEPTH / 2 - 2) {
             schema = json!({"properties": {"a": schema}});
@@ -242,7 +235,7 @@ fn errors_are_bounded_in_number_and_length() {
     let long = "x".repeat(100_000);
     let program = program(&json!({"items": {"const": long}}));
     let value = Value::Array(vec![json!(1); 5000]);
-    let errors = collect_errors(&program, &mut JsonHost::new(), (&value).into(), 7).unwrap();
+    let errors = errors(&program, &Document::from(&value), 7).unwrap();
     assert_eq!(errors.len(), 7);
     assert!(errors.iter().all(|error| error.message.len() < 1100));
 }

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use operations_schema::compile::{Draft, Registry};
 use operations_schema::formats::KnownFormat;
+use operations_schema::json::Document;
 use operations_schema::{CompileOptions, JsonHost, Source, check, collect_errors, compile};
 use serde_json::Value;
 use suite_exceptions::EXCEPTIONS;
@@ -88,7 +89,7 @@ fn run_file(path: &Path, label: &str, options: &CompileOptions, tally: &mut Tall
             tally.cases += 1;
             let name = case["description"].as_str().unwrap();
             let wanted = case["valid"].as_bool().unwrap();
-            let value = &case["data"];
+            let value = &Document::from(&case["data"]);
             let answer = program
                 .as_ref()
                 .map_err(ToString::to_string)

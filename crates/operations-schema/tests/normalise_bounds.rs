@@ -14,6 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use normalise_support::{program_of, try_run, typebox};
+use operations_schema::json::Document;
 use operations_schema::{CompileOptions, Interrupt, Mode, Program, compile};
 use serde_json::{Value, json};
 
@@ -23,48 +24,31 @@ const SMALL_STACK: usize = 1024 * 1024;
 /// Levels that are within the bounds of the check in every build.
 const SAFE_LEVELS: usize = 60;
 
-/// An object with one property; the macro would copy what is inside, level by level.
-fn object_with(name: &str, inner: Value) -> Value {
-    Value::Object(
-        [
-            (name.to_owned(), inner),
-            ("undeclared".to_owned(), json!(1)),
-        ]
-        .into_iter()
-        .collect(),
-    )
+/// `"1"` in so many brackets.
+fn nested(levels: usize, open: &str, close: &str) -> Document {
+    let text = format!("{}\"1\"{}", open.repeat(levels), close.repeat(levels));
+    Document::parse(text).unwrap()
 }
 
-fn nested(levels: usize, wrap: impl Fn(Value) -> Value) -> Value {
-    (0..levels).fold(json!("1"), |inner, _| wrap(inner))
+fn arrays(levels: usize) -> Document {
+    nested(levels, "[", "]")
 }
 
-/// Runs in a thread with little stack; the value is made and dropped in one with plenty.
-fn on_a_small_stack(
-    schema: Value,
-    value: impl FnOnce() -> Value + Send + 'static,
-) -> Result<bool, Interrupt> {
+fn objects(levels: usize) -> Document {
+    nested(levels, r#"{"next":"#, r#","undeclared":1}"#)
+}
+
+/// Runs in a thread with little stack.
+fn on_a_small_stack(schema: Value, value: Document) -> Result<bool, Interrupt> {
     thread::Builder::new()
-        .stack_size(1 << 30)
-        .spawn(move || {
-            let value = value();
-            let program = program_of(&schema);
-            thread::scope(|scope| {
-                let walk = || try_without_result(&program, &value);
-                thread::Builder::new()
-                    .stack_size(SMALL_STACK)
-                    .spawn_scoped(scope, walk)
-                    .unwrap()
-                    .join()
-                    .unwrap()
-            })
-        })
+        .stack_size(SMALL_STACK)
+        .spawn(move || try_without_result(&program_of(&schema), &value))
         .unwrap()
         .join()
         .unwrap()
 }
 
-fn try_without_result(program: &Program, value: &Value) -> Result<bool, Interrupt> {
+fn try_without_result(program: &Program, value: &Document) -> Result<bool, Interrupt> {
     let mut host = operations_schema::host::JsonBuilder::new();
     operations_schema::normalise(program, &mut host, value.into(), Mode::Normalise)
         .map(|result| result.changed)
@@ -80,23 +64,16 @@ fn tree(inner: &Value) -> Value {
 #[test]
 fn a_deep_value_is_walked_to_the_limit() {
     let this = json!({ "~": "This", "$ref": "T", "~?": true });
-    let wrap = |inner: Value| object_with("next", inner);
-    assert_eq!(
-        on_a_small_stack(tree(&this), move || nested(SAFE_LEVELS, wrap)),
-        Ok(true)
-    );
-    let endless = on_a_small_stack(tree(&this), move || nested(100_000, wrap));
+    let safe = on_a_small_stack(tree(&this), objects(SAFE_LEVELS));
+    assert_eq!(safe, Ok(true));
+    let endless = on_a_small_stack(tree(&this), objects(100_000));
     assert!(matches!(endless, Err(Interrupt::Limit(_))), "{endless:?}");
     let array = json!({ "~": "Array", "$id": "A", "items": { "~": "Union", "anyOf": [
         { "~": "This", "$ref": "A" }, { "~": "Number" }
     ] } });
-    assert_eq!(
-        on_a_small_stack(array.clone(), || nested(SAFE_LEVELS, |inner| Value::Array(
-            vec![inner]
-        ))),
-        Ok(true)
-    );
-    let endless = on_a_small_stack(array, || nested(100_000, |inner| Value::Array(vec![inner])));
+    let safe = on_a_small_stack(array.clone(), arrays(SAFE_LEVELS));
+    assert_eq!(safe, Ok(true));
+    let endless = on_a_small_stack(array, arrays(100_000));
     assert!(matches!(endless, Err(Interrupt::Limit(_))), "{endless:?}");
 }
 
@@ -106,15 +83,9 @@ fn deep_json_schemas_too() {
         "type": "object",
         "properties": { "next": { "allOf": [{ "anyOf": [{ "$ref": "#" }, { "type": "number" }] }] } }
     });
-    assert_eq!(
-        on_a_small_stack(schema.clone(), || nested(SAFE_LEVELS, |inner| object_with(
-            "next", inner
-        ))),
-        Ok(true)
-    );
-    let deep = on_a_small_stack(schema, || {
-        nested(100_000, |inner| object_with("next", inner))
-    });
+    let safe = on_a_small_stack(schema.clone(), objects(SAFE_LEVELS));
+    assert_eq!(safe, Ok(true));
+    let deep = on_a_small_stack(schema, objects(100_000));
     assert!(matches!(deep, Err(Interrupt::Limit(_))), "{deep:?}");
 }
 
@@ -131,12 +102,18 @@ fn values_are_made_on_a_small_stack_too() {
         }
     }
     // Too deep to be made, so the value stays; what matters is that it ends.
-    assert_eq!(on_a_small_stack(schema, || json!({})), Ok(false));
+    assert_eq!(
+        on_a_small_stack(schema, Document::from(&json!({}))),
+        Ok(false)
+    );
     let shallow = (0..40).fold(
         json!({ "~": "Number" }),
         |inner, _| json!({ "~": "Object", "required": ["a"], "properties": { "a": inner } }),
     );
-    assert_eq!(on_a_small_stack(shallow, || json!({})), Ok(true));
+    assert_eq!(
+        on_a_small_stack(shallow, Document::from(&json!({}))),
+        Ok(true)
+    );
 }
 
 fn quickly<R>(what: impl FnOnce() -> R) -> R {
@@ -200,11 +177,11 @@ fn a_large_value_gets_the_work_it_needs() {
 fn notes_are_bounded() {
     let schema = json!({ "~": "Array", "items": { "~": "Number" } });
     let items: Vec<Value> = (0..5_000).map(|_| json!(null)).collect();
-    let value = Value::Array(items);
+    let document = Document::from(&Value::Array(items));
     let mut host = operations_schema::host::JsonBuilder::new();
     let program = program_of(&schema);
     let result =
-        operations_schema::normalise(&program, &mut host, (&value).into(), Mode::Normalise)
+        operations_schema::normalise(&program, &mut host, (&document).into(), Mode::Normalise)
             .unwrap();
     assert_eq!(result.notes.len() + result.omitted_notes, 5_000);
     assert_eq!(result.notes.len(), 1_000);

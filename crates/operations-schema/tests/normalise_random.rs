@@ -13,6 +13,7 @@
 mod normalise_support;
 
 use normalise_support::{Done, short, try_run, typebox};
+use operations_schema::json::Document;
 use operations_schema::{CompileOptions, JsonHost, Mode, Program, check, compile};
 use serde_json::{Map, Value, json};
 
@@ -285,7 +286,10 @@ impl Case<'_> {
         if !done.changed {
             assert_eq!(result, **value, "{label}");
         }
-        let passes = |value: &Value| check(program, &mut JsonHost::new(), value.into()).unwrap();
+        let passes = |value: &Value| {
+            let document = Document::from(value);
+            check(program, &mut JsonHost::new(), (&document).into()).unwrap()
+        };
         assert_eq!(passes(&result), done.valid, "{label}");
         assert!(
             done.valid || !done.notes.is_empty(),

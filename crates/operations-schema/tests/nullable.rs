@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use operations_schema::host::JsonBuilder;
+use operations_schema::json::Document;
 use operations_schema::{
     CompileOptions, JsonHost, Mode, Source, check, collect_errors, compile, normalise,
 };
@@ -11,11 +12,12 @@ use serde_json::{Value, json};
 fn verdicts(schema: &Value, value: &Value) -> (bool, bool) {
     let source = Source::try_from(schema).unwrap();
     let program = compile(&source, &CompileOptions::default()).unwrap();
-    let passes = check(&program, &mut JsonHost::new(), value.into()).unwrap();
-    let errors = collect_errors(&program, &mut JsonHost::new(), value.into(), 10).unwrap();
+    let document = &Document::from(value);
+    let passes = check(&program, &mut JsonHost::new(), document.into()).unwrap();
+    let errors = collect_errors(&program, &mut JsonHost::new(), document.into(), 10).unwrap();
     assert_eq!(passes, errors.is_empty(), "{schema} {value}");
     let mut builder = JsonBuilder::new();
-    let result = normalise(&program, &mut builder, value.into(), Mode::Normalise).unwrap();
+    let result = normalise(&program, &mut builder, document.into(), Mode::Normalise).unwrap();
     (passes, result.changed)
 }
 

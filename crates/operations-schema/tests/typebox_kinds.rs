@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use operations_schema::compile::compile;
+use operations_schema::json::Document;
 use operations_schema::{
     CompileOptions, Interrupt, JsonHost, Program, SchemaError, Source, check, collect_errors,
 };
@@ -17,12 +18,15 @@ fn program(text: &str) -> Program {
 }
 
 fn passes(text: &str, value: &Value) -> bool {
-    check(&program(text), &mut JsonHost::new(), value.into()).unwrap()
+    let document = Document::from(value);
+    check(&program(text), &mut JsonHost::new(), (&document).into()).unwrap()
 }
 
 /// Path and message of every error.
 fn errors(text: &str, value: &Value) -> Vec<(String, String)> {
-    let errors = collect_errors(&program(text), &mut JsonHost::new(), value.into(), 100).unwrap();
+    let document = &Document::from(value);
+    let errors =
+        collect_errors(&program(text), &mut JsonHost::new(), document.into(), 100).unwrap();
     errors
         .into_iter()
         .map(|error| (error.path, error.message))
@@ -324,7 +328,8 @@ fn dialects_of_json_schema() {
     )
     .unwrap();
     let verdict = |value: Value| -> Result<bool, Interrupt> {
-        check(&program, &mut JsonHost::new(), (&value).into())
+        let document = Document::from(&value);
+        check(&program, &mut JsonHost::new(), (&document).into())
     };
     assert_eq!(verdict(Value::Null), Ok(true));
     assert_eq!(verdict(json!("")), Ok(false));
@@ -334,8 +339,9 @@ fn dialects_of_json_schema() {
         &CompileOptions::default(),
     )
     .unwrap();
+    let one = Document::from(&json!(1));
     assert_eq!(
-        check(&program, &mut JsonHost::new(), (&json!(1)).into()),
+        check(&program, &mut JsonHost::new(), (&one).into()),
         Ok(false)
     );
 }

@@ -1,53 +1,64 @@
 //! JSON in Rust.
 
 use num_bigint::BigInt;
-use serde_json::Value;
 
-use super::{Class, Host, Interrupt, Name, OwnKeys};
+use super::{Class, Host, Interrupt, Name, OwnKeys, Prices};
 use crate::ir::{Format, FormatId, KindNode, PatternId};
+use crate::json::{Document, Json, Kind};
 use crate::number;
 use crate::patterns::{Dialect, Pattern, PatternFailure};
+use crate::work::Budget;
 
 /// How deep an array may be that is written as text (a `RegExp` kind meets an array).
 const MAX_ARRAY_TEXT_DEPTH: u32 = 64;
 
-/// A value of a JSON document, a key of one, or `undefined`.
+/// A value of a JSON document, a scalar beside it, or `undefined`.
 #[derive(Clone, Copy, Debug)]
 pub enum JsonRef<'a> {
     /// What is not there.
     Undefined,
     /// A value of the document.
-    Value(&'a Value),
-    /// A key of the document, as a string.
+    Value(Json<'a>),
+    /// `null`.
+    Null,
+    /// A boolean.
+    Bool(bool),
+    /// A number.
+    Number(f64),
+    /// A string, or a key of the document as one.
     Text(&'a str),
 }
 
-impl<'a> From<&'a Value> for JsonRef<'a> {
-    fn from(value: &'a Value) -> Self {
-        Self::Value(value)
+impl<'a> From<&'a Document> for JsonRef<'a> {
+    fn from(document: &'a Document) -> Self {
+        Self::Value(document.root())
     }
 }
 
-impl<'a> From<Option<&'a Value>> for JsonRef<'a> {
-    fn from(value: Option<&'a Value>) -> Self {
-        value.map_or(Self::Undefined, Self::Value)
+impl<'a> From<Option<&'a Document>> for JsonRef<'a> {
+    fn from(document: Option<&'a Document>) -> Self {
+        document.map_or(Self::Undefined, Into::into)
     }
 }
 
 impl<'a> JsonRef<'a> {
     fn text(self) -> Option<&'a str> {
         match self {
-            Self::Value(Value::String(text)) => Some(text),
+            Self::Value(value) => value.as_str(),
             Self::Text(text) => Some(text),
             _ => None,
         }
+    }
+
+    fn or_undefined(value: Option<Json<'a>>) -> Self {
+        value.map_or(Self::Undefined, Self::Value)
     }
 }
 
 /// The host of JSON documents.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JsonHost<'a> {
-    document: std::marker::PhantomData<&'a Value>,
+    document: std::marker::PhantomData<&'a Document>,
 }
 
 impl JsonHost<'_> {
@@ -58,32 +69,44 @@ impl JsonHost<'_> {
     }
 }
 
-/// The keys of an object, or the positions of an array, while they are walked over.
+/// The keys of an object while they are walked over.
 #[derive(Debug)]
-pub enum JsonKeys<'a> {
-    /// Of an object.
-    Object(serde_json::map::Iter<'a>),
-    /// Of anything else.
-    None,
+pub struct JsonKeys<'a> {
+    object: Option<Json<'a>>,
+    next: usize,
 }
 
 impl<'a> Host for JsonHost<'a> {
+    const PRICES: Prices = Prices {
+        rule: 2,
+        look: 0,
+        read: 2,
+        list: 0,
+        text: 0,
+        ask: 0,
+    };
+
     type Value = JsonRef<'a>;
-    type Key = (&'a str, &'a Value);
+    /// Name and value.
+    type Key = (Json<'a>, Json<'a>);
     type Keys = JsonKeys<'a>;
     type Scope = ();
 
     fn classify(&mut self, value: JsonRef<'a>) -> Result<Class, Interrupt> {
         Ok(match value {
             JsonRef::Undefined => Class::Undefined,
-            JsonRef::Text(_) | JsonRef::Value(Value::String(_)) => Class::String,
-            JsonRef::Value(Value::Null) => Class::Null,
-            JsonRef::Value(Value::Bool(value)) => Class::Bool(*value),
-            JsonRef::Value(Value::Number(number)) => {
-                Class::Number(number.as_f64().unwrap_or(f64::NAN))
-            }
-            JsonRef::Value(Value::Array(_)) => Class::Array,
-            JsonRef::Value(Value::Object(_)) => Class::Object,
+            JsonRef::Null => Class::Null,
+            JsonRef::Bool(value) => Class::Bool(value),
+            JsonRef::Number(number) => Class::Number(number),
+            JsonRef::Text(_) => Class::String,
+            JsonRef::Value(value) => match value.kind() {
+                Kind::Null => Class::Null,
+                Kind::Bool(value) => Class::Bool(value),
+                Kind::Number(number) => Class::Number(number),
+                Kind::String(_) => Class::String,
+                Kind::Array(_) => Class::Array,
+                Kind::Object(_) => Class::Object,
+            },
         })
     }
 
@@ -110,34 +133,31 @@ impl<'a> Host for JsonHost<'a> {
 
     fn array_length(&mut self, array: JsonRef<'a>) -> Result<usize, Interrupt> {
         Ok(match array {
-            JsonRef::Value(Value::Array(items)) => items.len(),
+            JsonRef::Value(value) => match value.kind() {
+                Kind::Array(count) => count,
+                _ => 0,
+            },
             _ => 0,
         })
     }
 
     fn element(&mut self, array: JsonRef<'a>, index: usize) -> Result<JsonRef<'a>, Interrupt> {
         Ok(match array {
-            JsonRef::Value(Value::Array(items)) => {
-                items.get(index).map_or(JsonRef::Undefined, JsonRef::Value)
-            }
+            JsonRef::Value(value) => JsonRef::or_undefined(value.element(index)),
             _ => JsonRef::Undefined,
         })
     }
 
     fn get(&mut self, value: JsonRef<'a>, name: Name<'_>) -> Result<JsonRef<'a>, Interrupt> {
-        Ok(match value {
-            JsonRef::Value(Value::Object(map)) => map
-                .get(&*name.key.text)
-                .map_or(JsonRef::Undefined, JsonRef::Value),
-            JsonRef::Value(Value::Array(items)) => name
-                .key
-                .text
-                .parse::<usize>()
-                .ok()
-                .and_then(|index| items.get(index))
-                .map_or(JsonRef::Undefined, JsonRef::Value),
-            _ => JsonRef::Undefined,
-        })
+        let JsonRef::Value(value) = value else {
+            return Ok(JsonRef::Undefined);
+        };
+        let name = &*name.key.text;
+        Ok(JsonRef::or_undefined(match value.kind() {
+            Kind::Object(_) => value.get(name),
+            Kind::Array(_) => name.parse().ok().and_then(|index| value.element(index)),
+            _ => None,
+        }))
     }
 
     fn has(&mut self, object: JsonRef<'a>, name: Name<'_>) -> Result<bool, Interrupt> {
@@ -145,24 +165,31 @@ impl<'a> Host for JsonHost<'a> {
     }
 
     fn own_keys(&mut self, object: JsonRef<'a>, _: OwnKeys) -> Result<JsonKeys<'a>, Interrupt> {
-        Ok(match object {
-            JsonRef::Value(Value::Object(map)) => JsonKeys::Object(map.iter()),
-            _ => JsonKeys::None,
-        })
+        let object = match object {
+            JsonRef::Value(value) if matches!(value.kind(), Kind::Object(_)) => Some(value),
+            _ => None,
+        };
+        Ok(JsonKeys { object, next: 0 })
+    }
+
+    fn listed(_: &JsonKeys<'a>) -> usize {
+        0
     }
 
     fn count_keys(&mut self, object: JsonRef<'a>, _: OwnKeys) -> Result<usize, Interrupt> {
         Ok(match object {
-            JsonRef::Value(Value::Object(map)) => map.len(),
+            JsonRef::Value(value) => match value.kind() {
+                Kind::Object(count) => count,
+                _ => 0,
+            },
             _ => 0,
         })
     }
 
     fn next_key(&mut self, keys: &mut JsonKeys<'a>) -> Result<Option<Self::Key>, Interrupt> {
-        Ok(match keys {
-            JsonKeys::Object(entries) => entries.next().map(|(key, value)| (key.as_str(), value)),
-            JsonKeys::None => None,
-        })
+        let member = keys.object.and_then(|object| object.member(keys.next));
+        keys.next += 1;
+        Ok(member)
     }
 
     fn with_key<R>(
@@ -170,11 +197,11 @@ impl<'a> Host for JsonHost<'a> {
         key: Self::Key,
         read: impl FnOnce(&str) -> R,
     ) -> Result<R, Interrupt> {
-        Ok(read(key.0))
+        Ok(read(key.0.as_str().unwrap_or_default()))
     }
 
     fn key_value(&mut self, key: Self::Key) -> JsonRef<'a> {
-        JsonRef::Text(key.0)
+        JsonRef::Value(key.0)
     }
 
     fn get_by_key(&mut self, _: JsonRef<'a>, key: Self::Key) -> Result<JsonRef<'a>, Interrupt> {
@@ -186,8 +213,9 @@ impl<'a> Host for JsonHost<'a> {
         other: JsonRef<'a>,
         key: Self::Key,
     ) -> Result<Option<JsonRef<'a>>, Interrupt> {
+        let name = key.0.as_str().unwrap_or_default();
         Ok(match other {
-            JsonRef::Value(Value::Object(map)) => map.get(key.0).map(JsonRef::Value),
+            JsonRef::Value(value) => value.get(name).map(JsonRef::Value),
             _ => None,
         })
     }
@@ -205,7 +233,7 @@ impl<'a> Host for JsonHost<'a> {
     }
 
     fn is_iterable(&mut self, object: JsonRef<'a>, asynchronous: bool) -> Result<bool, Interrupt> {
-        Ok(!asynchronous && matches!(object, JsonRef::Value(Value::Array(_))))
+        Ok(!asynchronous && self.classify(object)? == Class::Array)
     }
 
     fn bigint(&mut self, _: JsonRef<'a>) -> Result<BigInt, Interrupt> {
@@ -225,6 +253,7 @@ impl<'a> Host for JsonHost<'a> {
         value: JsonRef<'a>,
         _: PatternId,
         pattern: &Pattern,
+        budget: &mut Budget,
     ) -> Result<bool, Interrupt> {
         if pattern.dialect() == Dialect::TypeBox
             && matches!(pattern.failure(), Some(PatternFailure::Syntax(_)))
@@ -232,10 +261,10 @@ impl<'a> Host for JsonHost<'a> {
             return Err(Interrupt::TypeBoxThrows);
         }
         if let Some(text) = value.text() {
-            return Ok(pattern.matches(text)?);
+            return Ok(pattern.matches(text, budget)?);
         }
         let text = to_js_string(value, 0).ok_or(Interrupt::TypeBoxThrows)?;
-        Ok(pattern.matches(&text)?)
+        Ok(pattern.matches(&text, budget)?)
     }
 
     fn custom_format(
@@ -262,9 +291,12 @@ impl<'a> Host for JsonHost<'a> {
             if count >= limit {
                 break;
             }
-            match value {
-                Value::Array(items) => open.extend(items),
-                Value::Object(map) => open.extend(map.values()),
+            match value.kind() {
+                Kind::Array(items) => open.extend((0..items).filter_map(|at| value.element(at))),
+                Kind::Object(members) => {
+                    let values = (0..members).filter_map(|at| value.member(at));
+                    open.extend(values.map(|(_, value)| value));
+                }
                 _ => {}
             }
         }
@@ -282,42 +314,48 @@ impl<'a> Host for JsonHost<'a> {
 fn to_js_string(value: JsonRef<'_>, depth: u32) -> Option<String> {
     Some(match value {
         JsonRef::Undefined => "undefined".into(),
+        JsonRef::Null => "null".into(),
+        JsonRef::Bool(value) => value.to_string(),
+        JsonRef::Number(number) => number::to_js_string(number),
         JsonRef::Text(text) => text.into(),
-        JsonRef::Value(Value::String(text)) => text.clone(),
-        JsonRef::Value(Value::Null) => "null".into(),
-        JsonRef::Value(Value::Bool(value)) => value.to_string(),
-        JsonRef::Value(Value::Number(found)) => {
-            number::to_js_string(found.as_f64().unwrap_or(f64::NAN))
-        }
-        // An own `toString` of JSON is not a function.
-        JsonRef::Value(Value::Object(map)) if map.contains_key("toString") => return None,
-        JsonRef::Value(Value::Object(_)) => "[object Object]".into(),
-        JsonRef::Value(Value::Array(items)) => {
-            if depth >= MAX_ARRAY_TEXT_DEPTH {
-                return None;
-            }
-            let mut text = String::new();
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    text.push(',');
+        JsonRef::Value(value) => match value.kind() {
+            Kind::Null => "null".into(),
+            Kind::Bool(value) => value.to_string(),
+            Kind::Number(number) => number::to_js_string(number),
+            Kind::String(text) => text.into(),
+            // An own `toString` of JSON is not a function.
+            Kind::Object(_) if value.get("toString").is_some() => return None,
+            Kind::Object(_) => "[object Object]".into(),
+            Kind::Array(count) => {
+                if depth >= MAX_ARRAY_TEXT_DEPTH {
+                    return None;
                 }
-                if !item.is_null() {
-                    text.push_str(&to_js_string(JsonRef::Value(item), depth + 1)?);
+                let mut text = String::new();
+                for index in 0..count {
+                    if index > 0 {
+                        text.push(',');
+                    }
+                    match value.element(index) {
+                        Some(item) if item.kind() != Kind::Null => {
+                            text.push_str(&to_js_string(JsonRef::Value(item), depth + 1)?);
+                        }
+                        _ => {}
+                    }
                 }
+                text
             }
-            text
-        }
+        },
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     #[test]
     fn values_become_text_as_in_javascript() {
-        let text = |value: Value| to_js_string(JsonRef::Value(&value), 0);
+        let text = |value: Value| to_js_string((&Document::from(&value)).into(), 0);
         assert_eq!(
             text(json!([1, [null, true], {}])).as_deref(),
             Some("1,,true,[object Object]")

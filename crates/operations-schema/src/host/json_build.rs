@@ -2,24 +2,25 @@
 //!
 //! A document is only borrowed. What is made goes into an arena of the host, whose objects and
 //! arrays refer to their parts, so that a change deep inside a document copies nothing but the way
-//! down to it. [`JsonBuilder::to_json`] turns a result into a document of its own at the end.
+//! down to it. [`JsonBuilder::push_to`] writes a result as text at the end.
 
 mod make;
 
 use std::collections::HashMap;
 
 use num_bigint::BigInt;
-use serde_json::{Map, Value};
 
 use super::json::{JsonHost, JsonKeys, JsonRef};
-use super::{Class, Host, Interrupt, Name, OwnKeys};
+use super::{Class, Host, Interrupt, Name, OwnKeys, Prices};
 use crate::ir::{Format, FormatId, KindNode, PatternId};
+use crate::json::{Document, Json, array_index, push_number, push_string};
 use crate::patterns::Pattern;
+use crate::work::Budget;
 
 /// A value of the document, or one that the host made.
 #[derive(Clone, Copy, Debug)]
 pub enum JsonPart<'a> {
-    /// A value of the document, or `undefined`.
+    /// A value of the document, or one without parts.
     Document(JsonRef<'a>),
     /// A value that was made.
     Made(MadeId),
@@ -31,8 +32,7 @@ pub struct MadeId(u32);
 
 #[derive(Debug)]
 enum Made<'a> {
-    /// Anything without parts in the arena.
-    Plain(Value),
+    Text(Box<str>),
     Array(Vec<JsonPart<'a>>),
     Object(MadeObject<'a>),
 }
@@ -48,7 +48,11 @@ struct MadeObject<'a> {
 const SCAN_LIMIT: usize = 16;
 
 impl<'a> MadeObject<'a> {
-    fn new(entries: Vec<(Box<str>, JsonPart<'a>)>) -> Self {
+    /// In the order of JavaScript, which has indices in front.
+    fn new(mut entries: Vec<(Box<str>, JsonPart<'a>)>) -> Self {
+        if entries.iter().any(|(name, _)| array_index(name).is_some()) {
+            entries.sort_by_key(|(name, _)| array_index(name).unwrap_or(u32::MAX));
+        }
         let index = (entries.len() > SCAN_LIMIT).then(|| {
             (0..)
                 .zip(&entries)
@@ -71,7 +75,7 @@ impl<'a> MadeObject<'a> {
 #[derive(Clone, Copy, Debug)]
 pub enum JsonPartKey<'a> {
     /// A key of the document.
-    Document((&'a str, &'a Value)),
+    Document((Json<'a>, Json<'a>)),
     /// The key at this position of an object in the arena.
     Made(MadeId, u32),
 }
@@ -92,9 +96,9 @@ pub struct JsonBuilder<'a> {
     arena: Vec<Made<'a>>,
 }
 
-impl<'a> From<&'a Value> for JsonPart<'a> {
-    fn from(value: &'a Value) -> Self {
-        Self::Document(JsonRef::Value(value))
+impl<'a> From<&'a Document> for JsonPart<'a> {
+    fn from(document: &'a Document) -> Self {
+        Self::Document(document.into())
     }
 }
 
@@ -104,7 +108,7 @@ impl JsonPart<'_> {
     pub fn is(self, other: JsonPart<'_>) -> bool {
         match (self, other) {
             (Self::Document(JsonRef::Value(one)), JsonPart::Document(JsonRef::Value(two))) => {
-                std::ptr::eq(one, two)
+                one.is(two)
             }
             (Self::Document(JsonRef::Undefined), JsonPart::Document(JsonRef::Undefined)) => true,
             (Self::Made(one), JsonPart::Made(two)) => one == two,
@@ -120,32 +124,55 @@ impl<'a> JsonBuilder<'a> {
         Self::default()
     }
 
-    /// The document that a value stands for; none for `undefined`.
-    #[must_use]
-    pub fn to_json(&self, part: JsonPart<'a>) -> Option<Value> {
-        Some(match part {
-            JsonPart::Document(JsonRef::Undefined) => return None,
-            JsonPart::Document(JsonRef::Value(value)) => value.clone(),
-            JsonPart::Document(JsonRef::Text(text)) => Value::String(text.to_owned()),
-            // Parts are made before what contains them, so this ends; and a walk that builds is
-            // bounded in depth.
-            JsonPart::Made(id) => match self.made(id)? {
-                Made::Plain(value) => value.clone(),
-                Made::Array(parts) => Value::Array(
-                    parts
-                        .iter()
-                        .map(|part| self.to_json(*part).unwrap_or(Value::Null))
-                        .collect(),
-                ),
-                Made::Object(object) => Value::Object(
-                    object
-                        .entries
-                        .iter()
-                        .filter_map(|(key, part)| Some((key.to_string(), self.to_json(*part)?)))
-                        .collect::<Map<_, _>>(),
-                ),
+    /// Appends a value as JSON, and says whether it did: there is no text for `undefined`. What comes from the document
+    /// is the text that it was, see [`Json::push_to`].
+    pub fn push_to(&self, part: JsonPart<'a>, json: &mut String) -> bool {
+        match part {
+            JsonPart::Document(value) => match value {
+                JsonRef::Undefined => return false,
+                JsonRef::Null => json.push_str("null"),
+                JsonRef::Bool(value) => json.push_str(if value { "true" } else { "false" }),
+                JsonRef::Number(number) => push_number(json, number),
+                JsonRef::Text(text) => push_string(json, text),
+                JsonRef::Value(value) => value.push_to(json),
             },
-        })
+            // Parts are made before what contains them, so this ends; and a walk that builds is bounded in depth.
+            JsonPart::Made(id) => match self.made(id) {
+                None => return false,
+                Some(Made::Text(text)) => push_string(json, text),
+                Some(Made::Array(parts)) => {
+                    json.push('[');
+                    for (index, part) in parts.iter().enumerate() {
+                        if index > 0 {
+                            json.push(',');
+                        }
+                        if !self.push_to(*part, json) {
+                            json.push_str("null");
+                        }
+                    }
+                    json.push(']');
+                }
+                Some(Made::Object(object)) => self.push_object(object, json),
+            },
+        }
+        true
+    }
+
+    fn push_object(&self, object: &MadeObject<'a>, json: &mut String) {
+        json.push('{');
+        let start = json.len();
+        for (key, part) in &object.entries {
+            let before = json.len();
+            if before > start {
+                json.push(',');
+            }
+            push_string(json, key);
+            json.push(':');
+            if !self.push_to(*part, json) {
+                json.truncate(before);
+            }
+        }
+        json.push('}');
     }
 
     fn made(&self, id: MadeId) -> Option<&Made<'a>> {
@@ -158,8 +185,8 @@ impl<'a> JsonBuilder<'a> {
         JsonPart::Made(id)
     }
 
-    fn plain(&mut self, value: Value) -> JsonPart<'a> {
-        self.keep(Made::Plain(value))
+    fn text(&mut self, text: &str) -> JsonPart<'a> {
+        self.keep(Made::Text(text.into()))
     }
 
     /// Runs a question of the document's host on a value without parts.
@@ -171,7 +198,7 @@ impl<'a> JsonBuilder<'a> {
         let value = match part {
             JsonPart::Document(value) => value,
             JsonPart::Made(id) => match self.made(id) {
-                Some(Made::Plain(value)) => JsonRef::Value(value),
+                Some(Made::Text(text)) => JsonRef::Text(text),
                 _ => JsonRef::Undefined,
             },
         };
@@ -192,7 +219,7 @@ impl<'a> JsonBuilder<'a> {
 
     fn key_text(&self, key: JsonPartKey<'a>) -> &str {
         match key {
-            JsonPartKey::Document((text, _)) => text,
+            JsonPartKey::Document((name, _)) => name.as_str().unwrap_or_default(),
             JsonPartKey::Made(id, position) => match self.made(id) {
                 Some(Made::Object(object)) => object
                     .entries
@@ -205,6 +232,12 @@ impl<'a> JsonBuilder<'a> {
 }
 
 impl<'a> Host for JsonBuilder<'a> {
+    const PRICES: Prices = Prices {
+        rule: 3,
+        read: 3,
+        ..JsonHost::PRICES
+    };
+
     type Value = JsonPart<'a>;
     type Key = JsonPartKey<'a>;
     type Keys = JsonPartKeys<'a>;
@@ -290,6 +323,10 @@ impl<'a> Host for JsonBuilder<'a> {
         })
     }
 
+    fn listed(_: &JsonPartKeys<'a>) -> usize {
+        0
+    }
+
     fn count_keys(&mut self, object: JsonPart<'a>, which: OwnKeys) -> Result<usize, Interrupt> {
         match object {
             JsonPart::Document(object) => self.document.count_keys(object, which),
@@ -335,7 +372,7 @@ impl<'a> Host for JsonBuilder<'a> {
             JsonPartKey::Document(key) => JsonPart::Document(self.document.key_value(key)),
             JsonPartKey::Made(..) => {
                 let text = self.key_text(key).to_owned();
-                self.plain(Value::String(text))
+                self.text(&text)
             }
         }
     }
@@ -368,9 +405,9 @@ impl<'a> Host for JsonBuilder<'a> {
     ) -> Result<Option<JsonPart<'a>>, Interrupt> {
         let text = self.key_text(key);
         Ok(match other {
-            JsonPart::Document(JsonRef::Value(Value::Object(map))) => {
-                map.get(text).map(JsonPart::from)
-            }
+            JsonPart::Document(JsonRef::Value(value)) => value
+                .get(text)
+                .map(|value| JsonPart::Document(JsonRef::Value(value))),
             JsonPart::Made(id) => match self.made(id) {
                 Some(Made::Object(object)) => object.find(text),
                 _ => None,
@@ -412,8 +449,11 @@ impl<'a> Host for JsonBuilder<'a> {
         value: JsonPart<'a>,
         id: PatternId,
         pattern: &Pattern,
+        budget: &mut Budget,
     ) -> Result<bool, Interrupt> {
-        self.lend(value, |host, value| host.matches(value, id, pattern))
+        self.lend(value, |host, value| {
+            host.matches(value, id, pattern, budget)
+        })
     }
 
     fn custom_format(

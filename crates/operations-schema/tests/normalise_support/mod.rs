@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "every test file uses its own part of this")]
 
 use operations_schema::host::{JsonBuilder, JsonPart};
+use operations_schema::json::Document;
 use operations_schema::source::{Flags, ObjectBox, SourceObject};
 use operations_schema::{
     CompileOptions, Interrupt, Mode, Note, Program, Source, What, compile, normalise,
@@ -49,11 +50,16 @@ pub(crate) struct Done {
 }
 
 pub(crate) fn try_run(program: &Program, value: &Value, mode: Mode) -> Result<Done, Interrupt> {
+    let document = Document::from(value);
     let mut host = JsonBuilder::new();
-    let part = JsonPart::from(value);
+    let part = JsonPart::from(&document);
     let result = normalise(program, &mut host, part, mode)?;
+    let mut json = String::new();
+    let value = host
+        .push_to(result.value, &mut json)
+        .then(|| serde_json::from_str(&json).expect("JSON"));
     Ok(Done {
-        value: host.to_json(result.value),
+        value,
         same: result.value.is(part),
         changed: result.changed,
         valid: result.valid,

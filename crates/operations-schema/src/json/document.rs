@@ -1,0 +1,592 @@
+//! A JSON text, taken apart once and understood as `JSON.parse` understands it.
+//!
+//! `serde_json::Value` is not that: it refuses what JavaScript reads (half a surrogate pair, `1e400`, 129 brackets),
+//! and it has another order of keys. Here the text stays, and each value knows its place in it, so that what is not
+//! changed is passed on as it came. Values lie in one list, so neither reading nor dropping a deep one recurses.
+
+use std::collections::HashMap;
+
+use super::text::{Malformed, Scan};
+use super::write;
+
+/// Up to this many members an object is searched one by one; a larger one has its names sorted beside it.
+const SCANNED: usize = 16;
+
+/// A JSON text and where everything in it is.
+#[derive(Debug, Clone)]
+pub struct Document {
+    text: String,
+    nodes: Vec<Node>,
+    /// Elements of arrays; names and values of objects in turn, then the members sorted by name where there are many.
+    parts: Vec<u32>,
+    root: u32,
+    is_faithful: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Node {
+    start: u32,
+    end: u32,
+    content: Content,
+}
+
+#[derive(Debug, Clone)]
+enum Content {
+    Null,
+    Bool(bool),
+    Number(f64),
+    /// A string without escapes: what stands between its quotes.
+    Plain,
+    /// A string with escapes, and what they mean. Half a surrogate pair is U+FFFD.
+    Escaped(Box<str>),
+    Array {
+        first: u32,
+        count: u32,
+    },
+    Object {
+        first: u32,
+        count: u32,
+    },
+}
+
+/// A value of a document.
+#[derive(Debug, Clone, Copy)]
+pub struct Json<'d> {
+    document: &'d Document,
+    node: u32,
+}
+
+/// What a value is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind<'d> {
+    /// `null`.
+    Null,
+    /// A boolean.
+    Bool(bool),
+    /// A number as JavaScript has it, an infinite one included.
+    Number(f64),
+    /// A string. Half a surrogate pair reads as U+FFFD.
+    String(&'d str),
+    /// An array with so many elements.
+    Array(usize),
+    /// An object with so many members.
+    Object(usize),
+}
+
+impl Document {
+    /// Takes a text apart.
+    ///
+    /// # Errors
+    ///
+    /// When it is not JSON.
+    pub fn parse(text: impl Into<String>) -> Result<Self, Malformed> {
+        let text = text.into();
+        if u32::try_from(text.len()).is_err() {
+            return Err(Malformed::Length);
+        }
+        let mut reader = Reader {
+            scan: Scan::new(&text),
+            text: &text,
+            nodes: Vec::with_capacity(text.len() / 8),
+            parts: Vec::new(),
+            waiting: Vec::new(),
+            is_faithful: true,
+        };
+        let root = reader.read()?;
+        let Reader {
+            nodes,
+            parts,
+            is_faithful,
+            ..
+        } = reader;
+        Ok(Self {
+            text,
+            nodes,
+            parts,
+            root,
+            is_faithful,
+        })
+    }
+
+    /// The outermost value.
+    #[must_use]
+    pub fn root(&self) -> Json<'_> {
+        Json {
+            document: self,
+            node: self.root,
+        }
+    }
+
+    /// The text as it came.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl From<&serde_json::Value> for Document {
+    /// What serde has is JSON, so this does not fail.
+    fn from(value: &serde_json::Value) -> Self {
+        Self::parse(value.to_string()).unwrap_or_else(|_| Self {
+            text: "null".to_owned(),
+            nodes: vec![Node {
+                start: 0,
+                end: 4,
+                content: Content::Null,
+            }],
+            parts: Vec::new(),
+            root: 0,
+            is_faithful: true,
+        })
+    }
+}
+
+impl<'d> Json<'d> {
+    fn at(self, node: u32) -> Self {
+        Self { node, ..self }
+    }
+
+    fn content(self) -> &'d Content {
+        const NOTHING: &Content = &Content::Null;
+        let nodes = &self.document.nodes;
+        nodes
+            .get(self.node as usize)
+            .map_or(NOTHING, |node| &node.content)
+    }
+
+    /// What it is.
+    #[must_use]
+    pub fn kind(self) -> Kind<'d> {
+        match self.content() {
+            Content::Null => Kind::Null,
+            Content::Bool(value) => Kind::Bool(*value),
+            Content::Number(number) => Kind::Number(*number),
+            Content::Plain => Kind::String(inner(self.text())),
+            Content::Escaped(text) => Kind::String(text),
+            Content::Array { count, .. } => Kind::Array(*count as usize),
+            Content::Object { count, .. } => Kind::Object(*count as usize),
+        }
+    }
+
+    /// The text that it was.
+    #[must_use]
+    pub fn text(self) -> &'d str {
+        let place = self.document.nodes.get(self.node as usize);
+        place
+            .and_then(|node| {
+                let place = node.start as usize..node.end as usize;
+                self.document.text.get(place)
+            })
+            .unwrap_or("null")
+    }
+
+    /// The string, if it is one.
+    #[must_use]
+    pub fn as_str(self) -> Option<&'d str> {
+        match self.kind() {
+            Kind::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// An element of an array.
+    #[must_use]
+    pub fn element(self, index: usize) -> Option<Self> {
+        match self.content() {
+            Content::Array { first, count } if index < *count as usize => {
+                self.part(*first as usize + index)
+            }
+            _ => None,
+        }
+    }
+
+    /// A member of an object by its place, name and value. Places are in the order of JavaScript: names that are
+    /// indices first, by their number.
+    #[must_use]
+    pub fn member(self, index: usize) -> Option<(Self, Self)> {
+        match self.content() {
+            Content::Object { first, count } if index < *count as usize => {
+                let at = *first as usize + 2 * index;
+                Some((self.part(at)?, self.part(at + 1)?))
+            }
+            _ => None,
+        }
+    }
+
+    /// A member of an object by its name.
+    #[must_use]
+    pub fn get(self, name: &str) -> Option<Self> {
+        let Content::Object { first, count } = self.content() else {
+            return None;
+        };
+        let (first, count) = (*first as usize, *count as usize);
+        if count <= SCANNED {
+            return (0..count)
+                .filter_map(|index| self.member(index))
+                .find(|(key, _)| key.as_str() == Some(name))
+                .map(|(_, value)| value);
+        }
+        let sorted = first + 2 * count;
+        let sorted = self.document.parts.get(sorted..sorted + count)?;
+        let name_at = |index: &u32| self.member(*index as usize)?.0.as_str();
+        let found = sorted.binary_search_by(|index| name_at(index).cmp(&Some(name)));
+        let index = sorted.get(found.ok()?)?;
+        Some(self.member(*index as usize)?.1)
+    }
+
+    fn part(self, index: usize) -> Option<Self> {
+        Some(self.at(*self.document.parts.get(index)?))
+    }
+
+    /// Whether both are the very same value, not merely equal ones.
+    #[must_use]
+    pub fn is(self, other: Json<'_>) -> bool {
+        self.node == other.node && std::ptr::eq(self.document, other.document)
+    }
+
+    /// Appends it as text that a reader in JavaScript understands as it would what `JSON.stringify` makes of this
+    /// value: as it came, unless it has a number that `JSON.stringify` cannot write (`-0`, an infinite one).
+    pub fn push_to(self, json: &mut String) {
+        if self.document.is_faithful {
+            json.push_str(self.text());
+        } else {
+            write::stringify(self, json);
+        }
+    }
+
+    /// What `JSON.stringify` makes of it, byte for byte.
+    #[must_use]
+    pub fn stringify(self) -> String {
+        let mut json = String::with_capacity(self.text().len());
+        write::stringify(self, &mut json);
+        json
+    }
+}
+
+/// A string without its quotes.
+fn inner(quoted: &str) -> &str {
+    quoted
+        .get(1..quoted.len().saturating_sub(1))
+        .unwrap_or_default()
+}
+
+struct Reader<'t> {
+    scan: Scan<'t>,
+    text: &'t str,
+    nodes: Vec<Node>,
+    parts: Vec<u32>,
+    /// The parts of containers that are not closed yet.
+    waiting: Vec<u32>,
+    is_faithful: bool,
+}
+
+/// A container that is not closed yet.
+struct Open {
+    is_object: bool,
+    start: usize,
+    /// Where its parts begin among those that wait.
+    mark: usize,
+}
+
+impl Reader<'_> {
+    fn read(&mut self) -> Result<u32, Malformed> {
+        let mut open: Vec<Open> = Vec::new();
+        self.scan.space();
+        loop {
+            let start = self.scan.at;
+            let mut node = match self.scan.peek() {
+                Some(bracket @ (b'{' | b'[')) => {
+                    self.scan.at += 1;
+                    self.scan.space();
+                    let is_object = bracket == b'{';
+                    let mark = self.waiting.len();
+                    let container = Open {
+                        is_object,
+                        start,
+                        mark,
+                    };
+                    if self.scan.peek() == Some(if is_object { b'}' } else { b']' }) {
+                        self.scan.at += 1;
+                        self.close(&container)
+                    } else {
+                        open.push(container);
+                        if is_object {
+                            self.name()?;
+                        }
+                        continue;
+                    }
+                }
+                _ => self.scalar()?,
+            };
+            // A value has ended; so may those around it.
+            loop {
+                let Some(around) = open.last() else {
+                    self.scan.end()?;
+                    return Ok(node);
+                };
+                self.waiting.push(node);
+                self.scan.space();
+                match self.scan.next() {
+                    Some(b',') => {
+                        self.scan.space();
+                        if around.is_object {
+                            self.name()?;
+                        }
+                        break;
+                    }
+                    Some(byte) if byte == if around.is_object { b'}' } else { b']' } => {
+                        let Some(closed) = open.pop() else { continue };
+                        node = self.close(&closed);
+                    }
+                    _ => return Err(self.scan.syntax()),
+                }
+            }
+        }
+    }
+
+    /// The name of a member, its colon, and the space before its value.
+    fn name(&mut self) -> Result<(), Malformed> {
+        let name = self.string()?;
+        self.waiting.push(name);
+        self.scan.space();
+        self.scan.expect(b':')?;
+        self.scan.space();
+        Ok(())
+    }
+
+    fn string(&mut self) -> Result<u32, Malformed> {
+        let start = self.scan.at;
+        self.scan.string()?;
+        let inner = inner(self.since(start));
+        let content = if inner.contains('\\') {
+            Content::Escaped(write::unescaped(inner).into())
+        } else {
+            Content::Plain
+        };
+        Ok(self.keep(start, content))
+    }
+
+    fn scalar(&mut self) -> Result<u32, Malformed> {
+        let start = self.scan.at;
+        let content = match self.scan.peek() {
+            Some(b'"') => return self.string(),
+            first => {
+                self.scan.scalar()?;
+                match first {
+                    Some(b't') => Content::Bool(true),
+                    Some(b'f') => Content::Bool(false),
+                    Some(b'n') => Content::Null,
+                    // Its syntax is a part of what Rust reads.
+                    _ => Content::Number(self.since(start).parse().unwrap_or(f64::NAN)),
+                }
+            }
+        };
+        if let Content::Number(number) = content
+            && (!number.is_finite() || (number == 0.0 && number.is_sign_negative()))
+        {
+            self.is_faithful = false;
+        }
+        Ok(self.keep(start, content))
+    }
+
+    fn since(&self, start: usize) -> &str {
+        self.text.get(start..self.scan.at).unwrap_or_default()
+    }
+
+    fn keep(&mut self, start: usize, content: Content) -> u32 {
+        let node = position(self.nodes.len());
+        self.nodes.push(Node {
+            start: position(start),
+            end: position(self.scan.at),
+            content,
+        });
+        node
+    }
+
+    fn close(&mut self, open: &Open) -> u32 {
+        let first = position(self.parts.len());
+        let content = if open.is_object {
+            let count = self.close_object(open.mark);
+            Content::Object { first, count }
+        } else {
+            let count = position(self.waiting.len() - open.mark);
+            self.parts.extend(self.waiting.drain(open.mark..));
+            Content::Array { first, count }
+        };
+        self.keep(open.start, content)
+    }
+
+    /// Takes over the members, as JavaScript has them: of two with one name the value of the last in the place of
+    /// the first, and indices in front. Says how many there are.
+    fn close_object(&mut self, mark: usize) -> u32 {
+        let names = Names {
+            text: self.text,
+            nodes: &self.nodes,
+        };
+        let mut members: Vec<(u32, u32)> = Vec::with_capacity((self.waiting.len() - mark) / 2);
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        let is_large = members.capacity() > SCANNED;
+        let mut has_indices = false;
+        let mut waiting = self.waiting.drain(mark..);
+        while let (Some(key), Some(value)) = (waiting.next(), waiting.next()) {
+            let name = names.of(key);
+            let known = if is_large {
+                places.get(name).copied()
+            } else {
+                members
+                    .iter()
+                    .position(|(other, _)| names.of(*other) == name)
+            };
+            if let Some(known) = known.and_then(|place| members.get_mut(place)) {
+                known.1 = value;
+                continue;
+            }
+            if is_large {
+                places.insert(name, members.len());
+            }
+            has_indices |= array_index(name).is_some();
+            members.push((key, value));
+        }
+        drop(waiting);
+        if has_indices {
+            // A stable sort: the others keep their order.
+            members.sort_by_key(|(key, _)| array_index(names.of(*key)).unwrap_or(u32::MAX));
+        }
+        let mut sorted: Vec<u32> = Vec::new();
+        if members.len() > SCANNED {
+            sorted.extend(0..position(members.len()));
+            let name = |index: &u32| members.get(*index as usize).map(|(key, _)| names.of(*key));
+            sorted.sort_by(|one, two| name(one).cmp(&name(two)));
+        }
+        self.parts
+            .extend(members.iter().flat_map(|(key, value)| [*key, *value]));
+        self.parts.extend(sorted);
+        position(members.len())
+    }
+}
+
+/// The names of members while an object is closed.
+struct Names<'r> {
+    text: &'r str,
+    nodes: &'r [Node],
+}
+
+impl<'r> Names<'r> {
+    fn of(&self, key: u32) -> &'r str {
+        match self.nodes.get(key as usize) {
+            Some(Node {
+                content: Content::Escaped(text),
+                ..
+            }) => text,
+            Some(node) => {
+                let place = node.start as usize..node.end as usize;
+                inner(self.text.get(place).unwrap_or_default())
+            }
+            None => "",
+        }
+    }
+}
+
+/// The number of a name that JavaScript counts as the index of an array.
+pub(crate) fn array_index(name: &str) -> Option<u32> {
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_plain || (name.starts_with('0') && name.len() > 1) {
+        return None;
+    }
+    // The largest number is no index.
+    name.parse().ok().filter(|index| *index < u32::MAX)
+}
+
+/// A place in a text that is no longer than places are counted.
+fn position(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stringified(text: &str) -> String {
+        Document::parse(text).unwrap().root().stringify()
+    }
+
+    #[test]
+    fn a_text_is_understood_as_javascript_understands_it() {
+        // What `JSON.stringify(JSON.parse(text))` gives in V8.
+        for (text, expected) in [
+            (
+                " [ 1.50 , 1E2, -0, 1e400, 0.1e-6 ] ",
+                "[1.5,100,0,null,1e-7]",
+            ),
+            ("9007199254740993", "9007199254740992"),
+            (
+                r#"{"b":1,"10":2,"2":3,"a":4,"b":5,"01":6,"4294967295":7,"4294967294":8}"#,
+                r#"{"2":3,"10":2,"4294967294":8,"b":5,"a":4,"01":6,"4294967295":7}"#,
+            ),
+            (
+                r#"{"__proto__":{"a":1},"a":2}"#,
+                r#"{"__proto__":{"a":1},"a":2}"#,
+            ),
+            (
+                r#""\u0041\/\b\u001F\u007f\ud83d\ude00\uDC00\ud800x\ud800\u0041""#,
+                "\"A/\\b\\u001f\u{7f}\u{1f600}\\udc00\\ud800x\\ud800A\"",
+            ),
+            (
+                r#"{"":[[],{},null,true,false]}"#,
+                r#"{"":[[],{},null,true,false]}"#,
+            ),
+        ] {
+            assert_eq!(stringified(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_javascript_can_write_is_passed_on_as_it_came() {
+        let kept = r#"{"a": 1.50, "b":"\u0041"}"#;
+        for (text, expected) in [(kept, kept), (r#"{"a": -0.0}"#, r#"{"a":0}"#)] {
+            let mut json = String::new();
+            Document::parse(text).unwrap().root().push_to(&mut json);
+            assert_eq!(json, expected);
+        }
+    }
+
+    #[test]
+    fn members_are_found_in_small_and_in_large_objects() {
+        for count in [3, 16, 17, 300] {
+            let members: Vec<String> = (0..count)
+                .map(|number| format!(r#""k\u00{:02x}{number}":{number}"#, 0x61 + number % 26))
+                .collect();
+            let text = format!("{{{},\"last\":0}}", members.join(","));
+            let document = Document::parse(text).unwrap();
+            for number in 0..count {
+                let letter = char::from(b'a' + u8::try_from(number % 26).unwrap());
+                let name = format!("k{letter}{number}");
+                let found = document.root().get(&name).unwrap();
+                assert_eq!(found.kind(), Kind::Number(f64::from(number)), "{name}");
+            }
+            assert!(document.root().get("nobody").is_none());
+        }
+    }
+
+    #[test]
+    fn deep_texts_cost_no_stack_and_other_texts_are_refused() {
+        let levels = 200_000;
+        let deep = "[".repeat(levels) + &"]".repeat(levels);
+        assert_eq!(stringified(&deep), deep);
+        for text in [
+            "",
+            "[",
+            "[1",
+            "[1,]",
+            "{\"a\"}",
+            "{\"a\":1,}",
+            "{a:1}",
+            "1 2",
+            "[1}",
+            "tru",
+            "01",
+        ] {
+            assert!(Document::parse(text).is_err(), "{text}");
+        }
+    }
+}

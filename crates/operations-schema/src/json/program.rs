@@ -1,0 +1,129 @@
+//! Schemas at work on JSON documents: the entry point for whatever has JSON in Rust.
+//!
+//! ```
+//! use operations_schema::json::Document;
+//! use operations_schema::{CompileOptions, Mode, Source, compile};
+//! use serde_json::json;
+//!
+//! let schema = json!({
+//!     "type": "object",
+//!     "properties": { "id": { "type": "integer" } },
+//!     "required": ["id"],
+//!     "additionalProperties": false,
+//! });
+//! let program = compile(&Source::try_from(&schema)?, &CompileOptions::default())?;
+//!
+//! let good = Document::parse(r#"{"id":7}"#)?;
+//! assert!(program.check_json(&good)?);
+//! let bad = Document::parse(r#"{"id":"7","more":1}"#)?;
+//! assert_eq!(program.errors_json(&bad, 10)?[0].path, "/more");
+//!
+//! let done = program.normalise_json(&bad, Mode::Normalise)?;
+//! assert_eq!(done.replacement.as_deref(), Some(r#"{"id":7}"#));
+//! // What has the declared shape stays: there is nothing to replace it with.
+//! assert_eq!(program.normalise_json(&good, Mode::Normalise)?.replacement, None);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A schema that was built with TypeBox arrives in the facade's encoding ([`Source::from_encoded`]) and
+//! is compiled in the same way. What such a schema leaves to live JavaScript cannot be decided here:
+//! [`Program::needs_javascript`] tells.
+
+use crate::check::check;
+use crate::errors::{ValueError, collect_errors};
+use crate::host::{Interrupt, JsonBuilder, JsonHost, JsonPart, JsonRef};
+use crate::ir::{Const, Program, Shape};
+use crate::normalise::{Mode, Note, normalise};
+
+/// A JSON document in the declared shape, as far as that can be had.
+#[derive(Debug)]
+pub struct NormalisedJson {
+    /// What takes the document's place, as JSON; nothing when it already had the declared shape.
+    pub replacement: Option<String>,
+    /// Whether the result passes the check.
+    pub valid: bool,
+    /// What was lost or invented, and what still is not as declared.
+    pub notes: Vec<Note>,
+    /// How many notes did not fit into `notes`.
+    pub omitted_notes: usize,
+}
+
+impl Program {
+    /// Whether a document passes. `None` stands for JavaScript's `undefined`.
+    ///
+    /// # Errors
+    /// When a bound is reached: the interrupt says which, in words for a user.
+    pub fn check_json<'a>(&self, document: impl Into<JsonRef<'a>>) -> Result<bool, Interrupt> {
+        check(self, &mut JsonHost::new(), document.into())
+    }
+
+    /// What is wrong with a document, at most `max` things (at least one); nothing when it passes.
+    ///
+    /// # Errors
+    /// When a bound is reached.
+    pub fn errors_json<'a>(
+        &self,
+        document: impl Into<JsonRef<'a>>,
+        max: usize,
+    ) -> Result<Vec<ValueError>, Interrupt> {
+        collect_errors(self, &mut JsonHost::new(), document.into(), max)
+    }
+
+    /// A document in the declared shape.
+    ///
+    /// # Errors
+    /// When a bound is reached; the document then stays as it is.
+    pub fn normalise_json<'a>(
+        &self,
+        document: impl Into<JsonRef<'a>>,
+        mode: Mode,
+    ) -> Result<NormalisedJson, Interrupt> {
+        let mut host = JsonBuilder::new();
+        let done = normalise(self, &mut host, JsonPart::Document(document.into()), mode)?;
+        let mut json = String::new();
+        let is_replaced = done.changed && host.push_to(done.value, &mut json);
+        Ok(NormalisedJson {
+            replacement: is_replaced.then_some(json),
+            valid: done.valid,
+            notes: done.notes,
+            omitted_notes: done.omitted_notes,
+        })
+    }
+
+    /// Whether this schema speaks of values that JSON does not have (a Date, a function, a kind that
+    /// a user registered), so that only live JavaScript can decide or make them. Two things remain
+    /// that no schema tells: a user may have registered any of [`Program::formats`], which JavaScript
+    /// alone knows, and a pattern that only V8 can run is [`crate::Limit::Pattern`] when it is reached.
+    #[must_use]
+    pub fn needs_javascript(&self) -> bool {
+        self.nodes.iter().any(|node| is_beyond_json(&node.shape))
+            || self.consts.iter().any(Const::is_beyond_json)
+    }
+}
+
+fn is_beyond_json(shape: &Shape) -> bool {
+    matches!(
+        shape,
+        Shape::AsyncIterator
+            | Shape::BigInt(_)
+            | Shape::Constructor(_)
+            | Shape::Date(_)
+            | Shape::Function
+            | Shape::Iterator
+            | Shape::Kind(_)
+            | Shape::Promise
+            | Shape::Symbol
+            | Shape::Uint8Array(_)
+    )
+}
+
+impl Const {
+    fn is_beyond_json(&self) -> bool {
+        match self {
+            Self::Undefined | Self::BigInt(_) | Self::Date(_) | Self::Slot(_) => true,
+            Self::Null | Self::Bool(_) | Self::Number(_) | Self::String(_) => false,
+            Self::Array(items) => items.iter().any(Self::is_beyond_json),
+            Self::Object(entries) => entries.iter().any(|(_, item)| item.is_beyond_json()),
+        }
+    }
+}

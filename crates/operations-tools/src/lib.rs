@@ -1,0 +1,25 @@
+//! Operations as tools for language models. No I/O.
+//!
+//! Each provider takes another part of JSON Schema; [`targets`] has their rules as one table.
+//! [`project_schema`] writes a schema within the rules of a target, says what was lost on the way
+//! ([`Loss`]) and knows how a model's arguments become what the original schema asks for
+//! ([`Projection::restore`]).
+
+#![forbid(unsafe_code)]
+
+pub mod arguments;
+mod canonical;
+mod hints;
+mod loss;
+mod measure;
+mod merge;
+pub mod names;
+pub mod preview;
+mod project;
+pub mod redact;
+mod restore;
+pub mod targets;
+
+pub use loss::{Loss, LossKind};
+pub use project::{Projection, Unusable, project_schema};
+pub use targets::Target;

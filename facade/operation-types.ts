@@ -1,0 +1,123 @@
+// The types of a registry that knows its operations. Everything here is about `TOperations`, operations by namespace and
+// name: `{ demo: { greet: Query<{ name: string }, string> } }`. It is `any` where nothing is known, and every type below
+// then gives what an untyped registry has always had.
+
+import type { ResponseEnvelope } from "./envelope.js";
+import type { CallerInput, CallerOutput, IsAny } from "./schema-types.js";
+import type { OperationEnv } from "./types.js";
+
+/** An operation that reads, by what callers pass and what they get. */
+export interface Query<TInput = unknown, TOutput = unknown> {
+  readonly type: "query";
+  readonly input: TInput;
+  readonly output: TOutput;
+}
+
+/** An operation that changes something, by what callers pass and what they get. */
+export interface Mutation<TInput = unknown, TOutput = unknown> {
+  readonly type: "mutation";
+  readonly input: TInput;
+  readonly output: TOutput;
+}
+
+/** An operation that yields many results, by what callers pass and what each result is. */
+export interface Subscription<TInput = unknown, TOutput = unknown> {
+  readonly type: "subscription";
+  readonly input: TInput;
+  readonly output: TOutput;
+}
+
+/** How a defined operation is called. */
+export type SignatureOf<TOperation> = TOperation extends {
+  type: infer TType;
+  inputSchema: infer TInput;
+  outputSchema: infer TOutput;
+}
+  ? TType extends "query"
+    ? Query<CallerInput<TInput>, CallerOutput<TOutput>>
+    : TType extends "mutation"
+      ? Mutation<CallerInput<TInput>, CallerOutput<TOutput>>
+      : Subscription<CallerInput<TInput>, CallerOutput<TOutput>>
+  : never;
+
+/**
+ * Operations by namespace and name. A conditional type, so that an editor shows the operations and not the formula; and
+ * in two forms, because the keys of the second, which the compiler has to work out at every look, are slow.
+ */
+export type OperationsOf<TOperation extends { namespace: string; name: string }> =
+  HasUnknownIds<TOperation> extends false
+    ? {
+        [N in TOperation["namespace"]]: {
+          [K in Extract<TOperation, { namespace: N }>["name"]]: SignatureOf<
+            Extract<Extract<TOperation, { namespace: N }>, { name: K }>
+          >;
+        };
+      }
+    : {
+        [TSpace in TOperation as TSpace["namespace"]]: {
+          [TNamed in TSpace as TNamed["name"]]: SignatureOf<TNamed>;
+        };
+      };
+
+/** Whether there are operations whose ids are not known to the compiler, such as those of an adapter. */
+type HasUnknownIds<TOperation extends { namespace: string; name: string }> =
+  string extends TOperation["namespace"] ? true : string extends TOperation["name"] ? true : false;
+
+/** What a type argument says about operations: `typeof registry`, or operations by namespace and name. */
+export type OperationsIn<T> = T extends { readonly "~operations": infer TOperations } ? TOperations : T;
+
+/** The ids of calls, or of streams. */
+type IdsOf<TOperations, TType> = {
+  [N in keyof TOperations & string]: {
+    [K in keyof TOperations[N] & string]: TOperations[N][K] extends { readonly type: TType }
+      ? `${N}.${K}`
+      : never;
+  }[keyof TOperations[N] & string];
+}[keyof TOperations & string];
+
+/** What `execute` and `call` take as id. */
+export type CallId<TOperations> =
+  IsAny<TOperations> extends true ? string : IdsOf<TOperations, "query" | "mutation">;
+
+/** What `subscribe` takes as id. */
+export type StreamId<TOperations> =
+  IsAny<TOperations> extends true ? string : IdsOf<TOperations, "subscription">;
+
+/** The operation that an id names. A namespace may have dots in it, so it is not enough to split the id. */
+type ById<TOperations, TId> = {
+  [N in keyof TOperations & string]: TId extends `${N}.${infer K}`
+    ? K extends keyof TOperations[N]
+      ? TOperations[N][K]
+      : never
+    : never;
+}[keyof TOperations & string];
+
+/** What a call takes; what the caller says where nothing is known. */
+export type InputById<TOperations, TId extends string, TOtherwise> =
+  IsAny<TOperations> extends true
+    ? TOtherwise
+    : ById<TOperations, TId> extends { readonly input: infer TInput }
+      ? TInput
+      : never;
+
+/** What a call gives; what the caller says where nothing is known. */
+export type OutputById<TOperations, TId extends string, TOtherwise> =
+  IsAny<TOperations> extends true
+    ? TOtherwise
+    : ById<TOperations, TId> extends { readonly output: infer TOutput }
+      ? TOutput
+      : never;
+
+/** The environment that composition offers: each QUERY and MUTATION as a function. */
+export type EnvOf<TOperations> =
+  IsAny<TOperations> extends true
+    ? OperationEnv
+    : {
+        readonly [N in keyof TOperations]: {
+          readonly [K in keyof TOperations[N] as TOperations[N][K] extends { readonly type: "subscription" }
+            ? never
+            : K]: TOperations[N][K] extends { readonly input: infer TInput; readonly output: infer TOutput }
+            ? (input: TInput) => Promise<ResponseEnvelope<TOutput>>
+            : never;
+        };
+      };
