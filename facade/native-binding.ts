@@ -25,11 +25,15 @@ export interface NativeBinding {
   ) => OpenApiImport;
   /** The same as the constructor, off the JavaScript thread. */
   readOpenApiDocument(runtime: Runtime, bytes: Uint8Array, uri: string): Promise<OpenApiDocument>;
-  /** The channels of a Redis; `wake` is called when there is something to take. */
+  /** Where native code leaves what it has for us; `wake` is called when there is something to take. */
+  readonly Mailbox: new (
+    wake: () => void,
+  ) => Mailbox;
+  /** The channels of a Redis. */
   readonly RedisBus: new (
     runtime: Runtime,
+    mailbox: Mailbox,
     options: string,
-    wake: () => void,
   ) => RedisBus;
   /** Whether a text has a format; nothing for a format that the engine does not know. */
   checkFormat(name: string, text: string): boolean | null;
@@ -59,15 +63,15 @@ export interface NativeBinding {
   readonly HttpMachine: new (
     never: never,
   ) => HttpMachine;
-  /** One MCP server; `wake` is called when something waits to be drained. */
+  /** One MCP server. */
   readonly McpClient: new (
     runtime: Runtime,
+    mailbox: Mailbox,
     name: string,
     config: string,
-    wake: () => void,
   ) => McpClient;
-  /** `options` and everything else that is text is JSON. `wake` is called when `take` has something. */
-  connectNats(runtime: Runtime, options: string, wake: () => void): Promise<NatsConnection>;
+  /** `options` and everything else that is text is JSON. */
+  connectNats(runtime: Runtime, mailbox: Mailbox, options: string): Promise<NatsConnection>;
   readonly NatsConnection: abstract new () => NatsConnection;
   /** The native state machine of pending requests, step by step. In test builds only. */
   readonly CallMachine?: new (
@@ -124,6 +128,11 @@ export interface OpenApiImport {
   outputSchema(index: number): string;
   /** JSON: `OpenAPIReportEntry[]` of `openapi/report.ts`. */
   report(): string;
+}
+
+export interface Mailbox {
+  /** JSON, and what goes beside it (`border/inbox.ts`); nothing when nothing is there. */
+  take(): string | [string, ...unknown[]] | null;
 }
 
 export interface Completions {
@@ -199,7 +208,8 @@ export interface HttpMachine {
   takenFailure(): unknown[];
 }
 
-/** One MCP server. Requests have numbers, which the caller gives. */
+/** One MCP server. Requests have numbers, which the caller gives. The mailbox has their results and signs of
+ * progress, questions (`{ kind, question }`), and the newest `tools`. */
 export interface McpClient {
   connect(request: number): void;
   call(
@@ -214,19 +224,14 @@ export interface McpClient {
   close(request: number): void;
   cancel(request: number): void;
   answer(question: number, answer?: string, refusal?: string): void;
-  /** Heads and texts in turn: `r1` a result, `e1` an error, `p1` progress, each with the number of its
-   * request; `t` the tools; `q1:kind` a question. */
-  drain(): string[];
   status(): string;
 }
 
 export interface RedisBus {
   listen(eventType: string): void;
   unlisten(eventType: string): void;
-  /** With a request id, a failure to send is told by `take`. */
+  /** With a request id, a failure to send goes to the mailbox. */
   publish(eventType: string, detail: string, requestId?: string): void;
-  /** JSON (`Taken` in `redis/redis-event-target.ts`). */
-  take(): string;
   close(): void;
 }
 
@@ -248,8 +253,6 @@ export interface NatsConnection {
   sendEvent(id: string, output: string): boolean;
   fail(id: string, code: string, message: string, details: string | null): void;
   complete(id: string): void;
-  /** An array of items (`nats/connection.ts`), or nothing. */
-  take(): string | null;
   discover(milliseconds: number): Promise<string>;
   stats(): string;
   close(milliseconds: number): Promise<void>;

@@ -10,7 +10,7 @@ use napi::bindgen_prelude::{Array, ArrayBuffer, Env, Null};
 use napi_derive::napi;
 use operations_core::error::CallError;
 
-use crate::wake::{Look, waker};
+use crate::border::wake::{Look, waker};
 
 /// One result, as JavaScript gets it.
 #[derive(Debug)]

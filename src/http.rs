@@ -25,10 +25,10 @@ use tokio_util::sync::CancellationToken;
 use self::machine::HttpMachine;
 use self::outcome::{failed_outcome, fetched_outcome, reply_outcome};
 use self::stream::HttpStream;
-use crate::bridge::Bridge;
+use crate::border::bridge::Bridge;
+use crate::border::runtime::Runtime;
 use crate::completions::{Completions, Outcome, Queue};
 use crate::openapi::OpenApiImport;
-use crate::runtime::Runtime;
 
 /// The requests of one import: its settings, its connections, its calls in flight.
 #[napi]

@@ -1,7 +1,7 @@
 //! The Node-API binding of `@alkdev/operations`: conversion between JavaScript and the core crates,
 //! and nothing else. What things mean is decided in `crates/`.
 //!
-//! There is no state outside [`runtime::Runtime`]: the facade makes one for each JavaScript
+//! There is no state outside [`border::runtime::Runtime`]: the facade makes one for each JavaScript
 //! environment, so that worker threads, which load this library again into the same process, share
 //! nothing.
 
@@ -13,25 +13,18 @@
     reason = "#[napi] prescribes how exported functions take their arguments and their environment"
 )]
 
-mod bridge;
+mod border;
 #[cfg(feature = "test-hooks")]
 mod call_hooks;
 mod completions;
 mod http;
 mod live;
 mod mcp;
-mod mcp_inbox;
+mod mcp_host;
 mod nats;
 mod openapi;
-#[expect(
-    unsafe_code,
-    reason = "the one place that calls Node-API directly; each block says why it is sound"
-)]
-mod raw;
 mod redis;
-mod runtime;
 mod schema;
 mod sse;
 #[cfg(feature = "test-hooks")]
 mod test_hooks;
-mod wake;

@@ -1,45 +1,32 @@
-//! An MCP server, for JavaScript. Requests have numbers, which the facade gives; their answers wait in the
-//! inbox.
+//! An MCP server, for JavaScript. Requests have numbers, which the facade gives.
 
-use std::collections::HashMap;
 use std::future::Future;
-use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
-use napi::bindgen_prelude::{Env, spawn, within_runtime_if_available};
+use napi::bindgen_prelude::{Env, within_runtime_if_available};
 use napi_derive::napi;
 use operations_core::error::{CallError, InfrastructureErrorCode};
-use operations_mcp::{CallOptions, Client, OnProgress, ServerConfig, Started};
+use operations_core::mailbox::{self, Item};
+use operations_mcp::{CallOptions, Client, OnProgress, ServerConfig};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use crate::mcp_inbox::{Inbox, InboxHost};
-use crate::runtime::Runtime;
-use crate::wake::Look;
+use crate::border::mailbox::Mailbox;
+use crate::border::runtime::Runtime;
+use crate::border::tasks::Tasks;
+use crate::mcp_host::MailboxHost;
 
 /// The longest time limit: a year.
 const LONGEST: f64 = 365.0 * 24.0 * 3600.0 * 1000.0;
-
-/// How each request that is under way can be ended.
-type Cancels = Arc<Mutex<HashMap<u32, Cancel>>>;
-
-enum Cancel {
-    Task(CancellationToken),
-    Call(Started),
-}
 
 /// One MCP server.
 #[napi]
 pub struct McpClient {
     client: Client,
-    inbox: Arc<Inbox>,
-    cancels: Cancels,
-}
-
-fn lock(cancels: &Cancels) -> MutexGuard<'_, HashMap<u32, Cancel>> {
-    cancels.lock().unwrap_or_else(PoisonError::into_inner)
+    host: Arc<MailboxHost>,
+    mailbox: Arc<mailbox::Mailbox>,
+    tasks: Tasks,
 }
 
 fn options(timeout: Option<f64>) -> CallOptions {
@@ -51,46 +38,47 @@ fn options(timeout: Option<f64>) -> CallOptions {
     }
 }
 
+fn outcome(request: u32, result: Result<String, CallError>) -> Item {
+    match result {
+        Ok(json) => Item::done(request, &json),
+        Err(error) => Item::failed(request, &error),
+    }
+}
+
 #[napi]
 impl McpClient {
-    /// A server that is described in JSON. `wake` is called when the inbox is not empty.
+    /// A server that is described in JSON.
     #[napi(constructor)]
     pub fn new(
         env: Env,
         runtime: &Runtime,
+        mailbox: &Mailbox,
         name: String,
         config: String,
-        wake: Look<'_>,
     ) -> napi::Result<Self> {
         let bridge = &runtime.bridge;
         let config = bridge.run(&env, || ServerConfig::from_json(&name, &config))?;
-        let inbox = Inbox::new(&wake)?;
-        let host = Arc::new(InboxHost(Arc::clone(&inbox)));
+        let mailbox = Arc::clone(&mailbox.inner);
+        let host = Arc::new(MailboxHost::new(Arc::clone(&mailbox)));
+        let as_host = Arc::clone(&host);
         let runtime = within_runtime_if_available(Handle::current);
         Ok(Self {
-            client: Client::new(config, host, bridge.logger().clone(), runtime),
-            inbox,
-            cancels: Cancels::default(),
+            client: Client::new(config, as_host, bridge.logger().clone(), runtime),
+            host,
+            tasks: Tasks::new(Arc::clone(&mailbox)),
+            mailbox,
         })
     }
 
-    /// Runs a request; its outcome goes to the inbox.
+    /// Runs a request; its outcome goes to the mailbox.
     fn run<F>(&self, request: u32, work: impl FnOnce(Client, CancellationToken) -> F)
     where
         F: Future<Output = Result<String, CallError>> + Send + 'static,
     {
-        let cancel = CancellationToken::new();
-        lock(&self.cancels).insert(request, Cancel::Task(cancel.clone()));
-        // Boxed at once: the future of a call is large, and is moved several times on its way.
-        let work = Box::pin(work(self.client.clone(), cancel));
-        let work = AssertUnwindSafe(work).catch_unwind();
-        let (inbox, cancels) = (Arc::clone(&self.inbox), Arc::clone(&self.cancels));
-        spawn(async move {
-            let outcome = work
-                .await
-                .unwrap_or_else(|payload| Err(CallError::from_panic(&*payload)));
-            lock(&cancels).remove(&request);
-            inbox.settle(request, outcome);
+        let client = self.client.clone();
+        self.tasks.run(request, |cancel| {
+            let work = work(client, cancel);
+            async move { outcome(request, work.await) }
         });
     }
 
@@ -111,27 +99,24 @@ impl McpClient {
         reset_timeout_on_progress: Option<bool>,
         wants_progress: bool,
     ) {
-        let inbox = Arc::clone(&self.inbox);
-        let on_progress: Option<OnProgress> = wants_progress
-            .then(|| Arc::new(move |json: &str| inbox.progress(request, json)) as OnProgress);
+        let on_progress = wants_progress.then(|| -> OnProgress {
+            let mailbox = Arc::clone(&self.mailbox);
+            Arc::new(move |json: &str| {
+                mailbox.push_progress(Item::event(request, json));
+            })
+        });
         let options = CallOptions {
             reset_timeout_on_progress,
             on_progress,
             ..options(timeout)
         };
-        let (inbox, cancels) = (Arc::clone(&self.inbox), Arc::clone(&self.cancels));
-        // Held until the request is noted: its end waits for that.
-        let mut noted = lock(&self.cancels);
-        let started =
-            self.client
-                .start_tool(&tool, arguments.as_deref(), options, move |outcome| {
-                    lock(&cancels).remove(&request);
-                    inbox.settle(request, outcome);
-                });
-        match started {
-            Ok(started) => drop(noted.insert(request, Cancel::Call(started))),
-            Err(error) => self.inbox.settle(request, Err(error)),
-        }
+        self.tasks.begin(request, |end| {
+            let done = move |result| end(outcome(request, result));
+            let started = self
+                .client
+                .start_tool(&tool, arguments.as_deref(), options, done)?;
+            Ok(move || started.cancel())
+        });
     }
 
     /// Asks for something else than a tool.
@@ -171,32 +156,21 @@ impl McpClient {
     pub fn close(&self, request: u32) {
         self.run(request, |client, _| async move {
             client.close().await;
-            Ok(String::new())
+            Ok("null".to_owned())
         });
     }
 
     /// Nobody waits for the answer any more.
     #[napi]
     pub fn cancel(&self, request: u32) {
-        let cancel = lock(&self.cancels).remove(&request);
-        match cancel {
-            Some(Cancel::Task(cancel)) => cancel.cancel(),
-            Some(Cancel::Call(started)) => started.cancel(),
-            None => {}
-        }
+        self.tasks.cancel(request);
     }
 
     /// Answers a question, or refuses to.
     #[napi]
     pub fn answer(&self, question: u32, answer: Option<String>, refusal: Option<String>) {
         let refusal = refusal.unwrap_or_else(|| "refused".to_owned());
-        self.inbox.answer(question, answer.ok_or(refusal));
-    }
-
-    /// Everything that waits: heads and texts in turn.
-    #[napi]
-    pub fn drain(&self) -> Vec<String> {
-        self.inbox.drain()
+        self.host.answer(question, answer.ok_or(refusal));
     }
 
     /// What is known about the server, as JSON.

@@ -10,9 +10,9 @@ use operations_core::error::CallError;
 use operations_nats::caller::NewRequest;
 use operations_nats::{Connection, Options, discovery, serving};
 
-use crate::bridge::Bridge;
-use crate::runtime::Runtime;
-use crate::wake::{Look, waker};
+use crate::border::bridge::Bridge;
+use crate::border::mailbox::Mailbox;
+use crate::border::runtime::Runtime;
 
 /// A connection to NATS.
 #[napi]
@@ -21,22 +21,22 @@ pub struct NatsConnection {
     connection: Arc<Connection>,
 }
 
-/// Connects. `wake` is called, on the JavaScript thread, when `take` has something; it keeps no process alive.
+/// Connects. What arrives goes to the mailbox.
 #[napi]
 pub(crate) fn connect_nats<'env>(
     env: &'env Env,
     runtime: &Runtime,
+    mailbox: &Mailbox,
     options: String,
-    wake: Look<'env>,
 ) -> napi::Result<PromiseRaw<'env, NatsConnection>> {
-    let wake = waker(&wake)?;
+    let mailbox = Arc::clone(&mailbox.inner);
     let bridge = Arc::clone(&runtime.bridge);
     let logger = bridge.logger().clone();
     runtime.bridge.spawn(
         env,
         async move {
             let options = Options::read(&options)?;
-            Connection::open(options, logger, wake).await
+            Connection::open(options, logger, mailbox).await
         },
         move |_, connection| {
             Ok(NatsConnection {
@@ -180,13 +180,6 @@ impl NatsConnection {
     pub fn complete(&self, id: String) {
         self.connection
             .act(|_, state, todo| state.worker.complete(&id, todo));
-    }
-
-    /// What has arrived, as one JSON array; nothing when nothing has.
-    #[napi]
-    #[must_use]
-    pub fn take(&self) -> Option<String> {
-        self.connection.take()
     }
 
     /// Who serves what, as JSON.

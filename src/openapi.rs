@@ -13,8 +13,8 @@ use operations_http::message::HttpOperation;
 use operations_openapi::{Document, ImportChoices, ImportedOperation, ReportEntry, import, survey};
 use serde::Serialize;
 
-use crate::bridge::Bridge;
-use crate::runtime::Runtime;
+use crate::border::bridge::Bridge;
+use crate::border::runtime::Runtime;
 
 /// A document that has been read.
 #[napi(custom_finalize)]

@@ -6,9 +6,9 @@ use napi::bindgen_prelude::{Env, spawn};
 use napi_derive::napi;
 use operations_redis::{Options, RedisBus as Bus};
 
-use crate::bridge::Bridge;
-use crate::runtime::Runtime;
-use crate::wake::{Look, waker};
+use crate::border::bridge::Bridge;
+use crate::border::mailbox::Mailbox;
+use crate::border::runtime::Runtime;
 
 /// Publishes events to the channels of a Redis, and listens to them. The connections end when it is closed or
 /// collected; they do not keep the process alive.
@@ -20,13 +20,18 @@ pub struct RedisBus {
 
 #[napi]
 impl RedisBus {
-    /// `options` are those of `createRedisEventTarget`, as JSON; `wake` is called when there is something to
-    /// take, and not again before it was taken.
+    /// `options` are those of `createRedisEventTarget`, as JSON.
     #[napi(constructor)]
-    pub fn new(env: Env, runtime: &Runtime, options: String, wake: Look<'_>) -> napi::Result<Self> {
+    pub fn new(
+        env: Env,
+        runtime: &Runtime,
+        mailbox: &Mailbox,
+        options: String,
+    ) -> napi::Result<Self> {
         let bridge = Arc::clone(&runtime.bridge);
         let options = bridge.run(&env, || Options::from_json(&options))?;
-        let (bus, work) = Bus::new(options, bridge.logger().clone(), waker(&wake)?);
+        let mailbox = Arc::clone(&mailbox.inner);
+        let (bus, work) = Bus::new(options, bridge.logger().clone(), mailbox);
         spawn(work);
         Ok(Self { bridge, bus })
     }
@@ -43,7 +48,7 @@ impl RedisBus {
         self.bus.unlisten(&event_type);
     }
 
-    /// Sends an event. With a request id, a failure to do so is told by `take`.
+    /// Sends an event. With a request id, a failure to do so goes to the mailbox.
     #[napi]
     pub fn publish(
         &self,
@@ -54,12 +59,6 @@ impl RedisBus {
     ) -> napi::Result<()> {
         self.bridge
             .run(&env, || self.bus.publish(&event_type, detail, request_id))
-    }
-
-    /// All that is ready, as JSON: `{ more, malformed, tooLarge, waiting, items }`.
-    #[napi]
-    pub fn take(&self) -> String {
-        self.bus.take()
     }
 
     /// Ends the connections.

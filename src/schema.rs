@@ -20,10 +20,10 @@ use operations_schema::{
 };
 use serde_json::{Value, json};
 
-use crate::bridge::Bridge;
+use crate::border::bridge::Bridge;
+use crate::border::raw::{Pending, Raw};
+use crate::border::runtime::Runtime;
 use crate::live::LiveHost;
-use crate::raw::{Pending, Raw};
-use crate::runtime::Runtime;
 
 /// A compiled schema. It holds no reference to anything in JavaScript: what it needs of the user's
 /// schema is passed into each call as `callbacks`.
@@ -272,7 +272,11 @@ impl Schema {
         env: &Env,
         value: &Unknown<'env>,
         callbacks: &Object<'env>,
-        work: impl FnOnce(&Program, &mut LiveHost<'env>, crate::raw::Handle) -> Result<T, Interrupt>,
+        work: impl FnOnce(
+            &Program,
+            &mut LiveHost<'env>,
+            crate::border::raw::Handle,
+        ) -> Result<T, Interrupt>,
     ) -> napi::Result<T> {
         let raw = Raw::new(env);
         let mut host = LiveHost::new(raw, raw.handle(callbacks)).map_err(Pending::into_error)?;

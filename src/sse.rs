@@ -4,7 +4,7 @@ use napi::bindgen_prelude::Env;
 use napi_derive::napi;
 use operations_http::sse::parse_frames;
 
-use crate::runtime::Runtime;
+use crate::border::runtime::Runtime;
 
 /// The finished events of a text, as JSON (`Frames::to_json`).
 #[napi(js_name = "parseSSEFrames")]

@@ -9,9 +9,9 @@ use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::log::Level;
 use serde_json::{Value, json};
 
-use crate::bridge::Bridge;
-use crate::raw::{Pending, Raw};
-use crate::runtime::Runtime;
+use crate::border::bridge::Bridge;
+use crate::border::raw::{Pending, Raw};
+use crate::border::runtime::Runtime;
 
 /// Misbehaviour on request.
 #[napi]

@@ -97,14 +97,14 @@ export class ConnectedServer implements MCPClientWrapper {
     this.#list = new ToolList(link, version);
     this.#list.update(tools);
     this.tools = this.#list.operations;
-    link.onTools = (text) => this.#toolsChanged(JSON.parse(text));
+    link.onTools = (tools) => this.#toolsChanged(tools);
     this.client = {
       serverInfo,
       protocolVersion: about.protocolVersion ?? undefined,
       capabilities: about.capabilities ?? {},
       instructions: about.instructions ?? undefined,
       callTool: async ({ name, arguments: input }, options = {}) =>
-        JSON.parse(await link.call(name, argumentsOf(link.name, name, input), options)),
+        link.call(name, argumentsOf(link.name, name, input), options),
       listTools: async (options) => ({ tools: await this.#query("listTools", options) }),
       close: () => this.close(),
     };
@@ -153,7 +153,7 @@ export class ConnectedServer implements MCPClientWrapper {
   }
 
   async #query<T>(what: Query, options: MCPRequestOptions = {}, name?: string, input?: string): Promise<T> {
-    return JSON.parse(await this.#link.query(what, options, name, input));
+    return this.#link.query(what, options, name, input);
   }
 
   #toolsChanged(tools: ListedTools): void {
@@ -196,7 +196,7 @@ export function openLink(name: string, config: MCPClientConfig): ServerLink {
 
 /** @internal */
 export async function connect(link: ServerLink): Promise<ConnectedServer> {
-  return new ConnectedServer(link, JSON.parse(await link.connect()));
+  return new ConnectedServer(link, await link.connect());
 }
 
 /** Ends the connection. For a server that was started here, resolves when its process, and everything that

@@ -158,8 +158,8 @@ function importTool(link: ServerLink, version: string, tool: Tool): Imported {
     },
     handler: async (input, context) => {
       const options = optionsOf(server, tool.name, context);
-      const text = await link.call(tool.name, argumentsOf(server, tool.name, input), options);
-      return envelopeOfResult(server, tool.name, text, config);
+      const result = await link.call(tool.name, argumentsOf(server, tool.name, input), options);
+      return envelopeOfResult(server, tool.name, result, config);
     },
   };
   return { operation, problems };

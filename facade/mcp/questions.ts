@@ -4,15 +4,15 @@ import type { MCPClientConfig } from "./config.js";
 
 const log = logger("mcp");
 
-/** Asks the user's program what a server wants to know. Questions and answers are JSON. */
+/** Asks the user's program what a server wants to know. The answer is JSON. */
 export async function answerQuestion(
   server: string,
   config: MCPClientConfig,
   kind: string,
-  text: string,
+  question: unknown,
 ): Promise<string> {
   try {
-    return JSON.stringify((await ask(server, config, kind, JSON.parse(text))) ?? null);
+    return JSON.stringify((await ask(server, config, kind, question)) ?? null);
   } catch (error) {
     log.error(`A question (${kind}) of MCP server '${server}' could not be answered: ${messageOf(error)}`, {
       server,

@@ -20,10 +20,10 @@ interface ToolResult {
 export function envelopeOfResult(
   server: string,
   tool: string,
-  text: string,
+  sent: unknown,
   config: MCPClientConfig,
 ): ResponseEnvelope<unknown> {
-  const result = readResult(server, tool, text);
+  const result = checkResult(server, tool, sent);
   const content = mapMCPContentBlocks(result.content);
   const isError = result.isError === true;
   const { structuredContent, _meta } = result;
@@ -35,13 +35,8 @@ export function envelopeOfResult(
   return envelope;
 }
 
-function readResult(server: string, tool: string, text: string): ToolResult {
-  try {
-    const result: unknown = JSON.parse(text);
-    if (typeof result === "object" && result !== null && !Array.isArray(result)) return result;
-  } catch {
-    // Told below.
-  }
+function checkResult(server: string, tool: string, sent: unknown): ToolResult {
+  if (typeof sent === "object" && sent !== null && !Array.isArray(sent)) return sent;
   throw new CallError(
     InfrastructureErrorCode.EXECUTION_ERROR,
     `MCP server '${server}', tool '${tool}': the result is not what the protocol prescribes; the call was carried out`,

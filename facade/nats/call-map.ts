@@ -1,8 +1,7 @@
 // The side of a NATS connection that calls. What becomes of a request is decided natively
 // (`crates/operations-core/src/call`); here are the promises and iterators that wait for it.
 
-import { randomUUID } from "node:crypto";
-import { onAbort } from "../border/abort.js";
+import type { PendingWork, Waiter } from "../border/pending-work.js";
 import { PushedEvents } from "../border/pushed-events.js";
 import { jsonOf } from "../border/text.js";
 import {
@@ -17,7 +16,6 @@ import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { NatsConnection as Native } from "../native-binding.js";
 import type { CallMap } from "../registry/env.js";
 import { Batch } from "./batch.js";
-import type { KeepAlive } from "./keep-alive.js";
 
 /** Calls and subscriptions over NATS: what a caller needs of a `PendingRequestMap`. */
 export interface NatsCallMap extends CallMap {
@@ -38,30 +36,15 @@ export interface NatsCallMap extends CallMap {
 /** How many events are read before the worker is told that it may send more. Half of what it may send ahead. */
 const REPORT_EVERY = 64;
 
-/** An error as it comes from the native side. */
-export interface WireError {
-  code: string;
-  message: string;
-  details: unknown;
-}
-
-interface Waiting {
-  resolved(output: ResponseEnvelope): void;
-  event(output: ResponseEnvelope): void;
-  failed(error: CallError): void;
-  ended(): void;
-}
-
 export class Requests implements NatsCallMap {
   readonly #native: Native;
-  readonly #keepAlive: KeepAlive;
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #pending: PendingWork<string>;
   /** Calls that are yet to go over. Whatever is done to a request of ours comes after them. */
   readonly #batch: Batch;
 
-  constructor(native: Native, keepAlive: KeepAlive) {
+  constructor(native: Native, pending: PendingWork<string>) {
     this.#native = native;
-    this.#keepAlive = keepAlive;
+    this.#pending = pending;
     this.#batch = new Batch((calls) => this.#send(calls));
   }
 
@@ -70,29 +53,25 @@ export class Requests implements NatsCallMap {
     return new Promise((resolve, reject) => {
       check(operationId, options);
       if (signal?.aborted === true) throw wasAborted(operationId);
-      const requestId = randomUUID();
+      const requestId = this.#pending.newId();
       const payload = payloadText(requestId, operationId, input, options, {});
-      const release = this.#onAbort(requestId, signal);
-      const finish = () => {
-        release();
-        this.#remove(requestId);
-      };
-      this.#add(requestId, {
-        resolved: (output) => {
-          finish();
-          resolve(output);
-        },
-        failed: (error) => {
-          finish();
-          reject(error);
-        },
-        // A call has no events and no end of its own.
-        event: () => {},
-        ended: () => {},
+      this.#wait(requestId, signal, {
+        owner: this,
+        done: (output) => resolve(withData(output as ResponseEnvelope)),
+        failed: reject,
       });
       this.#batch.add(`${requestId}\t${JSON.stringify(operationId)}\t${deadline ?? ""}\t${payload}`);
       // The only one: there is nothing to wait for, whatever the caller does next.
-      if (this.#waiting.size === 1) this.#batch.flush();
+      if (this.#pending.size === 1) this.#batch.flush();
+    });
+  }
+
+  #wait(requestId: string, signal: AbortSignal | undefined, waiter: Waiter): void {
+    this.#pending.wait(requestId, waiter);
+    if (signal === undefined) return;
+    this.#pending.watch(requestId, signal, () => {
+      this.#batch.flush();
+      this.#native.cancel(requestId);
     });
   }
 
@@ -102,7 +81,7 @@ export class Requests implements NatsCallMap {
       this.#native.callAll(calls);
     } catch (error) {
       for (const line of calls.split("\n")) {
-        this.#waiting.get(line.slice(0, line.indexOf("\t")))?.failed(error as CallError);
+        this.#pending.failed(line.slice(0, line.indexOf("\t")), error as CallError);
       }
     }
   }
@@ -130,9 +109,9 @@ export class Requests implements NatsCallMap {
         requestId = this.#open(operationId, input, options, events);
       },
       close: () => {
-        if (requestId === undefined || !this.#waiting.has(requestId)) return;
+        // It is out already when it has come to its end.
+        if (requestId === undefined || this.#pending.forget(requestId) === undefined) return;
         this.#native.leave(requestId);
-        this.#waiting.get(requestId)?.ended();
       },
       read: () => {
         unreported += 1;
@@ -151,7 +130,7 @@ export class Requests implements NatsCallMap {
     events: PushedEvents<ResponseEnvelope>,
   ): string | undefined {
     const { idleTimeout, signal } = options;
-    const requestId = randomUUID();
+    const requestId = this.#pending.newId();
     try {
       check(operationId, options);
       if (signal?.aborted === true) throw wasAborted(operationId);
@@ -162,22 +141,11 @@ export class Requests implements NatsCallMap {
       events.end({ error });
       return undefined;
     }
-    const release = this.#onAbort(requestId, signal);
-    const finish = () => {
-      release();
-      this.#remove(requestId);
-    };
-    this.#add(requestId, {
-      event: (output) => void events.push(output),
-      failed: (error) => {
-        finish();
-        events.end({ error });
-      },
-      ended: () => {
-        finish();
-        events.end();
-      },
-      resolved: () => {},
+    this.#wait(requestId, signal, {
+      owner: this,
+      event: (output) => void events.push(withData(output as ResponseEnvelope)),
+      failed: (error) => events.end({ error }),
+      ended: () => events.end(),
     });
     return requestId;
   }
@@ -190,39 +158,6 @@ export class Requests implements NatsCallMap {
   getPendingCount(): number {
     this.#batch.flush();
     return this.#native.pendingCount();
-  }
-
-  resolved(requestId: string, output: ResponseEnvelope): void {
-    this.#waiting.get(requestId)?.resolved(withData(output));
-  }
-
-  event(requestId: string, output: ResponseEnvelope): void {
-    this.#waiting.get(requestId)?.event(withData(output));
-  }
-
-  failed(requestId: string, { code, message, details }: WireError): void {
-    this.#waiting.get(requestId)?.failed(new CallError(code, message, details ?? undefined));
-  }
-
-  ended(requestId: string): void {
-    this.#waiting.get(requestId)?.ended();
-  }
-
-  #add(requestId: string, waiting: Waiting): void {
-    this.#waiting.set(requestId, waiting);
-    this.#keepAlive.acquire();
-  }
-
-  #remove(requestId: string): void {
-    if (this.#waiting.delete(requestId)) this.#keepAlive.release();
-  }
-
-  #onAbort(requestId: string, signal: AbortSignal | undefined): () => void {
-    if (signal === undefined) return () => {};
-    return onAbort(signal, () => {
-      this.#batch.flush();
-      this.#native.cancel(requestId);
-    });
   }
 }
 

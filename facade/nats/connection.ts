@@ -1,13 +1,14 @@
+import { randomUUID } from "node:crypto";
+import type { Receiver } from "../border/inbox.js";
+import { keepAlive, keepAliveDuring, letGo } from "../border/keep-alive.js";
+import { PendingWork } from "../border/pending-work.js";
 import type { CallRequestedEvent } from "../call/events.js";
-import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
-import { logger } from "../logging.js";
 import type { NatsConnection as Native } from "../native-binding.js";
 import { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
 import { Answers } from "./answers.js";
-import { type NatsCallMap, Requests, type WireError } from "./call-map.js";
-import { KeepAlive } from "./keep-alive.js";
+import { type NatsCallMap, Requests } from "./call-map.js";
 
 /** Credentials. They appear in no message and no log line. */
 export interface NatsAuth {
@@ -37,26 +38,26 @@ export interface NatsOptions {
   servers: string | readonly string[];
   /** What this connection is called in `discover()` and in the server's own lists. */
   name: string;
-  /** The beginning of all subjects (`operations` unless told). Callers and workers of one prefix find each other. */
+  /** The beginning of all subjects (default `operations`). Callers and workers of one prefix find each other. */
   prefix?: string;
-  /** The queue group in which workers share the calls (`workers` unless told). */
+  /** The queue group in which workers share the calls (default `workers`). */
   queue?: string;
   tls?: boolean | NatsTls;
   auth?: NatsAuth;
 }
 
 export interface NatsServeOptions {
-  /** How many calls and streams are worked on at a time (256 unless told). */
+  /** How many calls and streams are worked on at a time (default 256). */
   concurrency?: number;
 }
 
 export interface NatsDiscoverOptions {
-  /** How long workers are listened to, in milliseconds (300 unless told). */
+  /** How long workers are listened to, in milliseconds (default 300). */
   timeout?: number;
 }
 
 export interface NatsCloseOptions {
-  /** How long running work may take to finish, in milliseconds (10,000 unless told). */
+  /** How long running work may take to finish, in milliseconds (default 10,000). */
   drain?: number;
 }
 
@@ -106,20 +107,8 @@ export interface NatsTransport {
   readonly close: (options?: NatsCloseOptions) => Promise<void>;
 }
 
-/** What the native side hands over (`crates/operations-nats/src/delivery.rs`): an answer, an event of a stream, an
- * error and the end of a stream for those who call; a request, an abort and leave to go on for those who serve. */
-type Item =
-  | ["r", string, ResponseEnvelope]
-  | ["v", string, ResponseEnvelope]
-  | ["e", string, WireError]
-  | ["d", string, undefined]
-  | ["q", CallRequestedEvent, undefined]
-  | ["a", string, undefined]
-  | ["c", string, undefined];
-
 const DISCOVER_FOR = 300;
 const DRAIN_FOR = 10_000;
-const log = logger("nats");
 
 /** Connects to NATS. Nothing is started before this is called. */
 export async function connectNats(options: NatsOptions): Promise<NatsTransport> {
@@ -129,27 +118,43 @@ export async function connectNats(options: NatsOptions): Promise<NatsTransport> 
     servers: typeof servers === "string" ? [servers] : servers,
     tls: tls === true ? {} : tls === false ? undefined : tls,
   });
-  // The native side holds the function, and the function the connection: weakly, so that one that nobody
-  // holds any more goes.
-  let transport: WeakRef<Transport> | undefined;
-  const connected = await native.connectNats(runtime, text, () => transport?.deref()?.look());
-  const made = new Transport(connected);
-  transport = new WeakRef(made);
-  return made;
+  const served = new Served();
+  const pending = new PendingWork<string>(randomUUID, served);
+  return new Transport(await native.connectNats(runtime, pending.mailbox, text), pending, served);
+}
+
+/** What is served, if anything is. */
+class Served implements Receiver {
+  registry: OperationRegistry | undefined;
+  answers: Answers | undefined;
+
+  asked(_: string, request: CallRequestedEvent): void {
+    this.answers?.requested(request);
+  }
+
+  aborted(requestId: string): void {
+    this.answers?.aborted(requestId);
+  }
+
+  goOn(requestId: string): void {
+    this.answers?.mayGoOn(requestId);
+  }
 }
 
 class Transport implements NatsTransport {
   readonly id: string;
   readonly callMap: Requests;
   readonly #native: Native;
-  readonly #keepAlive = new KeepAlive(this);
-  #served: { registry: OperationRegistry; answers: Answers } | undefined;
+  readonly #pending: PendingWork<string>;
+  readonly #served: Served;
   #closing: Promise<void> | undefined;
 
-  constructor(connected: Native) {
+  constructor(connected: Native, pending: PendingWork<string>, served: Served) {
     this.#native = connected;
+    this.#pending = pending;
+    this.#served = served;
     this.id = connected.id;
-    this.callMap = new Requests(connected, this.#keepAlive);
+    this.callMap = new Requests(connected, pending);
   }
 
   // Functions of the object and not of its class, so that they can be taken out of it:
@@ -162,7 +167,9 @@ class Transport implements NatsTransport {
     if (!(registry instanceof OperationRegistry)) {
       throw new CallError(InfrastructureErrorCode.VALIDATION_ERROR, "serve: an OperationRegistry is needed");
     }
-    if (this.#served !== undefined && this.#served.registry !== registry) {
+    const served = this.#served;
+    const isFirst = served.registry === undefined;
+    if (!isFirst && served.registry !== registry) {
       throw new CallError(
         InfrastructureErrorCode.VALIDATION_ERROR,
         "serve: this connection serves another registry already. Connect once more for this one",
@@ -172,10 +179,10 @@ class Transport implements NatsTransport {
       .getAllSpecs()
       .filter(({ visibility }) => visibility !== "internal")
       .map(({ namespace, name, type, description }) => ({ id: `${namespace}.${name}`, type, description }));
-    const isFirst = this.#served === undefined;
-    this.#served ??= { registry, answers: new Answers(this.#native, registry) };
+    served.registry = registry;
+    served.answers ??= new Answers(this.#native, registry);
     // A server stays up until it is closed.
-    if (isFirst) this.#keepAlive.acquire();
+    keepAlive(this);
     try {
       await this.#native.serve(
         JSON.stringify(operations),
@@ -183,23 +190,16 @@ class Transport implements NatsTransport {
       );
     } catch (error) {
       if (isFirst) {
-        this.#served = undefined;
-        this.#keepAlive.release();
+        served.registry = undefined;
+        served.answers = undefined;
+        letGo(this);
       }
       throw error;
     }
   };
 
-  readonly discover = async ({
-    timeout = DISCOVER_FOR,
-  }: NatsDiscoverOptions = {}): Promise<NatsDiscovery> => {
-    this.#keepAlive.acquire();
-    try {
-      return JSON.parse(await this.#native.discover(Number(timeout)));
-    } finally {
-      this.#keepAlive.release();
-    }
-  };
+  readonly discover = async ({ timeout = DISCOVER_FOR }: NatsDiscoverOptions = {}): Promise<NatsDiscovery> =>
+    JSON.parse(await keepAliveDuring(this.#native.discover(Number(timeout))));
 
   readonly stats = (): NatsStats => JSON.parse(this.#native.stats());
 
@@ -209,39 +209,13 @@ class Transport implements NatsTransport {
   };
 
   async #close(drain: number): Promise<void> {
-    this.#keepAlive.acquire();
     this.callMap.flush();
-    this.#served?.answers.flush();
+    this.#served.answers?.flush();
     try {
-      await this.#native.close(Number(drain));
-      this.look();
+      await keepAliveDuring(this.#native.close(Number(drain)));
+      this.#pending.drain();
     } finally {
-      this.#keepAlive.end();
+      letGo(this);
     }
-  }
-
-  /** Takes what has arrived. Called by the event loop itself, where an exception would be an uncaught one. */
-  look(): void {
-    for (let batch = this.#native.take(); batch !== null; batch = this.#native.take()) {
-      for (const item of JSON.parse(batch) as Item[]) {
-        try {
-          this.#receive(item);
-        } catch (error) {
-          log.error(`A message could not be handed on: ${String(error)}`);
-        }
-      }
-    }
-  }
-
-  #receive(item: Item): void {
-    const answers = this.#served?.answers;
-    const [kind, first, second] = item;
-    if (kind === "r") this.callMap.resolved(first, second);
-    else if (kind === "v") this.callMap.event(first, second);
-    else if (kind === "e") this.callMap.failed(first, second);
-    else if (kind === "d") this.callMap.ended(first);
-    else if (kind === "q") answers?.requested(first);
-    else if (kind === "a") answers?.aborted(first);
-    else answers?.mayGoOn(first);
   }
 }

@@ -1,5 +1,6 @@
 // Events of the call protocol over the channels of a Redis.
 
+import { Inbox } from "../border/inbox.js";
 import { keepAlive, letGo } from "../border/keep-alive.js";
 import { jsonOf } from "../border/text.js";
 import { payloadOf } from "../call/bus.js";
@@ -13,13 +14,13 @@ import { CountingTarget } from "./listeners.js";
 export interface RedisEventTargetOptions {
   /** `redis://user:password@host:6379`, `rediss://` for TLS, or `redis+unix:///path`. */
   url: string;
-  /** Put before the type of an event to make the name of its channel. Nothing unless told. */
+  /** Put before the type of an event to make the name of its channel. Nothing by default. */
   prefix?: string;
-  /** The largest message, sent or received, in bytes. 16 MiB unless told. */
+  /** The largest message, sent or received, in bytes. 16 MiB by default. */
   maxMessageBytes?: number;
-  /** How long an event may wait for a connection, in milliseconds. 5,000 unless told. */
+  /** How long an event may wait for a connection, in milliseconds. 5,000 by default. */
   publishTimeout?: number;
-  /** Whether a call fails at once when nobody listens for calls. True unless told; not possible on a cluster, where
+  /** Whether a call fails at once when nobody listens for calls. True by default; not possible on a cluster, where
    * a server does not know the listeners of the others. */
   requireReceiver?: boolean;
   /** For `rediss://`: certificates in PEM form. Without `ca` those of the system are trusted. */
@@ -51,43 +52,37 @@ export function createRedisEventTarget(options: RedisEventTargetOptions): RedisE
   return new RedisTarget(options);
 }
 
-/** What the native side hands out: messages, requests that were not sent, and losses, in their order. */
-interface Taken {
-  more: boolean;
-  malformed: number;
-  tooLarge: number;
-  /** How many messages are not sent yet. */
-  waiting: number;
-  items: (
-    | [kind: 0, type: string, detail: unknown]
-    | [kind: 1, requestId: string, code: string, message: string, details: unknown]
-    | [kind: 2, reason: string]
-  )[];
+/** What the native side counts. */
+interface Counts extends DroppedMessages {
+  /** Messages that were sent, or given up. */
+  finished: number;
 }
 
 const log = logger("redis");
 const protocolTypes: ReadonlySet<string> = new Set(CALL_EVENT_TYPES);
 
 class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarget {
+  readonly #inbox = new Inbox({
+    event: (type: string, detail: unknown) => this.#deliver(type, detail),
+    failed: (requestId: string, error: CallError) => this.#fail(requestId, error),
+    lost: (_, reason: string) => this.#lose(reason),
+    changed: (_, counts: Counts) => this.#counted(counts),
+  });
   readonly #bus;
   readonly #lossListeners = new Set<(reason: CallError) => void>();
   /** No events of the call protocol, although they are JSON. */
   #strangers = 0;
   #native: DroppedMessages = { malformed: 0, tooLarge: 0 };
   #logged = 0;
-  #isSending = false;
+  #published = 0;
+  #finished = 0;
   #closing: Promise<void> | undefined;
   #isClosed = false;
   #isSent: (() => void) | undefined;
 
   constructor(options: RedisEventTargetOptions) {
     super();
-    // Weak, so that a target that nobody uses is collected, and its connections end.
-    const target = new WeakRef(this);
-    this.#bus = new native.RedisBus(runtime, JSON.stringify(options) ?? "null", () => {
-      const living = target.deref();
-      if (living !== undefined) living.#receive();
-    });
+    this.#bus = new native.RedisBus(runtime, this.#inbox.mailbox, JSON.stringify(options) ?? "null");
   }
 
   get dropped(): DroppedMessages {
@@ -108,7 +103,7 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarge
     // Who asks is told when the question could not be sent.
     const requestId = type === "call.requested" ? payloadOf(detail)?.requestId : undefined;
     this.#bus.publish(type, messageText(type, detail), requestId);
-    this.#isSending = true;
+    this.#published += 1;
     this.#keepAliveIfBusy();
     return true;
   }
@@ -161,30 +156,30 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarge
     else letGo(this);
   }
 
-  /** Called by the event loop, so it must not throw. */
-  #receive(): void {
-    const taken: Taken = JSON.parse(this.#bus.take());
-    if (taken.more) setImmediate(() => this.#receive());
-    for (const item of taken.items) {
-      if (item[0] === 0) this.#deliver(item[1], item[2]);
-      else if (item[0] === 1) this.#fail(item[1], item[2], item[3], item[4]);
-      else this.#lose(item[1]);
+  get #isSending(): boolean {
+    return this.#finished < this.#published;
+  }
+
+  #deliver(type: string, detail: unknown): void {
+    if (!protocolTypes.has(type) || payloadOf(detail) !== undefined) {
+      super.dispatchEvent(new CustomEvent(type, { detail }));
+      return;
     }
-    this.#native = { malformed: taken.malformed, tooLarge: taken.tooLarge };
+    this.#strangers += 1;
     this.#reportDropped();
-    if (taken.waiting > 0) return;
-    this.#isSending = false;
+  }
+
+  #counted({ malformed, tooLarge, finished }: Counts): void {
+    this.#native = { malformed, tooLarge };
+    this.#reportDropped();
+    this.#finished = finished;
+    if (this.#isSending) return;
     this.#keepAliveIfBusy();
     this.#isSent?.();
   }
 
-  #deliver(type: string, detail: unknown): void {
-    if (protocolTypes.has(type) && payloadOf(detail) === undefined) this.#strangers += 1;
-    else super.dispatchEvent(new CustomEvent(type, { detail }));
-  }
-
   /** The question could not be sent: that is the answer to it. */
-  #fail(requestId: string, code: string, message: string, details: unknown): void {
+  #fail(requestId: string, { code, message, details }: CallError): void {
     const type = "call.error";
     const payload = { requestId, code, message, details };
     super.dispatchEvent(new CustomEvent(type, { detail: { type, id: "", payload } }));

@@ -13,7 +13,7 @@ use operations_http::{Failure, Fetched, Reply};
 use serde_json::{Map, Value, json};
 
 use super::outcome::{Taken, failed_outcome, fetched_outcome, reply_outcome};
-use crate::bridge::Bridge;
+use crate::border::bridge::Bridge;
 use crate::completions::Outcome;
 
 /// A call or a stream under way.

@@ -5,7 +5,7 @@ use operations_schema::host::{BuildHost, EntryName, Interrupt, Special};
 use operations_schema::ir::{Const, ConstId};
 
 use super::host::LiveHost;
-use crate::raw::{Escapable, Handle, TypeOf};
+use crate::border::raw::{Escapable, Handle, TypeOf};
 
 impl LiveHost<'_> {
     fn entry_name(&mut self, name: EntryName<'_, Handle>) -> Result<Handle, Interrupt> {

@@ -5,7 +5,7 @@
 use operations_schema::Interrupt;
 
 use super::host::LiveHost;
-use crate::raw::{Handle, TypeOf};
+use crate::border::raw::{Handle, TypeOf};
 
 impl LiveHost<'_> {
     /// Calls a function of the callbacks object.

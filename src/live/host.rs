@@ -6,7 +6,7 @@ use operations_schema::ir::{Format, FormatId, KindNode, PatternId};
 use operations_schema::patterns::{Dialect, Pattern};
 use operations_schema::work::Budget;
 
-use crate::raw::{Handle, Pending, Raw, Scope, TypeOf};
+use crate::border::raw::{Handle, Pending, Raw, Scope, TypeOf};
 
 /// The host of live JavaScript values, for the time of one call.
 pub(crate) struct LiveHost<'call> {

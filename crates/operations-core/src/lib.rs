@@ -12,6 +12,7 @@ pub mod clock;
 pub mod envelope;
 pub mod error;
 pub mod log;
+pub mod mailbox;
 pub mod panic;
 pub mod registry;
 pub mod spec;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use operations_core::call::{Answer, CallEvent, Effect, Kind, PendingRequests, Request};
 use operations_core::error::CallError;
+use operations_core::mailbox::Item;
 
-use crate::delivery::Item;
 use crate::limits::STREAM_WINDOW;
 use crate::loss;
 use crate::state::Todo;
@@ -343,7 +343,7 @@ impl Caller {
             match effect {
                 Effect::Deliver(id) => todo.deliver(Item::event(&id, output)),
                 Effect::Resolve(id) => {
-                    todo.deliver(Item::resolved(&id, output));
+                    todo.deliver(Item::done(&id, output));
                     self.forget(now, &id, todo);
                 }
                 Effect::Fail(id, error) => {

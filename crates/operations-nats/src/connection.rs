@@ -10,6 +10,7 @@ use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::log::Logger;
+use operations_core::mailbox::{Item, Mailbox};
 use serde_json::json;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -17,7 +18,6 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::NewRequest;
-use crate::delivery::{Delivery, Item};
 use crate::limits::WAITING_NOTICES;
 use crate::options::{Options, Plan, connect_failure};
 use crate::state::{Publication, State, Todo};
@@ -55,7 +55,9 @@ struct Shared {
     queue: String,
     client: Client,
     state: Mutex<State>,
-    delivery: Mutex<Delivery>,
+    /// Where JavaScript finds what there is for it. Nothing in it is unbounded: answers belong to requests that it made,
+    /// events of streams are asked for, and requests are taken only while there is a place for them.
+    mailbox: Arc<Mailbox>,
     /// What is to be sent, in its order.
     outbox: Mutex<Vec<Outbound>>,
     /// There is something to be sent.
@@ -65,8 +67,6 @@ struct Shared {
     clock: Notify,
     /// A call that was worked on is over.
     finished: Notify,
-    /// JavaScript is to look at what there is.
-    wake: Box<dyn Fn() + Send + Sync>,
     discoveries: Mutex<HashMap<String, mpsc::UnboundedSender<Notice>>>,
     /// Ends the subscriptions of the worker; what has arrived is still read.
     draining: CancellationToken,
@@ -141,7 +141,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Connection {
-    /// Connects. `wake` is called when [`Connection::take`] has something, from any thread.
+    /// Connects. What there is for JavaScript goes to the mailbox.
     ///
     /// # Errors
     ///
@@ -149,15 +149,15 @@ impl Connection {
     pub async fn open(
         options: Options,
         logger: Logger,
-        wake: impl Fn() + Send + Sync + 'static,
+        mailbox: Arc<Mailbox>,
     ) -> Result<Self, CallError> {
-        thread::run(move || Self::open_here(options, logger, wake)).await
+        thread::run(move || Self::open_here(options, logger, mailbox)).await
     }
 
     async fn open_here(
         options: Options,
         logger: Logger,
-        wake: impl Fn() + Send + Sync + 'static,
+        mailbox: Arc<Mailbox>,
     ) -> Result<Self, CallError> {
         // One provider for the process; another part of this library may have been first.
         let _ = async_nats::rustls::crypto::ring::default_provider().install_default();
@@ -191,13 +191,12 @@ impl Connection {
             queue,
             client,
             state: Mutex::new(state),
-            delivery: Mutex::default(),
+            mailbox,
             outbox: Mutex::default(),
             outgoing: Notify::new(),
             runtime: Handle::current(),
             clock: Notify::new(),
             finished: Notify::new(),
-            wake: Box::new(wake),
             discoveries: Mutex::default(),
             draining: CancellationToken::new(),
             closed: CancellationToken::new(),
@@ -276,12 +275,6 @@ impl Connection {
             }
         });
         self.shared.finished.notify_waiters();
-    }
-
-    /// What waits for JavaScript, in one piece; nothing when nothing does.
-    #[must_use]
-    pub fn take(&self) -> Option<String> {
-        locked(&self.shared.delivery).take()
     }
 
     /// Serves these operations too, from when the broker knows of it.
@@ -431,7 +424,7 @@ impl Shared {
         state.hold_back(&mut todo);
         // While the state is still locked: what follows from it keeps its order. Nobody is woken before that is over.
         let must_send = !todo.publish.is_empty() && self.publish(todo.publish, &mut state);
-        let must_wake = !todo.deliver.is_empty() && locked(&self.delivery).add(todo.deliver);
+        let must_wake = self.mailbox.add(todo.deliver);
         let is_due_earlier = state.next_due() < due_before;
         drop(state);
         if must_send {
@@ -441,7 +434,7 @@ impl Shared {
             self.clock.notify_one();
         }
         if must_wake {
-            (self.wake)();
+            self.mailbox.wake();
         }
         for notice in todo.found {
             if let Notice::Worker { question, .. } = &notice

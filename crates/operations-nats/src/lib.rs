@@ -9,14 +9,13 @@
 //! - [`wire`]: the messages.
 //! - [`caller`], [`worker`], [`peers`]: the two roles of a connection and whom they know, without I/O.
 //! - [`state`]: one connection's roles together; a message goes in, what is to be done comes out.
-//! - [`delivery`]: what goes on to JavaScript. [`discovery`], [`serving`]: what is said about workers.
+//! - [`discovery`], [`serving`]: what is said about workers.
 //! - [`connection`]: the part that waits.
 
 #![forbid(unsafe_code)]
 
 pub mod caller;
 pub mod connection;
-pub mod delivery;
 pub mod discovery;
 pub mod limits;
 pub mod loss;

@@ -38,13 +38,10 @@ pub const REMEMBERED: usize = 4_096;
 /// Notices that may wait to be sent. Beyond it they are dropped: every one of them is repeated or made up for.
 pub const WAITING_NOTICES: usize = 65_536;
 
-/// Bytes of answers and requests that JavaScript is handed in one piece.
-pub const BATCH_BYTES: usize = 4 * 1024 * 1024;
-
 /// The longest operation id, escaped, that fits into a subject.
 pub const SUBJECT_TOKEN: usize = 1_024;
 
-/// Calls that one worker runs at a time, unless told.
+/// Calls that one worker runs at a time by default.
 pub const CONCURRENCY: usize = 256;
 
 /// Events of a stream that may be on their way to, or waiting for, its consumer.

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use operations_core::call::{CallEvent, EventType, Refusal};
 use operations_core::error::CallError;
 use operations_core::json::Object;
+use operations_core::mailbox::Item;
 
 use crate::caller::{Caller, NewRequest};
-use crate::delivery::Item;
 use crate::limits::{OPERATIONS_PER_MESSAGE, TICK};
 use crate::loss;
 use crate::peers::Peers;

@@ -8,12 +8,12 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
-use crate::delivery::Item;
 use crate::limits::{IDS_PER_PING, STREAM_WINDOW, TAKEN_DELAY};
 use crate::loss;
 use crate::state::Todo;
 use crate::subjects::Subjects;
 use crate::wire::{Arrival, Notice, Served};
+use operations_core::mailbox::Item;
 
 mod answers;
 mod places;
@@ -204,7 +204,7 @@ impl Worker {
         } else {
             self.tell_at.get_or_insert(now + TAKEN_DELAY);
         }
-        todo.deliver(Item::request(&event.to_json()));
+        todo.deliver(Item::asked(&event.request_id, &event.to_json()));
         if more > 0 {
             self.remember(want, usize::try_from(more).unwrap_or(usize::MAX));
             self.grant(now, todo);

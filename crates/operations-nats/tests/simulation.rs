@@ -13,11 +13,13 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
-use operations_core::call::Kind;
+use operations_core::call;
+use operations_core::mailbox::Kind;
 use operations_nats::caller::NewRequest;
 use operations_nats::state::{Publication, State, Todo};
 use operations_nats::subjects::{Subjects, token_of};
 use operations_nats::wire::Served;
+use serde_json::Value;
 
 const MAX_PAYLOAD: usize = 1_048_576;
 
@@ -138,31 +140,35 @@ impl World {
         node.to_broker.extend(todo.publish);
         let mut ended = Vec::new();
         for item in todo.deliver {
-            let item = item.to_value();
-            let id = item[1].as_str().unwrap_or_default().to_owned();
-            match item[0].as_str().unwrap() {
-                "r" | "e" | "d" => *node.outcomes.entry(id).or_default() += 1,
-                "v" => {
+            let kind = item.kind();
+            let batch: Value = serde_json::from_str(&item.into_batch().text).unwrap();
+            let item = &batch[1];
+            let id = item[1].as_str().unwrap().to_owned();
+            match kind {
+                Kind::Done | Kind::Failed | Kind::Ended => {
+                    *node.outcomes.entry(id).or_default() += 1
+                }
+                Kind::Event => {
                     // In order, without a gap, and never after the end.
                     let event = item[2]["data"].as_u64().unwrap();
                     let last = node.events.insert(id.clone(), event).unwrap_or(0);
                     assert_eq!(event, last + 1);
                     assert!(!node.outcomes.contains_key(&id));
                 }
-                "q" => {
-                    let id = item[1]["requestId"].as_str().unwrap().to_owned();
+                Kind::Asked => {
+                    assert_eq!(item[2]["requestId"], item[1]);
                     let is_stream = id.starts_with('s');
                     let length = u32::try_from(self.random.below(400)).unwrap();
                     node.running.push((id, is_stream.then_some(length)));
                 }
-                "a" => {
+                Kind::Aborted => {
                     node.running.retain(|(running, _)| *running != id);
                     node.paused.retain(|paused| *paused != id);
                     // A handler that is aborted ends.
                     ended.push(id);
                 }
-                "c" => node.paused.retain(|paused| *paused != id),
-                other => panic!("unknown item {other}"),
+                Kind::GoOn => node.paused.retain(|paused| *paused != id),
+                other => panic!("unknown item {other:?}"),
             }
         }
         let mut todo = Todo::default();
@@ -296,12 +302,12 @@ impl World {
         let id = format!("{}{}", if is_stream { "s" } else { "c" }, self.made);
         self.nodes[at].requests.push(id.clone());
         let kind = if is_stream {
-            Kind::Subscription {
+            call::Kind::Subscription {
                 idle_timeout: None,
                 paced: true,
             }
         } else {
-            Kind::Call { deadline }
+            call::Kind::Call { deadline }
         };
         self.act(at, |now, state, todo| {
             let payload = format!(r#"{{"requestId":"{id}","operationId":"{operation}"}}"#);

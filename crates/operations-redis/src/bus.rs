@@ -6,12 +6,13 @@ use std::sync::Arc;
 use futures::FutureExt;
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::log::Logger;
+use operations_core::mailbox::Mailbox;
 use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::listener::Listener;
-use crate::mailbox::Mailbox;
+use crate::news::News;
 use crate::options::Options;
 use crate::outbox::{Outbox, Outgoing};
 use crate::problem::execution_error;
@@ -23,40 +24,38 @@ pub struct RedisBus {
     options: Arc<Options>,
     wanted: Arc<Wanted>,
     outbox: Arc<Outbox>,
-    mailbox: Arc<Mailbox>,
     closed: CancellationToken,
 }
 
 impl RedisBus {
-    /// A bus, and the work that drives it, which ends when the bus is closed or dropped. `announce` is called,
-    /// from any thread, when there is something to [`take`](Self::take).
+    /// A bus, and the work that drives it, which ends when the bus is closed or dropped. What arrives goes to the
+    /// mailbox: messages and failures to send, losses, and `counts` of what was dropped and what was finished.
     pub fn new(
         options: Options,
         logger: Logger,
-        announce: impl Fn() + Send + Sync + 'static,
+        mailbox: Arc<Mailbox>,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let bus = Self {
             options: Arc::new(options),
             wanted: Arc::new(Wanted::new()),
             outbox: Arc::default(),
-            mailbox: Arc::new(Mailbox::new(announce)),
             closed: CancellationToken::new(),
         };
+        let news = Arc::new(News::new(mailbox));
         let listener = Listener {
             options: Arc::clone(&bus.options),
             wanted: Arc::clone(&bus.wanted),
-            mailbox: Arc::clone(&bus.mailbox),
+            news: Arc::clone(&news),
             logger: logger.clone(),
         };
         let sender = Sender {
             options: Arc::clone(&bus.options),
             outbox: Arc::clone(&bus.outbox),
             wanted: Arc::clone(&bus.wanted),
-            mailbox: Arc::clone(&bus.mailbox),
+            news: Arc::clone(&news),
             logger,
         };
         let closed = bus.closed.clone();
-        let mailbox = Arc::clone(&bus.mailbox);
         let work = async move {
             let running = async { tokio::join!(listener.run(), sender.run()) };
             let guarded = AssertUnwindSafe(running).catch_unwind();
@@ -67,7 +66,7 @@ impl RedisBus {
             // A defect of ours: those who wait are told, and nothing more is taken in.
             if let Err(panic) = outcome {
                 closed.cancel();
-                mailbox.lost(CallError::from_panic(&*panic).message);
+                news.lost(&CallError::from_panic(&*panic).message);
             }
         };
         (bus, work)
@@ -83,8 +82,7 @@ impl RedisBus {
         self.wanted.unlisten(event_type);
     }
 
-    /// Sends an event. If `request_id` is given and the event cannot be sent, that is told by
-    /// [`take`](Self::take).
+    /// Sends an event. If `request_id` is given and the event cannot be sent, the mailbox has that.
     ///
     /// # Errors
     ///
@@ -120,13 +118,6 @@ impl RedisBus {
             until: Instant::now() + self.options.publish_timeout,
         };
         self.outbox.push(message, &self.options)
-    }
-
-    /// All that is ready, as one JSON text: `{ more, malformed, tooLarge, waiting, items }`. `waiting` is how many
-    /// messages are not sent yet.
-    #[must_use]
-    pub fn take(&self) -> String {
-        self.mailbox.take(self.outbox.unfinished())
     }
 
     /// Ends both connections. What is not sent yet is not sent.

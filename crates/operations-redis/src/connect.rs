@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use operations_core::mailbox::Mailbox;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
@@ -11,7 +12,6 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use crate::guard::{Guarded, Socket};
-use crate::mailbox::Mailbox;
 use crate::options::{Address, Options, Tls};
 use crate::problem::Problem;
 

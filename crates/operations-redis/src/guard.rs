@@ -6,9 +6,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use operations_core::mailbox::Mailbox;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::mailbox::Mailbox;
 use crate::resp_filter::RespFilter;
 
 const READ_BYTES: usize = 32 * 1024;

@@ -1,8 +1,8 @@
 //! The channels of Redis as a bus for the call protocol.
 //!
 //! A [`RedisBus`] publishes messages and listens to channels over two connections, which come back by
-//! themselves after a loss. What has arrived waits in a bounded [`Mailbox`](mailbox::Mailbox) until it is
-//! taken, many messages at a time. Delivery is at most once, as everything on Redis channels; a message
+//! themselves after a loss. What has arrived waits in a bounded [`Mailbox`](operations_core::mailbox::Mailbox)
+//! until it is taken, many messages at a time. Delivery is at most once, as everything on Redis channels; a message
 //! that could not be sent, and a time in which messages may have been missed, are told, not hidden.
 //!
 //! Everything here runs on Tokio and knows nothing of Node; what a message means is decided in
@@ -15,7 +15,7 @@ mod bus;
 mod connect;
 mod guard;
 mod listener;
-mod mailbox;
+mod news;
 mod options;
 mod outbox;
 mod problem;

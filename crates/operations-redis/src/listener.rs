@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::backoff::Backoff;
 use crate::connect::{CONNECT_TIMEOUT, open};
-use crate::mailbox::Mailbox;
+use crate::news::News;
 use crate::options::Options;
 use crate::problem::Problem;
 use crate::resp_filter::TOO_LONG;
@@ -26,7 +26,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) struct Listener {
     pub(crate) options: Arc<Options>,
     pub(crate) wanted: Arc<Wanted>,
-    pub(crate) mailbox: Arc<Mailbox>,
+    pub(crate) news: Arc<News>,
     pub(crate) logger: Logger,
 }
 
@@ -46,7 +46,7 @@ impl Listener {
             };
             if session.has_listened {
                 backoff.reset();
-                self.mailbox.lost(format!(
+                self.news.lost(&format!(
                     "The connection to Redis was lost ({problem}): events may have been missed"
                 ));
             }
@@ -109,7 +109,7 @@ impl Listener {
     }
 
     async fn connect(&self) -> Result<(PubSubSink, PubSubStream), Problem> {
-        let socket = open(&self.options, Some(Arc::clone(&self.mailbox))).await?;
+        let socket = open(&self.options, Some(Arc::clone(&self.news.mailbox))).await?;
         let connection = PubSub::new(&self.options.login, socket)
             .await
             .map_err(|error| Problem::of(&error, &self.options))?;
@@ -149,7 +149,7 @@ impl Listener {
     /// A server that has gone without a word is noticed by its silence.
     async fn ping(&self, sink: &mut PubSubSink) -> Result<(), Problem> {
         // While nobody takes messages nothing is read, answers included.
-        if self.mailbox.is_full() {
+        if self.news.mailbox.is_full() {
             return Ok(());
         }
         self.answered(sink.ping::<redis::Value>()).await.map(drop)
@@ -179,9 +179,9 @@ impl Listener {
             return;
         };
         match read(message.get_payload_bytes()) {
-            Ok(detail) => self.mailbox.message(event_type, detail),
-            Err(Unusable::TooLong) => self.mailbox.too_large(),
-            Err(Unusable::Malformed) => self.mailbox.malformed(),
+            Ok(detail) => self.news.message(event_type, detail),
+            Err(Unusable::TooLong) => self.news.too_large(),
+            Err(Unusable::Malformed) => self.news.malformed(),
         }
     }
 }

@@ -73,11 +73,6 @@ impl Outbox {
         Ok(())
     }
 
-    /// How many messages are not sent yet.
-    pub(crate) fn unfinished(&self) -> usize {
-        self.unfinished.load(Ordering::Relaxed)
-    }
-
     pub(crate) fn take(&self, mut may_take: impl FnMut(&Outgoing, usize) -> bool) -> Vec<Outgoing> {
         let mut queue = self.lock();
         let mut taken = Vec::new();

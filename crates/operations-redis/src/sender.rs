@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::backoff::Backoff;
 use crate::connect::{CONNECT_TIMEOUT, open};
-use crate::mailbox::Mailbox;
+use crate::news::News;
 use crate::options::Options;
 use crate::outbox::{Outbox, Outgoing};
 use crate::problem::{Problem, is_login_refused};
@@ -41,7 +41,7 @@ pub(crate) struct Sender {
     pub(crate) options: Arc<Options>,
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) wanted: Arc<Wanted>,
-    pub(crate) mailbox: Arc<Mailbox>,
+    pub(crate) news: Arc<News>,
     pub(crate) logger: Logger,
 }
 
@@ -190,9 +190,7 @@ impl Sender {
     }
 
     fn finished(&self) {
-        if self.outbox.finish() {
-            self.mailbox.announce();
-        }
+        self.news.finished(self.outbox.finish());
     }
 
     fn nobody_listens(&self, message: Outgoing) {
@@ -206,7 +204,7 @@ impl Sender {
                 ),
             )
             .with_details(json!({ "channel": message.channel, "server": self.options.server() }));
-            self.mailbox.failed(request_id, error);
+            self.news.failed(&request_id, &error);
         }
         self.finished();
     }
@@ -219,7 +217,7 @@ impl Sender {
                     let error = problem
                         .clone()
                         .into_error(&format!("The request {fate}"), &self.options);
-                    self.mailbox.failed(request_id, error);
+                    self.news.failed(&request_id, &error);
                 }
                 None => answers += 1,
             }

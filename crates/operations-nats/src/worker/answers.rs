@@ -2,9 +2,9 @@
 
 use operations_core::error::CallError;
 use operations_core::json;
+use operations_core::mailbox::Item;
 
 use super::Worker;
-use crate::delivery::Item;
 use crate::limits::STREAM_WINDOW;
 use crate::loss;
 use crate::state::Todo;
@@ -116,7 +116,7 @@ impl Worker {
         stream.up_to = stream.up_to.max(up_to.min(stream.sent + STREAM_WINDOW));
         if stream.is_waiting && stream.sent < stream.up_to {
             stream.is_waiting = false;
-            todo.deliver(Item::credit(id));
+            todo.deliver(Item::go_on(id));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use napi_derive::napi;
 use operations_core::panic;
 
-use crate::bridge::{Bridge, MakeError, WriteLog};
+use crate::border::bridge::{Bridge, MakeError, WriteLog};
 
 /// All native state of one JavaScript environment. The facade makes exactly one.
 #[napi]

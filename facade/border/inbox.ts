@@ -1,0 +1,134 @@
+// What native code has for JavaScript (`crates/operations-core/src/mailbox.rs`). It wakes us once, and we take all that is
+// there in one crossing: a native promise for each result would cost half as much again as a whole call.
+
+import { CallError } from "../errors.js";
+import { logger } from "../logging.js";
+import { native } from "../runtime.js";
+import { messageOf } from "./text.js";
+
+/** What is taken at a time: JSON; in an array, if something goes beside it. */
+export type Batch = string | [text: string, ...attachments: unknown[]];
+
+/** The kinds of items, in the order of their numbers on the native side. */
+const KINDS = [
+  "done",
+  "failed",
+  "event",
+  "ended",
+  "ready",
+  "asked",
+  "aborted",
+  "goOn",
+  "lost",
+  "changed",
+] as const;
+
+// biome-ignore lint/suspicious/noExplicitAny: JSON from the native side, in the shape that the receiver declares
+type Json = any;
+type Item = [kind: number, to: Json, value?: Json, attached?: 1];
+
+/** Those who are told. `to` is whom it is for: the number or the name that the native side was given. */
+export interface Receiver {
+  /** Work has ended. */
+  done?(to: Json, value: Json): void;
+  failed?(to: Json, error: CallError): void;
+  /** Something on the way: an event of a stream, a message, a sign of progress. */
+  event?(to: Json, value: Json): void;
+  /** A stream has ended. */
+  ended?(to: Json): void;
+  /** There is something to take elsewhere. */
+  ready?(to: Json): void;
+  /** The native side wants something of us. */
+  asked?(to: Json, value: Json): void;
+  /** It no longer wants it. */
+  aborted?(to: Json): void;
+  /** What was told to wait may go on. */
+  goOn?(to: Json): void;
+  /** Something may have been missed. */
+  lost?(to: Json, reason: Json): void;
+  /** The newest state of something. */
+  changed?(what: Json, value: Json): void;
+}
+
+const log = logger("native");
+
+/** A mailbox and the one who reads it. The native side holds it weakly: an inbox whose owner is gone is gone too. */
+export class Inbox {
+  /** Given to whatever has something to tell. */
+  readonly mailbox;
+  readonly #receiver: Receiver;
+  readonly #drain = (): void => this.#take();
+
+  constructor(receiver: Receiver) {
+    this.#receiver = receiver;
+    const inbox = new WeakRef(this);
+    this.mailbox = new native.Mailbox(() => {
+      const living = inbox.deref();
+      if (living !== undefined) living.#take();
+    });
+  }
+
+  /** Takes everything, however much it is. */
+  drain(): void {
+    for (let batch = this.mailbox.take(); batch !== null; batch = this.mailbox.take()) {
+      deliver(batch, this.#receiver);
+    }
+  }
+
+  /** Takes what is there. Of much, a part at a time: the event loop has other work too. */
+  #take(): void {
+    const batch = this.mailbox.take();
+    if (batch !== null && deliver(batch, this.#receiver)) setImmediate(this.#drain);
+  }
+}
+
+/** Hands the items of a batch out. Says whether there is more to take. It does not throw: it is called by the event loop
+ * itself. */
+function deliver(batch: Batch, receiver: Receiver): boolean {
+  const items = itemsOf(batch);
+  let attachments = 0;
+  for (let i = 1; i < items.length; i++) {
+    const item = items[i] as Item;
+    try {
+      const value = contentOf(item, item.length === 4 ? batch[++attachments] : undefined);
+      receiver[KINDS[item[0]] as (typeof KINDS)[number]]?.(item[1], value);
+    } catch (error) {
+      log.error(`What the native side had to tell could not be taken: ${messageOf(error)}`, {});
+    }
+  }
+  return items[0] === 1;
+}
+
+/** A batch that is no JSON would be a defect of ours, and not the event loop's business. */
+function itemsOf(batch: Batch): [more: number, ...items: Item[]] {
+  try {
+    return JSON.parse(textOf(batch));
+  } catch (error) {
+    log.error(`What the native side had to tell is no JSON: ${messageOf(error)}`, {});
+    return [1];
+  }
+}
+
+/** The value of a batch of one, as native functions return it. Throws if that is an error. */
+export function answerOf(batch: Batch): Json {
+  const [, item] = JSON.parse(textOf(batch)) as [number, Item];
+  const value = contentOf(item, batch[1]);
+  if (value instanceof CallError) throw value;
+  return value;
+}
+
+function textOf(batch: Batch): string {
+  return typeof batch === "string" ? batch : batch[0];
+}
+
+function contentOf(item: Item, attachment: unknown): Json {
+  const value = item[2];
+  const isAttached = item.length === 4;
+  if (KINDS[item[0]] === "failed") {
+    const { code, message, details } = value;
+    if (isAttached && typeof details === "object" && details !== null) details.body = attachment;
+    return new CallError(code, message, details);
+  }
+  if (isAttached) value.data = attachment;
+  return value;
+}
