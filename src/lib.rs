@@ -35,4 +35,5 @@ mod sse;
 mod store;
 #[cfg(feature = "test-hooks")]
 mod test_hooks;
+mod tools;
 mod wake;

@@ -66,6 +66,7 @@ export class OperationRegistry<TOperations = any> {
   readonly #customAuth: Record<string, CustomAuth>;
   readonly #trustDirectCalls: boolean;
   readonly #output: OutputMode;
+  #revision = 0;
 
   constructor(options: RegistryOptions = {}) {
     this.#adapter = options.schemaAdapter ?? defaultAdapter;
@@ -112,10 +113,12 @@ export class OperationRegistry<TOperations = any> {
     }
     assertHandler(id, entry.spec, handler);
     entry.handler = handler;
+    this.#revision += 1;
   }
 
   /** Forgets an operation. Returns whether there was one. Calls that are under way go on. */
   unregister(id: string): boolean {
+    this.#revision += 1;
     this.#specs.remove(id);
     return this.#entries.delete(id);
   }
@@ -127,6 +130,12 @@ export class OperationRegistry<TOperations = any> {
     if (handler !== undefined) assertHandler(id, spec, handler);
     this.#specs.set(id, specText(id, spec));
     this.#entries.set(id, new Entry(id, spec, handler));
+    this.#revision += 1;
+  }
+
+  /** Counts what was registered and forgotten: for what is derived from the operations and kept. @internal */
+  get revision(): number {
+    return this.#revision;
   }
 
   /** The spec with its schemas as TypeBox schemas. Those that are not made yet will be. */
