@@ -123,3 +123,31 @@ describe("mapError", () => {
     assert.equal(mapError(odd).message, "odd");
   });
 });
+
+describe("a declared code is recognised by the message of an error", () => {
+  const cases = [
+    ["NOT_FOUND", ["NOT_FOUND"], "NOT_FOUND"],
+    ["NOT_FOUND: no such task", ["NOT_FOUND"], "NOT_FOUND"],
+    ["NOT_FOUND:no space", ["NOT_FOUND"], "NOT_FOUND"],
+    ["task NOT_FOUND", ["NOT_FOUND"], "EXECUTION_ERROR"],
+    ["NOT_FOUND_AT_ALL", ["NOT_FOUND"], "EXECUTION_ERROR"],
+    ["NOT_FOUND - no such task", ["NOT_FOUND"], "EXECUTION_ERROR"],
+    ["NOT_FOUND_AT_ALL: really", ["NOT_FOUND", "NOT_FOUND_AT_ALL"], "NOT_FOUND_AT_ALL"],
+    ["not_found", ["NOT_FOUND"], "EXECUTION_ERROR"],
+    [" NOT_FOUND", ["NOT_FOUND"], "EXECUTION_ERROR"],
+    ["A:B: both are declared", ["A:B", "A"], "A:B"],
+    ["A:B: the first one wins", ["A", "A:B"], "A"],
+    ["anything", [], "EXECUTION_ERROR"],
+    ["", ["NOT_FOUND"], "EXECUTION_ERROR"],
+    ["Zeit überschritten: später", ["Zeit überschritten"], "Zeit überschritten"],
+  ];
+  for (const [message, declared, code] of cases) {
+    it(`${JSON.stringify(message)} with ${JSON.stringify(declared)} is ${code}`, () => {
+      const thrown = new Error(message);
+      const errorSchemas = declared.map((each) => ({ code: each }));
+      const mapped = mapError(thrown, errorSchemas);
+      assert.deepEqual([mapped.code, mapped.message], [code, message]);
+      assert.equal(mapped.details, thrown);
+    });
+  }
+});

@@ -10,7 +10,6 @@ import {
   enforceAccess,
   InfrastructureErrorCode,
   isResponseEnvelope,
-  mapError,
 } from "@alkdev/operations";
 
 function cases(file) {
@@ -47,21 +46,6 @@ describe("shared table: access", () => {
           return true;
         },
       );
-    });
-  }
-});
-
-describe("shared table: error codes", () => {
-  for (const { message, declared, code } of cases("error-codes.json")) {
-    it(`${JSON.stringify(message)} with ${JSON.stringify(declared)} is ${code}`, () => {
-      const thrown = new Error(message);
-      const mapped = mapError(
-        thrown,
-        declared.map((each) => ({ code: each })),
-      );
-      assert.equal(mapped.code, code);
-      assert.equal(mapped.message, message);
-      assert.equal(mapped.details, thrown);
     });
   }
 });

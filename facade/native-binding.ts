@@ -13,8 +13,6 @@ export interface NativeBinding {
     encoded: string,
     options?: string,
   ) => Schema;
-  /** The specs of a registry, for what runs on the native side. */
-  readonly SpecStore: new () => SpecStore;
   /** An OpenAPI document, from JSON or YAML. `uri` is where it came from. */
   readonly OpenApiDocument: new (
     runtime: Runtime,
@@ -57,14 +55,10 @@ export interface NativeBinding {
   readonly HttpStream: new (
     never: never,
   ) => HttpStream;
-  /** A request that somebody else sends; `HttpService.prepare` makes it. */
-  readonly PreparedRequest: new (
+  /** A call or a stream that JavaScript drives; `HttpService.drive` makes it. */
+  readonly HttpMachine: new (
     never: never,
-  ) => PreparedRequest;
-  /** Bytes in, batches out; `PreparedRequest.feed` makes it. */
-  readonly StreamFeed: new (
-    never: never,
-  ) => StreamFeed;
+  ) => HttpMachine;
   /** One MCP server; `wake` is called when something waits to be drained. */
   readonly McpClient: new (
     runtime: Runtime,
@@ -126,12 +120,6 @@ export interface Schema {
   errorsJson(text: string, max: number): string;
 }
 
-export interface SpecStore {
-  set(id: string, json: string): void;
-  remove(id: string): void;
-  ids(): string[];
-}
-
 export interface OpenApiDocument {
   /** Files that it refers to and that are not there yet. */
   missingFiles(): string[];
@@ -178,22 +166,16 @@ export interface HttpService {
     blobs: Uint8Array[] | undefined,
     headers: string | undefined,
   ): HttpStream;
-  fetchText(
-    id: number,
-    url: string,
-    headers: string,
-    withAuth: boolean,
-    maxBytes: number,
-    timeout?: number,
-  ): void;
-  prepare(
+  fetchText(id: number, url: string, headers: string, withAuth: boolean): void;
+  drive(
     index: number,
     input: string,
     body: string | undefined,
     blobs: Uint8Array[] | undefined,
     headers: string | undefined,
-  ): PreparedRequest;
-  prepareFetch(url: string, headers: string, withAuth: boolean): PreparedRequest;
+    isStream: boolean,
+  ): HttpMachine;
+  driveText(url: string, headers: string, withAuth: boolean): HttpMachine;
   cancel(id: number): void;
   close(): void;
 }
@@ -206,42 +188,29 @@ export interface HttpStream {
   close(): void;
 }
 
-export interface PreparedRequest {
-  /** JSON: method, url, headers as pairs. */
-  head(): string;
+/** Says what to do next, as a number (`STEP` in `openapi/fetch-driver.ts`), and is told what came of it. */
+export interface HttpMachine {
+  step(): number;
+  /** Milliseconds until `tick` is to be called, whatever else happens. */
+  wait(): number | null;
+  /** JSON: method, url, headers. */
+  request(): string;
   body(): string | Uint8Array | null;
-  maxResponseBytes(): number;
-  /** Is the first request again, after redirects. */
-  restart(): void;
-  /** Asks for what comes after the event with this id. */
-  resumeAfter(id: string): void;
-  /** Milliseconds before a stream is opened again, if it is to be. */
-  reconnectionDelay(
-    feed: StreamFeed,
-    attempts: number,
-    status: number,
-    retryAfter: string | undefined,
-  ): number | null;
-  /** Whether it has become the request that a redirect asks for. */
-  redirect(status: number, location?: string): boolean;
-  /** Kind, text and body, as results have them; `headers` is a JSON list of pairs. */
-  decode(status: number, reason: string, headers: string, body: Uint8Array): unknown[];
-  /** Nothing when the response is one value and no stream. */
-  feed(status: number, headers: string, lastEventId: string): StreamFeed | null;
-  /** Throws. */
-  fail(kind: "network" | "timeout" | "aborted" | "size", text: string, tries: number): void;
-  /** Milliseconds before another try, if there is to be one. */
-  retryDelay(tries: number, status: number, retryAfter: string | undefined, jitter: number): number | null;
-}
-
-export interface StreamFeed {
-  hasEvents(): boolean;
-  head(): string;
-  lastEventId(): string;
-  push(piece: Uint8Array): string | null;
-  finish(): string | null;
-  /** Throws if the stream cannot be read on. */
-  check(): void;
+  /** `headers` is a JSON list of pairs. */
+  head(status: number, reason: string, headers: string): number;
+  chunk(piece: Uint8Array): number;
+  end(): number;
+  failed(why: string, code: string | undefined): number;
+  tick(): number;
+  cancel(): number;
+  /** Of a call: kind, text and body, as results have them. */
+  outcome(): unknown[];
+  /** The same of a document. */
+  textOutcome(): unknown[];
+  /** Of a stream: what `HttpStream` has. */
+  take(): string | number;
+  takenHead(): string;
+  takenFailure(): unknown[];
 }
 
 /** One MCP server. Requests have numbers, which the caller gives. */

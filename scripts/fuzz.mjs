@@ -1,10 +1,13 @@
-// npm run fuzz -- [pairs] [seed]: the difference tests, on as many random pairs as one likes. Needs a
-// built addon (npm test or npm run build leaves one).
+// npm run fuzz -- [pairs] [seed]: random tests on as many cases as one likes. The difference tests of the schema engine
+// in JavaScript get that many pairs (1,000,000), the judges that are not ours (fuzz/tests/oracles) a tenth of them as
+// pairs and a fiftieth as event streams. Needs a built addon: node scripts/build.mjs --profile ci
 
+import { join } from "node:path";
 import { describeFindings, runPairs } from "../__test__/schema/support/difference.mjs";
 import { jsonSchemaSubjects } from "../__test__/schema/support/json-schema-subjects.mjs";
 import { chosenSeed } from "../__test__/schema/support/random.mjs";
 import { typeBoxSubjects } from "../__test__/schema/support/typebox-subjects.mjs";
+import { attempt, root } from "./lib.mjs";
 
 const pairs = Number(process.argv[2] ?? 1_000_000);
 const seed = chosenSeed(process.argv[3] ?? process.env.OPERATIONS_SEED);
@@ -35,5 +38,17 @@ for (const [name, share, makeSubjects] of [
     failed = true;
   }
 }
+
+const oracles = ["test", "--profile", "ci", "--locked", "--test", "oracles", "--", "--nocapture"];
+const outcome = attempt("cargo", oracles, {
+  cwd: join(root, "fuzz"),
+  env: {
+    OPERATIONS_SEED: String(seed),
+    OPERATIONS_PAIRS: String(Math.ceil(pairs / 10)),
+    OPERATIONS_STREAMS: String(Math.ceil(pairs / 50)),
+  },
+});
+if (outcome !== 0) failed = true;
+
 console.log(`seed ${seed}, ${Math.round((Date.now() - started) / 1000)} s`);
 process.exit(failed ? 1 : 0);

@@ -5,28 +5,25 @@
     reason = "a call crosses once; an object of arguments would cost a crossing for each field"
 )]
 
-mod feed;
-mod input;
+mod machine;
 mod outcome;
-mod prepared;
 mod stream;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::Instant;
 
 use futures::FutureExt;
 use napi::bindgen_prelude::{Env, Uint8Array, spawn};
 use napi_derive::napi;
 use operations_core::error::{CallError, InfrastructureErrorCode};
-use operations_http::message::media::{self, Family};
-use operations_http::message::{HttpOperation, ResponseKind};
-use operations_http::{Failure, Service, ServiceSettings};
+use operations_http::message::input::call_headers;
+use operations_http::{EncodedInput, Failure, HttpOperation, Service, ServiceSettings};
 use tokio_util::sync::CancellationToken;
 
-use self::outcome::{fetched_outcome, reply_outcome};
-use self::prepared::PreparedRequest;
+use self::machine::HttpMachine;
+use self::outcome::{failed_outcome, fetched_outcome, reply_outcome};
 use self::stream::HttpStream;
 use crate::bridge::Bridge;
 use crate::completions::{Completions, Outcome, Queue};
@@ -80,14 +77,8 @@ impl HttpService {
     pub fn body_of(&self, env: Env, index: u32) -> napi::Result<Option<String>> {
         self.bridge.run(&env, || {
             let operation = self.operation(index)?;
-            Ok(operation.request.body.as_ref().map(|body| {
-                let kind = match media::family(&body.media_type) {
-                    Family::Json => "json",
-                    Family::Multipart => "parts",
-                    _ => "other",
-                };
-                format!("{kind} {}", body.input)
-            }))
+            let body = operation.request.body.as_ref();
+            Ok(body.map(|body| format!("{} {}", body.notation(), body.input)))
         })
     }
 
@@ -105,17 +96,17 @@ impl HttpService {
         cancellable: bool,
     ) -> napi::Result<()> {
         let operation = self.bridge.run(&env, || self.operation(index))?;
-        let encoded = input::Encoded::new(input, body, blobs, headers);
+        let input = encoded(input, body, blobs, headers);
         let service = Arc::clone(&self.service);
         self.start(id, cancellable, async move |cancel| {
-            let input = encoded.decode(&operation)?;
+            let input = input.decode(&operation)?;
             let reply = service.call(&operation, input, &cancel).await?;
             Ok(reply_outcome(reply))
         });
         Ok(())
     }
 
-    /// Fetches a text that is no operation: the document. About it is JSON: `url`, after redirects.
+    /// Fetches a text that is no operation: a document. About it is JSON: `url`, after redirects.
     #[napi]
     pub fn fetch_text(
         &self,
@@ -124,17 +115,11 @@ impl HttpService {
         url: String,
         headers: String,
         with_auth: bool,
-        max_bytes: f64,
-        timeout: Option<f64>,
     ) -> napi::Result<()> {
-        let headers = self.bridge.run(&env, || input::headers(Some(&headers)))?;
+        let headers = self.bridge.run(&env, || call_headers(Some(&headers)))?;
         let service = Arc::clone(&self.service);
-        let timeout = timeout.and_then(|time| Duration::try_from_secs_f64(time / 1000.0).ok());
-        let max_bytes = limit(max_bytes);
         self.start(id, false, async move |cancel| {
-            let fetched = service
-                .fetch(&url, &headers, with_auth, max_bytes, timeout, &cancel)
-                .await?;
+            let fetched = service.fetch(&url, &headers, with_auth, &cancel).await?;
             Ok(fetched_outcome(fetched))
         });
         Ok(())
@@ -154,18 +139,18 @@ impl HttpService {
         headers: Option<String>,
     ) -> napi::Result<HttpStream> {
         let operation = self.bridge.run(&env, || self.operation(index))?;
-        let encoded = input::Encoded::new(input, body, blobs, headers);
+        let input = encoded(input, body, blobs, headers);
         let service = Arc::clone(&self.service);
-        let all = self.token();
         let queue = Arc::clone(&self.queue);
+        let closed = self.token();
         Ok(HttpStream::start(
-            id, queue, service, operation, encoded, all,
+            id, queue, service, operation, input, closed,
         ))
     }
 
-    /// Builds a request for whoever sends it in our place.
+    /// A call, or a stream, for whoever drives it in our place.
     #[napi]
-    pub fn prepare(
+    pub fn drive(
         &self,
         env: Env,
         index: u32,
@@ -173,41 +158,36 @@ impl HttpService {
         body: Option<String>,
         blobs: Option<Vec<Uint8Array>>,
         headers: Option<String>,
-    ) -> napi::Result<PreparedRequest> {
-        let encoded = input::Encoded::new(input, body, blobs, headers);
+        is_stream: bool,
+    ) -> napi::Result<HttpMachine> {
+        let input = encoded(input, body, blobs, headers);
         self.bridge.run(&env, || {
             let operation = self.operation(index)?;
-            let input = encoded.decode(&operation)?;
-            let (request, secrets) = self.service.prepare(&operation, input)?;
-            Ok(PreparedRequest::new(
-                Arc::clone(&self.bridge),
-                &self.service,
-                operation.response,
-                request,
-                secrets,
-            ))
+            let input = input.decode(&operation)?;
+            let now = Instant::now();
+            let machine = if is_stream {
+                self.service.stream_machine(&operation, input, now)
+            } else {
+                self.service.call_machine(&operation, input, now)
+            };
+            Ok(HttpMachine::new(&self.bridge, machine?))
         })
     }
 
     /// The same for a text that is no operation.
     #[napi]
-    pub fn prepare_fetch(
+    pub fn drive_text(
         &self,
         env: Env,
         url: String,
         headers: String,
         with_auth: bool,
-    ) -> napi::Result<PreparedRequest> {
+    ) -> napi::Result<HttpMachine> {
         self.bridge.run(&env, || {
-            let headers = input::headers(Some(&headers))?;
-            let (request, secrets) = self.service.prepare_fetch(&url, &headers, with_auth)?;
-            Ok(PreparedRequest::new(
-                Arc::clone(&self.bridge),
-                &self.service,
-                ResponseKind::Text,
-                request,
-                secrets,
-            ))
+            let headers = call_headers(Some(&headers))?;
+            let now = Instant::now();
+            let machine = self.service.fetch_machine(&url, &headers, with_auth, now)?;
+            Ok(HttpMachine::new(&self.bridge, machine))
         })
     }
 
@@ -266,8 +246,8 @@ impl HttpService {
         spawn(async move {
             let outcome = match work.await {
                 Ok(Ok(outcome)) => outcome,
-                Ok(Err(failure)) => Outcome::Failed(*failure.error, failure.body),
-                Err(payload) => Outcome::Failed(CallError::from_panic(&*payload), None),
+                Ok(Err(failure)) => failed_outcome(failure),
+                Err(payload) => failed_outcome(CallError::from_panic(&*payload).into()),
             };
             if let Some(tokens) = tokens {
                 let mut tokens = tokens.lock().unwrap_or_else(PoisonError::into_inner);
@@ -286,12 +266,18 @@ impl Drop for HttpService {
     }
 }
 
-/// A limit from JavaScript, where every number is a float.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "casts from f64 saturate, which is what a limit beyond the range means"
-)]
-fn limit(value: f64) -> usize {
-    value as usize
+/// JavaScript may change a buffer while the request is under way, so bytes are copied here.
+fn encoded(
+    input: String,
+    body: Option<String>,
+    blobs: Option<Vec<Uint8Array>>,
+    headers: Option<String>,
+) -> EncodedInput {
+    let blobs = blobs.unwrap_or_default();
+    EncodedInput {
+        input,
+        body,
+        blobs: blobs.iter().map(|blob| blob.to_vec()).collect(),
+        headers,
+    }
 }

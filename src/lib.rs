@@ -32,7 +32,6 @@ mod redis;
 mod runtime;
 mod schema;
 mod sse;
-mod store;
 #[cfg(feature = "test-hooks")]
 mod test_hooks;
 mod tools;

@@ -170,6 +170,7 @@ class Transport implements NatsTransport {
     }
     const operations = registry
       .getAllSpecs()
+      .filter(({ visibility }) => visibility !== "internal")
       .map(({ namespace, name, type, description }) => ({ id: `${namespace}.${name}`, type, description }));
     const isFirst = this.#served === undefined;
     this.#served ??= { registry, answers: new Answers(this.#native, registry) };

@@ -1,5 +1,5 @@
 // From an input to what crosses into native code: JSON text, and binary data beside it. What JSON has no word for
-// travels in a notation of its own, which `src/http/input.rs` reads.
+// travels in a notation of its own, which `crates/operations-http/src/message/input.rs` reads.
 
 import { types } from "node:util";
 import { CallError, InfrastructureErrorCode } from "../errors.js";

@@ -38,61 +38,65 @@ export function headerPairs({ headers, json }: SomeResponse): [string, string][]
   return pairs;
 }
 
-/** The value of a header, if it is there. */
-export function headerOf(response: SomeResponse, wanted: string): string | undefined {
-  return headerPairs(response).find(([name]) => name.toLowerCase() === wanted)?.[1];
+/** A body that is read piece by piece, as somebody asks for it. */
+export interface BodyReader {
+  /** The next piece; nothing at the end. */
+  read(): Promise<Uint8Array | undefined>;
+  /** Lets the rest go. */
+  cancel(): void;
 }
 
-/** The body, if it is not larger than the limit. */
-export async function readBody(response: SomeResponse, limit: number): Promise<Uint8Array | "too large"> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of bodyChunks(response)) {
-    size += chunk.byteLength;
-    if (size > limit) return "too large";
-    chunks.push(chunk);
-  }
-  if (chunks.length === 1) return chunks[0] as Uint8Array;
-  return Buffer.concat(chunks, size);
-}
-
-/** The body in pieces, read as they are asked for. Leaving early cancels the rest. */
-export async function* bodyChunks(response: SomeResponse): AsyncGenerator<Uint8Array, void, unknown> {
+/** The body of a response. */
+export function bodyReader(response: SomeResponse): BodyReader {
   const { body } = response;
   if (body != null && typeof (body as { getReader?: unknown }).getReader === "function") {
-    yield* streamChunks(body as ReadableStream<unknown>);
-  } else if (body != null && Symbol.asyncIterator in body) {
-    for await (const chunk of body as AsyncIterable<unknown>) yield bytesOf(chunk);
-  } else if (typeof response.arrayBuffer === "function") {
-    yield new Uint8Array(await response.arrayBuffer());
-  } else if (typeof response.text === "function") {
-    yield encoder.encode(await response.text());
-  } else if (typeof response.json === "function") {
-    yield encoder.encode(JSON.stringify(await response.json()) ?? "");
+    return streamReader((body as ReadableStream<unknown>).getReader());
   }
+  return iteratorReader(pieces(response));
 }
 
-async function* streamChunks(body: ReadableStream<unknown>): AsyncGenerator<Uint8Array, void, unknown> {
-  const reader = body.getReader();
-  try {
-    for (;;) {
+function streamReader(reader: ReadableStreamDefaultReader<unknown>): BodyReader {
+  return {
+    async read() {
       const { done, value } = await reader.read();
-      if (done) return;
-      yield bytesOf(value);
-    }
-  } finally {
-    reader.cancel().catch(() => {});
+      if (!done) return bytesOf(value);
+      reader.releaseLock?.();
+      return undefined;
+    },
+    cancel() {
+      reader.cancel?.()?.catch(() => {});
+    },
+  };
+}
+
+function iteratorReader(iterator: AsyncIterator<unknown>): BodyReader {
+  return {
+    async read() {
+      const { done, value } = await iterator.next();
+      return done === true ? undefined : bytesOf(value);
+    },
+    cancel() {
+      iterator.return?.()?.catch(() => {});
+    },
+  };
+}
+
+function pieces(response: SomeResponse): AsyncIterator<unknown> {
+  const { body } = response;
+  if (body != null && Symbol.asyncIterator in body) {
+    return (body as AsyncIterable<unknown>)[Symbol.asyncIterator]();
   }
+  return whole(response);
+}
+
+async function* whole(response: SomeResponse): AsyncGenerator<unknown> {
+  if (typeof response.arrayBuffer === "function") yield await response.arrayBuffer();
+  else if (typeof response.text === "function") yield await response.text();
+  else if (typeof response.json === "function") yield JSON.stringify(await response.json()) ?? "";
 }
 
 function bytesOf(chunk: unknown): Uint8Array {
   if (typeof chunk === "string") return encoder.encode(chunk);
   if (ArrayBuffer.isView(chunk)) return new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength);
   return new Uint8Array(chunk as ArrayBuffer);
-}
-
-/** The text of a document, whatever type the response has. */
-export function textOfBody(data: unknown, raw: unknown): string {
-  if (data instanceof ArrayBuffer) return new TextDecoder().decode(data);
-  return typeof raw === "string" ? raw : String(data ?? "");
 }

@@ -2,7 +2,8 @@
 
 import { awaitArrival, forget, nextId } from "../completions.js";
 import type { CheckedConfig } from "./config-check.js";
-import { replacedFetch, textThroughFetch } from "./custom-fetch.js";
+import { replacedFetch } from "./custom-fetch.js";
+import { FetchDriver } from "./fetch-driver.js";
 import { toEnvelope } from "./outcome.js";
 import { HttpService } from "./service.js";
 
@@ -26,24 +27,25 @@ export async function fetchText(
   const { timeout, withAuth, maxBytes } = options;
   const service = new HttpService(undefined, { ...config, timeout, maxResponseBytes: maxBytes });
   const headers = JSON.stringify({ Accept: options.accept, ...options.headers });
+  const fetch = replacedFetch(config);
   try {
-    const fetch = replacedFetch(config);
     if (fetch !== undefined) {
-      const request = service.native.prepareFetch(url, headers, withAuth);
-      return await textThroughFetch(service, fetch, request);
+      const machine = service.native.driveText(url, headers, withAuth);
+      await new FetchDriver(service, fetch, machine).advance();
+      const [kind, about, text] = machine.textOutcome();
+      return fetched(kind as number, about as string, text);
     }
     return await new Promise((resolve, reject) => {
       const id = nextId();
       awaitArrival(id, service, (kind, about, text) => {
         try {
-          const { data, meta } = toEnvelope(kind, about, text);
-          resolve({ text: String(data ?? ""), url: (meta as unknown as { url: string }).url });
+          resolve(fetched(kind, about, text));
         } catch (error) {
           reject(error);
         }
       });
       try {
-        service.native.fetchText(id, url, headers, withAuth, maxBytes, timeout);
+        service.native.fetchText(id, url, headers, withAuth);
       } catch (error) {
         forget(id);
         reject(error);
@@ -52,4 +54,9 @@ export async function fetchText(
   } finally {
     service.close();
   }
+}
+
+function fetched(kind: number, about: string, body: unknown): { text: string; url: string } {
+  const { data, meta } = toEnvelope(kind, about, body);
+  return { text: String(data ?? ""), url: (meta as unknown as { url: string }).url };
 }

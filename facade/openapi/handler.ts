@@ -56,8 +56,8 @@ async function call(
   const fetch = replacedFetch(service.config);
   if (fetch !== undefined) {
     const { input: text, body, blobs } = encoded;
-    const request = service.native.prepare(index, text, body, blobs, headers);
-    return callThroughFetch(service, fetch, request, signal);
+    const machine = service.native.drive(index, text, body, blobs, headers, false);
+    return callThroughFetch(service, fetch, machine, signal);
   }
   return callNatively(service, index, encoded, headers, signal);
 }

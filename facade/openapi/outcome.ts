@@ -21,11 +21,3 @@ export function toError(about: string, body: unknown): CallError {
   if (body != null && typeof details === "object" && details !== null) details.body = body;
   return new CallError(code, message, details);
 }
-
-/** What the native side says about an error, with the number of tries where there was more than one. */
-export function withTries(about: string, tries: number): string {
-  if (tries === 1) return about;
-  const error = JSON.parse(about);
-  error.message = `${error.message} (tried ${tries} times)`;
-  return JSON.stringify(error);
-}

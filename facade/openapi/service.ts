@@ -5,7 +5,7 @@ import type { HttpService as NativeService, OpenApiImport } from "../native-bind
 import { native, runtime } from "../runtime.js";
 import type { CheckedConfig } from "./config-check.js";
 import { type BodyPlan, type EncodedInput, encodeInput } from "./encode-input.js";
-import type { Attempt } from "./fetch-attempt.js";
+import type { FetchDriver } from "./fetch-driver.js";
 
 /** Requests of one import: where the service is, its credentials, its connections. */
 export class HttpService {
@@ -19,12 +19,12 @@ export class HttpService {
   }
 
   /** What is under way through a `fetch` of the user's. */
-  readonly attempts = new Set<Attempt>();
+  readonly drivers = new Set<FetchDriver>();
 
   /** Ends what is in flight and lets connections go; a later call makes new ones. */
   close(): void {
     this.native.close();
-    for (const attempt of this.attempts) attempt.abort();
+    for (const driver of this.drivers) driver.cancel();
   }
 
   /** The input of a call, encoded. */

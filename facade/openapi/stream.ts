@@ -7,7 +7,7 @@ import { CallError, InfrastructureErrorCode } from "../errors.js";
 
 /** Where a stream comes from: the native client, or a `fetch` of the user's. */
 export interface StreamSource {
-  /** A batch of members as one JSON text (see `crates/operations-http/src/batch.rs`), or one of `TAKEN`. */
+  /** A batch of members as one JSON text (see `crates/operations-http/src/machine/feed.rs`), or one of `TAKEN`. */
   take(): string | number;
   /** After `EVENTS` and `LINES`: what an envelope says about the response, as JSON. */
   head(): string;

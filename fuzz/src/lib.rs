@@ -8,6 +8,7 @@ pub mod javascript;
 pub mod openapi;
 mod pools;
 pub mod promises;
+pub mod random;
 pub mod targets;
 mod typebox;
 mod words;

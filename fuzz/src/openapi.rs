@@ -209,7 +209,7 @@ fn used(operation: &ImportedOperation) {
     let value = json!({ "a": ["x", 1, null], "b": "ü /?#" }).to_string();
     let input = names
         .chain(body)
-        .map(|name| (name, InputValue::JsonText(value.clone().into())));
+        .map(|name| (name, InputValue::JsonText(value.clone())));
     let _ = build(&operation.http.request, input.collect(), &settings);
 }
 

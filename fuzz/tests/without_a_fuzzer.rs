@@ -3,10 +3,9 @@
 //! `OPERATIONS_SEED` repeats a run, `OPERATIONS_CASES` makes it longer.
 #![allow(clippy::print_stdout, reason = "a run says how to repeat it")]
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use operations_fuzz::input::Language;
 use operations_fuzz::openapi::read_and_import;
+use operations_fuzz::random::{Random, seed, setting};
 use operations_fuzz::targets::{compile_and_walk, emit};
 
 type Target = (&'static str, fn(&[u8]) -> bool);
@@ -40,28 +39,16 @@ fn every_seed_compiles_and_holds() -> std::io::Result<()> {
     Ok(())
 }
 
-/// A small generator of random numbers (xorshift64*).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
-    }
-
-    /// Choices for the generator of schemas.
-    fn choices(&mut self, target: &str) -> Vec<u8> {
-        let mut bytes = match target {
-            "emit" if self.next() >> 63 == 0 => b"j!".to_vec(),
-            "emit" => b"E!".to_vec(),
-            _ => b"!".to_vec(),
-        };
-        let words = (self.next() >> 57) % 88;
-        bytes.extend((0..words).flat_map(|_| self.next().to_be_bytes()));
-        bytes
-    }
+/// Choices for the generator of schemas.
+fn choices(random: &mut Random, target: &str) -> Vec<u8> {
+    let mut bytes = match target {
+        "emit" if random.chance(50) => b"j!".to_vec(),
+        "emit" => b"E!".to_vec(),
+        _ => b"!".to_vec(),
+    };
+    let words = random.below(88);
+    bytes.extend((0..words).flat_map(|_| random.number().to_be_bytes()));
+    bytes
 }
 
 /// Says what it was when a promise is broken.
@@ -77,17 +64,13 @@ impl Drop for Input {
 
 #[test]
 fn random_choices_hold() {
-    let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
-    let now = || SystemTime::now().duration_since(UNIX_EPOCH);
-    let seed = number("OPERATIONS_SEED")
-        .or_else(|| Some(u64::from(now().ok()?.subsec_nanos())))
-        .map_or(1, |seed| seed.max(1));
-    let cases = number("OPERATIONS_CASES").unwrap_or(2_000);
+    let seed = seed();
+    let cases = setting("OPERATIONS_CASES").unwrap_or(2_000);
     for (name, target) in TARGETS {
         println!("{name}: seed {seed}, {cases} cases");
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let compiled = (0..cases).filter(|_| {
-            let input = Input(random.choices(name));
+            let input = Input(choices(&mut random, name));
             target(&input.0)
         });
         let compiled = compiled.count();

@@ -2,46 +2,46 @@
 //!
 //! The rules fail closed: what cannot be decided here is denied, with a message that says why.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::error::{CallError, InfrastructureErrorCode};
 
 /// What an operation demands of its caller.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AccessControl {
     /// Scopes of which the caller needs every one.
     pub required_scopes: Vec<String>,
     /// Scopes of which the caller needs one, when there are any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub required_scopes_any: Option<Vec<String>>,
     /// The kind of resource that the caller must hold; goes together with the action.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub resource_type: Option<String>,
     /// What the caller must be allowed to do with such a resource.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub resource_action: Option<String>,
     /// The name of a function of the application, which only a registry can call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub custom_auth: Option<String>,
 }
 
 /// Who calls.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Identity {
     /// Who it is.
     pub id: String,
     /// What they may do in general.
     pub scopes: Vec<String>,
     /// What they may do with which resource: `type:id` to actions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub resources: Option<Map<String, Value>>,
 }
 
 /// Why a caller was refused. It names what was missing, never what the caller holds.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Denial {
+enum Denial {
     /// There are requirements and nobody to hold them against.
     #[error("identity required")]
     IdentityRequired,
@@ -92,8 +92,7 @@ impl Denial {
     }
 
     /// The error that the caller gets.
-    #[must_use]
-    pub fn into_error(self, operation_id: &str) -> CallError {
+    fn into_error(self, operation_id: &str) -> CallError {
         CallError::new(
             InfrastructureErrorCode::AccessDenied,
             format!("Access denied to operation {operation_id}: {self}"),
@@ -102,12 +101,8 @@ impl Denial {
     }
 }
 
-/// Decides, and says why not.
-///
-/// # Errors
-///
-/// The first requirement that is not met.
-pub fn decide(rules: &AccessControl, identity: Option<&Identity>) -> Result<(), Denial> {
+/// The first requirement that is not met. The same rules, in the same order, as in `facade/access.ts`.
+fn decide(rules: &AccessControl, identity: Option<&Identity>) -> Result<(), Denial> {
     let any_of = rules.required_scopes_any.as_deref().unwrap_or_default();
     let resource = match (&rules.resource_type, &rules.resource_action) {
         (None, None) => None,
@@ -154,25 +149,15 @@ fn holds_resource(identity: &Identity, kind: &str, action: &str) -> bool {
     })
 }
 
-/// Whether the caller may.
-#[must_use]
-pub fn check_access(rules: &AccessControl, identity: Option<&Identity>) -> bool {
-    decide(rules, identity).is_ok()
-}
-
 /// Lets the caller pass, or says what was missing.
 ///
 /// # Errors
 ///
-/// `ACCESS_DENIED`, unless the call is trusted or every requirement is met.
+/// `ACCESS_DENIED`, unless every requirement is met.
 pub fn enforce_access(
     rules: &AccessControl,
     identity: Option<&Identity>,
     operation_id: &str,
-    trusted: bool,
 ) -> Result<(), CallError> {
-    if trusted {
-        return Ok(());
-    }
     decide(rules, identity).map_err(|denial| denial.into_error(operation_id))
 }

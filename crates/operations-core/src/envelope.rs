@@ -3,17 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::json::Object;
-
-/// A result and where it came from.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ResponseEnvelope {
-    /// What the operation produced. Absent in JSON when the operation produced `undefined`.
-    #[serde(default)]
-    pub data: Value,
-    /// Where it came from.
-    pub meta: ResponseMeta,
-}
+use crate::json::{self, Json, Object};
 
 /// Where a result came from, told apart by `source`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -68,27 +58,41 @@ pub struct SseMeta {
     pub retry: Option<f64>,
 }
 
-/// Whether a JSON value is an envelope: `data` and `meta` are there, `meta.source` is a known word,
-/// and what that source requires has the right type. It looks no deeper than that.
-#[must_use]
-pub fn is_response_envelope(value: &Value) -> bool {
-    let Some(meta) = value
-        .get("data")
-        .and(value.get("meta"))
-        .and_then(Value::as_object)
-    else {
-        return false;
-    };
-    is_meta(meta.get("source").and_then(Value::as_str), |key| {
-        Some(match meta.get(key)? {
-            Value::String(_) => Kind::String,
-            Value::Number(_) => Kind::Number,
-            Value::Bool(_) => Kind::Boolean,
-            Value::Array(_) => Kind::Array,
-            Value::Object(_) => Kind::Object,
-            Value::Null => Kind::Null,
-        })
-    })
+/// A JSON value that is an envelope: `data` and `meta` are there, `meta.source` is a known word, and what that source
+/// requires has the right type. It looks no deeper than that.
+#[derive(Debug, Clone, Copy)]
+pub struct EnvelopeParts<'d> {
+    /// The business value.
+    pub data: Json<'d>,
+    meta: Json<'d>,
+}
+
+impl<'d> EnvelopeParts<'d> {
+    /// The parts; nothing where the value is no envelope.
+    #[must_use]
+    pub fn of(value: Json<'d>) -> Option<Self> {
+        let (data, meta) = (value.get("data")?, value.get("meta")?);
+        let source = meta.get("source").and_then(Json::as_str);
+        let is_envelope = is_meta(source, |key| {
+            Some(match meta.get(key)?.kind() {
+                json::Kind::String(_) => Kind::String,
+                json::Kind::Number(_) => Kind::Number,
+                json::Kind::Bool(_) => Kind::Boolean,
+                json::Kind::Array(_) => Kind::Array,
+                json::Kind::Object(_) => Kind::Object,
+                json::Kind::Null => Kind::Null,
+            })
+        });
+        is_envelope.then_some(Self { data, meta })
+    }
+
+    /// Whether the data is what the operation declares. An MCP error holds content blocks.
+    #[must_use]
+    pub fn is_declared(&self) -> bool {
+        let field = |name| self.meta.get(name).map(Json::kind);
+        field("source") != Some(json::Kind::String("mcp"))
+            || field("isError") != Some(json::Kind::Bool(true))
+    }
 }
 
 /// What a JSON value is.
@@ -117,7 +121,7 @@ fn is_meta(source: Option<&str>, kind_of: impl Fn(&str) -> Option<Kind>) -> bool
     }
 }
 
-/// [`is_response_envelope`] for a text, of which only `meta` is looked into: the data may be large.
+/// The same for a text, of which only `meta` is looked into: the data may be large.
 ///
 /// An absent `data` is that of an operation which produced `undefined`: JSON cannot say it.
 #[must_use]

@@ -4,11 +4,11 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
 
+use operations_schema::Interrupt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::panic;
-use crate::spec::ErrorDefinition;
 
 /// The codes that the package itself raises. Operations may declare any other string as theirs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -119,19 +119,18 @@ impl CallError {
     }
 }
 
-/// The code that a failure with this message gets, given the codes that the operation declares.
-///
-/// A message names a declared code when it is that code, or begins with the code and a colon. A
-/// code somewhere inside a sentence means nothing.
-#[must_use]
-pub fn code_for_message<'a>(message: &str, declared: &'a [ErrorDefinition]) -> &'a str {
-    declared
-        .iter()
-        .map(|definition| definition.code.as_str())
-        .find(|code| {
-            message
-                .strip_prefix(code)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
-        })
-        .unwrap_or(InfrastructureErrorCode::ExecutionError.as_str())
+impl From<Interrupt> for CallError {
+    /// A value that could not be held against a schema.
+    fn from(interrupt: Interrupt) -> Self {
+        let error = Self::new(
+            InfrastructureErrorCode::ValidationError,
+            interrupt.to_string(),
+        );
+        match interrupt {
+            Interrupt::Limit(limit) => {
+                error.with_details(json!({ "limit": format!("{limit:?}").to_lowercase() }))
+            }
+            _ => error,
+        }
+    }
 }

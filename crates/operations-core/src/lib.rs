@@ -8,17 +8,15 @@
 
 pub mod access;
 pub mod call;
+pub mod clock;
 pub mod envelope;
 pub mod error;
 pub mod log;
 pub mod panic;
+pub mod registry;
 pub mod spec;
-pub mod store;
 
 pub use operations_schema::json;
 
-pub use access::{AccessControl, Identity, check_access, enforce_access};
-pub use envelope::{ResponseEnvelope, ResponseMeta, is_response_envelope};
 pub use error::{CallError, InfrastructureErrorCode};
-pub use spec::{ErrorDefinition, OperationSpec, OperationType};
-pub use store::SpecStore;
+pub use spec::{OperationSpec, OperationType};

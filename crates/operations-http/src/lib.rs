@@ -1,50 +1,23 @@
 //! Requests, responses and streams of events: what they mean, without I/O, and reqwest to carry them.
 //!
-//! [`message`] and [`sse`] open no socket. Everything else runs on Tokio; nothing here knows Node.
-//!
-//! | file | idea |
+//! | module | idea |
 //! |---|---|
-//! | `message` | how an input becomes a request, and what a response means |
-//! | `sse` | server-sent events, read as they arrive |
-//! | `settings` | what the configuration of a service says |
-//! | `pool` | the connections of a service, made when they are first needed |
-//! | `exchange` | one request, its redirects, the head of the answer |
-//! | `failure` | why a request failed, in words |
-//! | `limited` | a body that may not be larger than a limit |
-//! | `service` | calls: the request, retries, the time limit, the decoded answer |
-//! | `prepare` | the requests of a service, built |
-//! | `tries` | trying again |
-//! | `open` | opening streams, and what may come instead of one |
-//! | `stream` | open streams: read in batches, opened again |
-//! | `reconnect` | when a stream is opened again, and from where |
-//! | `batch` | many events as one JSON text |
-//! | `lines` | one JSON value per line |
+//! | [`message`] | how an input becomes a request, and what a response means |
+//! | [`sse`] | server-sent events, read as they arrive |
+//! | [`machine`] | a call or a stream from its request to its end: retries, redirects, limits |
+//! | `client` | the machine driven by reqwest, on Tokio |
+//!
+//! The first three open no socket, so they serve a `fetch` of the user's as well. Nothing here knows
+//! Node.
 
 #![forbid(unsafe_code)]
 
+pub mod machine;
 pub mod message;
 pub mod sse;
 
-mod batch;
-mod exchange;
-mod failure;
-mod limited;
-mod lines;
-mod open;
-mod outcome;
-mod pool;
-mod prepare;
-mod random;
-mod reconnect;
-mod service;
-mod settings;
-mod stream;
-mod tries;
+mod client;
 
-pub use batch::{Batch, Feed};
-pub use open::{Opened, stream_kind};
-pub use outcome::{Failure, Reply, decoded_reply};
-pub use reconnect::{Lost, Reconnect, resume_after};
-pub use service::{CallInput, Fetched, Service};
-pub use settings::ServiceSettings;
-pub use stream::{StreamKind, StreamReader};
+pub use client::{Fetched, Handover, Service, ServiceSettings, StreamReader};
+pub use machine::{StreamItem, StreamKind};
+pub use message::{CallInput, EncodedInput, Failure, HttpOperation, Reply};

@@ -5,9 +5,9 @@
 mod http_support;
 
 use http_support::{Random, built_with, get, input};
+use operations_http::machine::redirect::{MAX_REDIRECTS, next_request};
 use operations_http::message::auth::redact;
 use operations_http::message::headers::latin1;
-use operations_http::message::redirect::{MAX_REDIRECTS, next_request};
 use operations_http::message::{
     Auth, BaseUrl, BodyPlan, Headers, Location, Parameter, Request, RequestPlan, Secret, Settings,
 };

@@ -9,12 +9,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use http_support::Random;
 use operations_core::envelope::ResponseMeta;
 use operations_core::{CallError, InfrastructureErrorCode};
+use operations_http::machine::retry::{Cause, RetryPolicy, retry_after};
 use operations_http::message::charset;
-use operations_http::message::date;
+use operations_http::message::errors::{
+    aborted, network_failure, timed_out, too_large, with_tries,
+};
 use operations_http::message::response::{decode, failure, header_map, invalid_json};
-use operations_http::message::retry::{Failure, is_safe, retry_after, with_tries};
-use operations_http::message::transport::{aborted, network_failure, timed_out, too_large};
-use operations_http::message::{BodyKind, Decoded, ResponseHead, RetryPolicy, Secret};
+use operations_http::message::{BodyKind, Decoded, ResponseHead, Secret};
 use serde_json::json;
 
 fn head(status: u16, content_type: &str) -> ResponseHead {
@@ -190,6 +191,7 @@ fn a_failed_connection_names_the_host_and_no_secret() {
     let error = network_failure(
         "x.test:81",
         "bad t0k3n-value",
+        Some("ECONNREFUSED"),
         &[Secret::new("t0k3n-value")],
     );
     assert_eq!(
@@ -197,8 +199,15 @@ fn a_failed_connection_names_the_host_and_no_secret() {
         "The request to x.test:81 failed: bad [secret]"
     );
     assert!(error.is(InfrastructureErrorCode::ExecutionError));
+    let details = json!({ "host": "x.test:81", "cause": "ECONNREFUSED" });
+    assert_eq!(error.details, Some(details));
     assert!(timed_out("x.test", 5).is(InfrastructureErrorCode::Timeout));
     assert!(aborted("x.test").is(InfrastructureErrorCode::Aborted));
+}
+
+/// The date that a `Retry-After` names.
+fn date(text: &str) -> Option<SystemTime> {
+    retry_after(text, UNIX_EPOCH).map(|since| UNIX_EPOCH + since)
 }
 
 #[test]
@@ -209,7 +218,7 @@ fn dates_of_http_are_read() {
         "Sunday, 06-Nov-94 08:49:37 GMT",
         "Sun Nov  6 08:49:37 1994",
     ] {
-        assert_eq!(date::parse(text), Some(expected), "{text}");
+        assert_eq!(date(text), Some(expected), "{text}");
     }
     for (text, seconds) in [
         ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
@@ -219,10 +228,7 @@ fn dates_of_http_are_read() {
         ("Mon, 01 Mar 2100 00:00:00 GMT", 4_107_542_400),
         ("Tue, 31 Dec 2024 00:00:00 GMT", 1_735_603_200),
     ] {
-        assert_eq!(
-            date::parse(text),
-            Some(UNIX_EPOCH + Duration::from_secs(seconds))
-        );
+        assert_eq!(date(text), Some(UNIX_EPOCH + Duration::from_secs(seconds)));
     }
     for text in [
         "",
@@ -235,13 +241,13 @@ fn dates_of_http_are_read() {
         "Sun, 06 Nov 1994 08:49:37 PST",
         "Sun, +6 Nov 1994 08:49:37 GMT",
     ] {
-        assert_eq!(date::parse(text), None, "{text}");
+        assert_eq!(date(text), None, "{text}");
     }
 }
 
 #[test]
 fn retry_after_is_seconds_or_a_date() {
-    let now = date::parse("Sun, 06 Nov 1994 08:49:07 GMT").unwrap();
+    let now = date("Sun, 06 Nov 1994 08:49:07 GMT").unwrap();
     for (text, expected) in [
         ("120", Some(Duration::from_secs(120))),
         (" 0 ", Some(Duration::ZERO)),
@@ -265,15 +271,15 @@ fn retry_after_is_seconds_or_a_date() {
 #[test]
 fn only_what_is_safe_is_tried_again() {
     for method in ["GET", "HEAD", "PUT", "delete"] {
-        assert!(is_safe(method, Failure::NeverConnected));
-        assert!(is_safe(method, Failure::ConnectionLost));
-        assert!(is_safe(method, Failure::Status(503)));
-        assert!(!is_safe(method, Failure::Status(404)));
+        assert!(Cause::NeverConnected.allows_another_try(method));
+        assert!(Cause::ConnectionLost.allows_another_try(method));
+        assert!(Cause::Status(503).allows_another_try(method));
+        assert!(!Cause::Status(404).allows_another_try(method));
     }
     for method in ["POST", "PATCH", "", "GETS"] {
-        assert!(is_safe(method, Failure::NeverConnected));
-        assert!(!is_safe(method, Failure::ConnectionLost));
-        assert!(!is_safe(method, Failure::Status(503)));
+        assert!(Cause::NeverConnected.allows_another_try(method));
+        assert!(!Cause::ConnectionLost.allows_another_try(method));
+        assert!(!Cause::Status(503).allows_another_try(method));
     }
 }
 
@@ -283,7 +289,7 @@ fn pauses_grow_and_have_an_end() {
         retries: 40,
         ..RetryPolicy::default()
     };
-    let delay = |retry, jitter| policy.delay(retry, "GET", Failure::Status(503), None, jitter);
+    let delay = |retry, jitter| policy.delay(retry, "GET", Cause::Status(503), None, jitter);
     assert_eq!(delay(1, 1.0), Some(Duration::from_millis(250)));
     assert_eq!(delay(1, 0.0), Some(Duration::from_millis(125)));
     assert_eq!(delay(3, 1.0), Some(Duration::from_secs(1)));
@@ -293,16 +299,13 @@ fn pauses_grow_and_have_an_end() {
     assert_eq!(delay(0, 1.0), None);
     let asked = |seconds| {
         let asked = Some(Duration::from_secs(seconds));
-        policy.delay(1, "GET", Failure::Status(429), asked, 0.5)
+        policy.delay(1, "GET", Cause::Status(429), asked, 0.5)
     };
     assert_eq!(asked(7), Some(Duration::from_secs(7)));
     assert_eq!(asked(31), None);
     assert_eq!(asked(u64::MAX), None);
     let off = RetryPolicy::default();
-    assert_eq!(
-        off.delay(1, "GET", Failure::NeverConnected, None, 0.5),
-        None
-    );
+    assert_eq!(off.delay(1, "GET", Cause::NeverConnected, None, 0.5), None);
 }
 
 #[test]
@@ -333,7 +336,7 @@ fn nothing_that_arrives_can_panic() {
         let bytes: Vec<u8> = (0..random.below(9))
             .map(|_| u8::try_from(random.below(256)).unwrap())
             .collect();
-        let _ = charset::decode(&bytes, Some(&b));
+        let _ = charset::decode(bytes.clone(), Some(&b));
         let _ = failure(&head, decode(&head, bytes), &[Secret::new(a.as_str())]);
         let _ = retry_after(&c, SystemTime::now());
         let words = [
@@ -348,6 +351,6 @@ fn nothing_that_arrives_can_panic() {
             "-",
         ];
         let date: String = (0..7).map(|_| random.pick(&words)).collect();
-        let _ = date::parse(&date);
+        let _ = retry_after(&date, SystemTime::now());
     }
 }

@@ -9,34 +9,34 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use operations_core::error::CallError;
-use operations_http::{CallInput, Failure, Opened, Service, StreamReader};
+use operations_http::{CallInput, Failure, Service, StreamItem, StreamKind, StreamReader};
 use serde_json::{Value, json};
 use support::{EVENTS, JSON, Server, operation, response, service};
 use tokio::io::AsyncWriteExt;
 
-async fn open(service: &Arc<Service>, media_type: &str) -> Result<Opened, Failure> {
+async fn open(service: &Arc<Service>, media_type: &str) -> Result<StreamReader, Failure> {
     let operation = operation("get", media_type);
     service.open(&operation, CallInput::default()).await
 }
 
-async fn open_stream(service: &Arc<Service>) -> Box<StreamReader> {
-    match open(service, "text/event-stream").await.unwrap() {
-        Opened::Stream(reader) => reader,
-        other => unreachable!("{other:?}"),
-    }
+async fn open_stream(service: &Arc<Service>) -> StreamReader {
+    open(service, "text/event-stream").await.unwrap()
 }
 
-/// The data of all events, and how the stream ended.
+/// The data of all events or lines, and how the stream ended.
 async fn read_all(reader: &mut StreamReader) -> (Vec<Value>, Option<CallError>) {
     let mut data = Vec::new();
+    let mut kind = StreamKind::Events;
     loop {
-        match reader.next_batch().await {
-            Ok(Some(batch)) => {
-                let members: Vec<Value> = serde_json::from_str(&batch.text).unwrap();
-                data.extend(members.into_iter().step_by(2));
+        match reader.next().await {
+            Ok(Some(StreamItem::Head(_, of))) => kind = of,
+            Ok(Some(StreamItem::Batch(text))) => {
+                let members: Vec<Value> = serde_json::from_str(&text).unwrap();
+                let step = if kind == StreamKind::Events { 2 } else { 1 };
+                data.extend(members.into_iter().step_by(step));
             }
             Ok(None) => return (data, None),
-            Err(error) => return (data, Some(error)),
+            Err(failure) => return (data, Some(*failure.error)),
         }
     }
 }
@@ -68,12 +68,12 @@ async fn an_error_status_comes_before_the_first_event() {
 #[tokio::test]
 async fn json_is_one_value_and_nothing_is_the_end_and_a_picture_is_an_error() {
     let settings = || json!({});
-    let json = Server::saying(response("200 OK", &[JSON], "[1]")).await;
-    let opened = open(&service(&json.url, settings()), "text/event-stream").await;
-    assert!(matches!(opened.unwrap(), Opened::One(_)));
+    let value = Server::saying(response("200 OK", &[JSON], "[1]")).await;
+    let mut one = open_stream(&service(&value.url, settings())).await;
+    assert_eq!(read_all(&mut one).await, (vec![json!([1])], None));
     let empty = Server::saying("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n").await;
-    let opened = open(&service(&empty.url, settings()), "text/event-stream").await;
-    assert!(matches!(opened.unwrap(), Opened::Nothing));
+    let mut nothing = open_stream(&service(&empty.url, settings())).await;
+    assert_eq!(read_all(&mut nothing).await, (vec![], None));
     let png = Server::saying(response("200 OK", &["Content-Type: image/png"], "x")).await;
     let opened = open(&service(&png.url, settings()), "text/event-stream").await;
     let text = opened.unwrap_err().error.message;
@@ -189,7 +189,8 @@ async fn nobody_who_reads_means_that_the_server_cannot_send() {
     })
     .await;
     let mut reader = open_stream(&service(&server.url, json!({}))).await;
-    reader.next_batch().await.unwrap().unwrap();
+    reader.next().await.unwrap().unwrap();
+    reader.next().await.unwrap().unwrap();
     // The server stops when the buffers of the two sockets are full: as soon as it sends nothing
     // for a while, what it has sent is all that it can.
     let mut before = usize::MAX;
@@ -247,12 +248,7 @@ async fn lines_are_read_one_by_one() {
     let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: application/x-ndjson\r\n\r\n";
     let server = Server::saying(format!("{head}{{\"a\":1}}\n2")).await;
     let opened = open(&service(&server.url, json!({})), "application/x-ndjson").await;
-    let Opened::Stream(mut reader) = opened.unwrap() else {
-        unreachable!()
-    };
-    let mut text = String::new();
-    while let Some(batch) = reader.next_batch().await.unwrap() {
-        text.push_str(&batch.text);
-    }
-    assert_eq!(text.replace("][", ","), r#"[{"a":1},2]"#);
+    let (data, error) = read_all(&mut opened.unwrap()).await;
+    assert_eq!(data, [json!({ "a": 1 }), json!(2)]);
+    assert!(error.is_none());
 }

@@ -12,9 +12,8 @@ use super::recipe::{InputRecipe, Source, build_output};
 use super::report::{Problem, Reason};
 use super::security::Security;
 use super::version::Version;
-use operations_core::access::AccessControl;
 use operations_core::error::CallError;
-use operations_core::spec::{OperationSpec, OperationType};
+use operations_core::spec::OperationType;
 use operations_http::message::HttpOperation;
 
 /// An operation that was read from a document. It keeps the document alive, because its schemas are
@@ -96,28 +95,6 @@ impl ImportedOperation {
             put("security", json!(&*self.security));
         }
         meta
-    }
-
-    /// The operation as a spec of this namespace.
-    ///
-    /// # Errors
-    ///
-    /// `VALIDATION_ERROR` when one of its schemas would be too large.
-    pub fn to_spec(&self, namespace: &str) -> Result<OperationSpec, CallError> {
-        Ok(OperationSpec {
-            name: self.name.clone(),
-            namespace: namespace.to_owned(),
-            version: self.version.clone(),
-            operation_type: self.operation_type,
-            title: self.summary.clone(),
-            description: self.description.clone(),
-            tags: (!self.tags.is_empty()).then(|| self.tags.clone()),
-            input_schema: self.input_schema()?,
-            output_schema: self.output_schema()?,
-            access_control: AccessControl::default(),
-            error_schemas: None,
-            meta: Some(self.meta()),
-        })
     }
 }
 

@@ -2,11 +2,11 @@
 
 use indexmap::IndexMap;
 
+use super::errors;
 use super::escape::Escape;
 use super::media::{self, Family};
 use super::multipart::Multipart;
 use super::plan::{BodyPlan, Encoding, Style};
-use super::problem;
 use super::style;
 use super::value::InputValue;
 use operations_core::error::CallError;
@@ -52,7 +52,7 @@ impl Payload {
 pub fn build(plan: &BodyPlan, value: InputValue) -> Result<Option<Body>, CallError> {
     if value == InputValue::Undefined {
         return if plan.required {
-            Err(problem::invalid(format!(
+            Err(errors::invalid(format!(
                 "The request body (\"{}\") is required and missing",
                 plan.input
             )))
@@ -75,7 +75,7 @@ pub fn build(plan: &BodyPlan, value: InputValue) -> Result<Option<Body>, CallErr
             Payload::Text(value.to_plain_text()?.into_owned())
         }
         (_, InputValue::Array(_) | InputValue::Object(_)) => {
-            return Err(problem::invalid(format!(
+            return Err(errors::invalid(format!(
                 "A body of type {media_type} is a string or binary data (Uint8Array, ArrayBuffer, \
                  Blob); an object or an array cannot be written in that type"
             )));
@@ -126,7 +126,7 @@ fn multipart(
         other => other,
     };
     let InputValue::Object(members) = value else {
-        return Err(problem::invalid(format!(
+        return Err(errors::invalid(format!(
             "A body of type {media_type} is an object with a property for each part"
         )));
     };
@@ -159,7 +159,7 @@ pub(super) fn form(
 ) -> Result<String, CallError> {
     let value = value.parsed()?;
     let InputValue::Object(members) = value.as_ref() else {
-        return Err(problem::invalid(
+        return Err(errors::invalid(
             "A form is an object with a property for each field, or a string that is one already",
         ));
     };

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::problem;
+use super::errors;
 use operations_core::error::CallError;
 
 /// Headers that belong to the connection. The HTTP client sets them from what it really sends; a
@@ -155,7 +155,7 @@ pub fn check_name(name: &str) -> Result<&str, CallError> {
     let trimmed = name.trim_matches([' ', '\t']);
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if trimmed.is_empty() || !trimmed.bytes().all(is_token) {
-        return Err(problem::invalid(format!("{name:?} is not a header name")));
+        return Err(errors::invalid(format!("{name:?} is not a header name")));
     }
     Ok(trimmed)
 }
@@ -174,7 +174,7 @@ pub fn check_value<'a>(name: &str, value: &'a str) -> Result<&'a str, CallError>
         Some(character) if character.is_control() => "a control character",
         Some(_) => "a character outside Latin-1",
     };
-    Err(problem::invalid(format!(
+    Err(errors::invalid(format!(
         "The value of header \"{name}\" contains {reason}, which no header can carry"
     )))
 }

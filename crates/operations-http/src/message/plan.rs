@@ -6,6 +6,8 @@
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use super::media::{self, Family};
+
 /// Everything that is needed to turn an input object into a request, except the base URL.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -228,7 +230,7 @@ impl BodyPlan {
     pub fn new(media_types: Vec<String>) -> Self {
         let media_type = media_types
             .iter()
-            .find(|media_type| super::media::is_json(media_type))
+            .find(|media_type| media::is_json(media_type))
             .or_else(|| media_types.first())
             .cloned()
             .unwrap_or_else(|| "application/json".to_owned());
@@ -238,6 +240,17 @@ impl BodyPlan {
             media_type,
             media_types,
             encoding: IndexMap::new(),
+        }
+    }
+
+    /// How the facade hands the body over: as `json` text, with files among its `parts`, or in the
+    /// notation for everything (`other`).
+    #[must_use]
+    pub fn notation(&self) -> &'static str {
+        match media::family(&self.media_type) {
+            Family::Json => "json",
+            Family::Multipart => "parts",
+            _ => "other",
         }
     }
 }

@@ -5,12 +5,12 @@ use url::Url;
 
 use super::auth::{Auth, Secret};
 use super::body::{self, Body, Payload};
+use super::errors;
 use super::escape::Escape;
 use super::headers::{Headers, check_value};
 use super::media;
 use super::path;
 use super::plan::{Location, Parameter, RequestPlan, Style};
-use super::problem;
 use super::style;
 use super::url::BaseUrl;
 use super::value::InputValue;
@@ -211,7 +211,7 @@ fn require(plan: &RequestPlan, input: &IndexMap<String, InputValue>) -> Result<(
     });
     match missing {
         None => Ok(()),
-        Some(parameter) => Err(problem::invalid(format!(
+        Some(parameter) => Err(errors::invalid(format!(
             "The {} parameter \"{}\" is required and missing",
             parameter.location.as_str(),
             parameter.input
@@ -238,7 +238,7 @@ fn path_value(
     };
     let value = input.get(&parameter.input).map(InputValue::parsed);
     let Some(value) = value.transpose()?.filter(|value| !value.is_absent()) else {
-        return Err(problem::invalid(format!(
+        return Err(errors::invalid(format!(
             "The path parameter \"{}\" is required and missing or empty",
             parameter.input
         )));
@@ -339,7 +339,7 @@ fn cookie_pairs(parameter: &Parameter, value: &InputValue) -> Result<Vec<String>
         .iter()
         .any(|(name, value)| name.contains([';', '=', ',']) || value.contains(';'))
     {
-        return Err(problem::invalid(format!(
+        return Err(errors::invalid(format!(
             "The cookie parameter \"{}\" contains a character that would end the cookie",
             parameter.input
         )));

@@ -1,12 +1,14 @@
 //! What a response means: which kind of body it has, and whether it is an error.
 
+use http::StatusCode;
+use serde::Serialize;
+use serde_json::map::Entry;
 use serde_json::{Map, Value, json};
 
 use super::auth::{Secret, redact};
 use super::charset;
+use super::errors;
 use super::media::{self, Family};
-use super::problem;
-use super::status;
 use operations_core::envelope::ResponseMeta;
 use operations_core::error::CallError;
 use operations_core::json::{MAX_ANSWER_DEPTH, is_too_deep};
@@ -31,11 +33,19 @@ impl ResponseHead {
         reason: Option<&str>,
         headers: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Self {
-        let headers = header_map(headers);
+        Self::with_headers(status, reason.map(str::to_owned), header_map(headers))
+    }
+
+    /// The same, of headers that are a [`header_map`] already.
+    pub(crate) fn with_headers(
+        status: u16,
+        reason: Option<String>,
+        headers: Map<String, Value>,
+    ) -> Self {
         let content_type = headers.get("content-type").and_then(Value::as_str);
         Self {
             status,
-            reason: reason.map(str::to_owned),
+            reason,
             content_type: content_type.unwrap_or_default().to_owned(),
             headers,
         }
@@ -44,7 +54,7 @@ impl ResponseHead {
     /// Whether the status means success.
     #[must_use]
     pub const fn is_success(&self) -> bool {
-        status::is_success(self.status)
+        matches!(self.status, 200..=299)
     }
 
     /// What an envelope says about this response.
@@ -56,6 +66,43 @@ impl ResponseHead {
             content_type: self.content_type.clone(),
             sse: None,
         }
+    }
+
+    /// The same as JSON text, without a copy in between.
+    #[must_use]
+    pub fn meta_text(&self) -> String {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Meta<'a> {
+            status_code: u16,
+            headers: &'a Map<String, Value>,
+            content_type: &'a str,
+            source: &'static str,
+        }
+        let meta = Meta {
+            status_code: self.status,
+            headers: &self.headers,
+            content_type: &self.content_type,
+            source: "http",
+        };
+        // Maps of texts are always JSON.
+        serde_json::to_string(&meta).unwrap_or_default()
+    }
+
+    /// What the server wrote after the status, else the registered name: HTTP/2 sends numbers only.
+    /// Control characters are spaces, and it is not longer than a line or two, because it is a text
+    /// of the server's in an error that somebody prints.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        const LONGEST: usize = 200;
+        let written = self.reason.as_deref().map(str::trim);
+        let registered = StatusCode::from_u16(self.status).ok();
+        let registered = registered.and_then(|status| status.canonical_reason());
+        let reason = written.filter(|text| !text.is_empty()).or(registered);
+        let reason = reason.unwrap_or("Unknown Status").chars().take(LONGEST);
+        reason
+            .map(|one| if one.is_control() { ' ' } else { one })
+            .collect()
     }
 
     /// How the body is read.
@@ -100,17 +147,19 @@ pub enum Decoded {
 }
 
 /// Names in lower case, repeated headers joined by `", "`, in the order of their first appearance.
-pub fn header_map<'a>(headers: impl IntoIterator<Item = (&'a str, &'a str)>) -> Map<String, Value> {
+pub fn header_map<'a>(
+    headers: impl IntoIterator<Item = (&'a str, impl Into<String>)>,
+) -> Map<String, Value> {
     let mut map = Map::new();
     for (name, value) in headers {
         match map.entry(name.to_ascii_lowercase()) {
-            serde_json::map::Entry::Vacant(vacant) => {
-                vacant.insert(Value::from(value));
+            Entry::Vacant(vacant) => {
+                vacant.insert(Value::String(value.into()));
             }
-            serde_json::map::Entry::Occupied(mut occupied) => {
+            Entry::Occupied(mut occupied) => {
                 if let Value::String(present) = occupied.get_mut() {
                     present.push_str(", ");
-                    present.push_str(value);
+                    present.push_str(&value.into());
                 }
             }
         }
@@ -125,10 +174,10 @@ pub fn decode(head: &ResponseHead, bytes: Vec<u8>) -> Decoded {
         return Decoded::Empty;
     }
     match head.kind() {
-        BodyKind::Json => Decoded::Json(charset::decode(&bytes, None)),
+        BodyKind::Json => Decoded::Json(charset::decode(bytes, None)),
         BodyKind::Text | BodyKind::EventStream => {
             let label = media::parameter(&head.content_type, "charset");
-            Decoded::Text(charset::decode(&bytes, label.as_deref()))
+            Decoded::Text(charset::decode(bytes, label.as_deref()))
         }
         BodyKind::Bytes | BodyKind::JsonLines => Decoded::Bytes(bytes),
     }
@@ -144,12 +193,12 @@ pub fn invalid_json(head: &ResponseHead, text: &str, secrets: &[Secret]) -> Call
         let message = format!(
             "HTTP {status}: the body of the response ({media_type}) is nested more than {MAX_ANSWER_DEPTH} levels deep"
         );
-        return problem::failed(message).with_details(details(head, None, secrets));
+        return errors::failed(message).with_details(details(head, None, secrets));
     }
     let message = format!(
         "HTTP {status}: the response says it is {media_type} but its body is not valid JSON"
     );
-    problem::failed(message).with_details(details(head, Some(Value::from(text)), secrets))
+    errors::failed(message).with_details(details(head, Some(Value::from(text)), secrets))
 }
 
 /// The error for a status outside 2XX. Binary bodies are in its details as text where they are text,
@@ -162,9 +211,9 @@ pub fn failure(head: &ResponseHead, body: Decoded, secrets: &[Secret]) -> CallEr
         Decoded::Json(text) => Some(serde_json::from_str(&text).unwrap_or(Value::String(text))),
         Decoded::Bytes(bytes) => String::from_utf8(bytes).ok().map(Value::String),
     };
-    let reason = status::reason(head.status, head.reason.as_deref());
+    let reason = head.reason();
     let reason = redact(&reason, secrets);
-    problem::failed(format!("HTTP {}: {reason}", head.status))
+    errors::failed(format!("HTTP {}: {reason}", head.status))
         .with_details(details(head, body, secrets))
 }
 

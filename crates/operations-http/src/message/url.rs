@@ -3,8 +3,8 @@
 use url::Url;
 
 use super::auth::Secret;
+use super::errors;
 use super::plan::Server;
-use super::problem;
 use operations_core::error::CallError;
 
 /// A base URL, checked, without the parts that a request does not inherit as they are.
@@ -27,12 +27,12 @@ impl BaseUrl {
     pub fn parse(text: &str) -> Result<Self, CallError> {
         // The text itself stays out of the message: it may hold a password or a key.
         let mut url = Url::parse(text.trim()).map_err(|reason| {
-            problem::invalid(format!(
+            errors::invalid(format!(
                 "The base URL is not an absolute URL ({reason}); give one like https://api.example.com/v1"
             ))
         })?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(problem::invalid(format!(
+            return Err(errors::invalid(format!(
                 "The base URL has the scheme \"{}\"; only http and https are supported",
                 url.scheme()
             )));
@@ -90,10 +90,10 @@ impl BaseUrl {
             separator = '&';
         }
         let url = Url::parse(&text).map_err(|reason| {
-            problem::invalid(format!("The path of the operation makes no URL: {reason}"))
+            errors::invalid(format!("The path of the operation makes no URL: {reason}"))
         })?;
         if url.origin() != self.url.origin() {
-            return Err(problem::invalid(
+            return Err(errors::invalid(
                 "The path of the operation leads to another host than the base URL",
             ));
         }
@@ -114,7 +114,7 @@ pub fn resolve_server(server: &Server, document_url: Option<&str>) -> Result<Str
             break;
         };
         let value = server.variables.get(name).ok_or_else(|| {
-            problem::invalid(format!(
+            errors::invalid(format!(
                 "The server URL \"{}\" uses the variable \"{name}\", which has no default; set baseUrl",
                 server.url
             ))
@@ -129,7 +129,7 @@ pub fn resolve_server(server: &Server, document_url: Option<&str>) -> Result<Str
         Ok(url) if matches!(url.scheme(), "http" | "https") => return Ok(text.to_owned()),
         // A host and a port without a scheme look like a scheme.
         Ok(_) => {
-            return Err(problem::invalid(format!(
+            return Err(errors::invalid(format!(
                 "The server URL \"{text}\" is neither an http or https URL nor a relative one; set baseUrl"
             )));
         }
@@ -139,17 +139,17 @@ pub fn resolve_server(server: &Server, document_url: Option<&str>) -> Result<Str
     let document = document_url.and_then(|url| Url::parse(url).ok());
     let document = document.filter(|url| matches!(url.scheme(), "http" | "https"));
     let Some(document) = document else {
-        return Err(problem::invalid(format!(
+        return Err(errors::invalid(format!(
             "The server URL \"{relative}\" is relative, and the URL of the document is not known; set baseUrl"
         )));
     };
     let mut url = document.join(relative).map_err(|reason| {
-        problem::invalid(format!(
+        errors::invalid(format!(
             "The server URL \"{relative}\" cannot be resolved: {reason}"
         ))
     })?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(problem::invalid(format!(
+        return Err(errors::invalid(format!(
             "The server URL \"{relative}\" has the scheme \"{}\"; set baseUrl",
             url.scheme()
         )));

@@ -1,0 +1,108 @@
+//! What does the work of an operation, and what it is given.
+
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use operations_schema::json::{Document, Object};
+use tokio_util::sync::CancellationToken;
+
+use crate::access::Identity;
+use crate::call::RequestedEvent;
+use crate::error::CallError;
+
+/// A call as it arrives.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// `namespace.name`.
+    pub operation_id: String,
+    /// What the operation takes, as JSON; nothing for `undefined`.
+    pub input: Option<String>,
+    /// Who calls, and how.
+    pub context: Context,
+}
+
+/// What a handler learns beside its input. There is no `trusted` in it: what arrives here comes from outside.
+#[derive(Debug, Clone, Default)]
+pub struct Context {
+    /// Who calls.
+    pub identity: Option<Identity>,
+    /// Whatever the caller added, as JSON: an object.
+    pub metadata: Option<String>,
+    /// Unix milliseconds.
+    pub deadline: Option<f64>,
+    /// Cancelled when nobody waits any more. A handler ends soon after that.
+    pub cancel: CancellationToken,
+}
+
+impl Call {
+    /// The call that an event asks for.
+    #[must_use]
+    pub fn of_event(event: &RequestedEvent<'_>, cancel: CancellationToken) -> Self {
+        Self {
+            operation_id: event.operation_id.clone(),
+            input: event.input.map(ToOwned::to_owned),
+            context: Context {
+                identity: event
+                    .identity
+                    .and_then(|text| serde_json::from_str(text).ok()),
+                metadata: event.metadata.map(ToOwned::to_owned),
+                deadline: event.deadline,
+                cancel,
+            },
+        }
+    }
+}
+
+impl Context {
+    /// Whether the caller's metadata has one of these members with something in it.
+    #[must_use]
+    pub fn mentions(&self, names: &[&str]) -> bool {
+        let Some(metadata) = &self.metadata else {
+            return false;
+        };
+        Object::read(metadata).is_ok_and(|members| {
+            names
+                .iter()
+                .any(|name| members.get(name).is_some_and(|value| value != "null"))
+        })
+    }
+}
+
+/// What a handler has produced.
+#[derive(Debug)]
+pub enum Produced {
+    /// A value, or an envelope, which is recognised; nothing for `undefined`.
+    Value(Option<Document>),
+    /// An envelope.
+    Envelope(Envelope),
+}
+
+/// A result whose source is known.
+#[derive(Debug)]
+pub struct Envelope {
+    /// The business value; nothing for `undefined`.
+    pub data: Option<Document>,
+    /// Where it came from, as JSON.
+    pub meta: String,
+    /// Whether `data` is what the operation declares. An MCP error is content blocks, and an empty HTTP body nothing
+    /// at all.
+    pub is_declared: bool,
+}
+
+/// What a handler gives.
+pub type Outcome = Result<Produced, CallError>;
+
+/// The work of an operation, where it is done here and not by the host. It is called after look-up, access and the
+/// check of the input.
+pub trait Handler: Send + Sync {
+    /// Whether it can do this call; otherwise the host is asked.
+    fn takes(&self, context: &Context) -> bool {
+        let _ = context;
+        true
+    }
+
+    /// The work of a QUERY or a MUTATION.
+    fn call(&self, input: Option<Document>, context: Context) -> BoxFuture<'static, Outcome>;
+
+    /// The work of a SUBSCRIPTION. Nothing happens before the stream is polled, and dropping it ends the work.
+    fn subscribe(&self, input: Option<Document>, context: Context) -> BoxStream<'static, Outcome>;
+}

@@ -1,0 +1,141 @@
+//! Operations, and the way to call them without the host: look-up, access, input, handler, envelope, normalise, check,
+//! over JSON. The facade has the same pipeline for calls that begin in JavaScript (`facade/registry/`); a test holds the
+//! two against each other (`__test__/registry/difference.test.mjs`).
+//!
+//! The registry of the host is the one that users fill. This one is made when that one is first served, and follows it.
+
+mod handler;
+mod operation;
+mod output;
+mod served;
+mod warnings;
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use indexmap::IndexMap;
+
+pub use handler::{Call, Context, Envelope, Handler, Outcome, Produced};
+pub use operation::{Made, OnlyHost, Operation, OutputMode, Schema, Work};
+pub use served::Served;
+
+use crate::error::{CallError, InfrastructureErrorCode};
+use crate::log::Logger;
+use serde_json::json;
+use warnings::Warnings;
+
+/// How many errors are told about one value. `facade/schema/compiled.ts` has the same number.
+const MAX_ERRORS: usize = 1000;
+
+/// Operations by id, in the order of registration.
+#[derive(Debug)]
+pub struct Registry {
+    operations: RwLock<IndexMap<String, Arc<Operation>>>,
+    output: OutputMode,
+    warnings: Warnings,
+}
+
+/// Who is to do a call.
+#[derive(Debug)]
+pub enum Route {
+    /// The host: the call is handed to it as it came.
+    Host,
+    /// This registry.
+    Here(Served),
+    /// Nobody can.
+    Refused(CallError),
+}
+
+impl Registry {
+    /// An empty registry.
+    #[must_use]
+    pub fn new(output: OutputMode, logger: Logger) -> Self {
+        Self {
+            operations: RwLock::default(),
+            output,
+            warnings: Warnings::new(logger),
+        }
+    }
+
+    /// Takes an operation in, in place of the one with the same id.
+    pub fn set(&self, operation: Operation) {
+        let id = operation.spec.id();
+        // A panic cannot leave the map half changed: each use is a single operation on it.
+        let mut operations = self
+            .operations
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        operations.insert(id, Arc::new(operation));
+    }
+
+    /// Forgets an operation. Calls that are under way go on.
+    pub fn remove(&self, id: &str) {
+        let mut operations = self
+            .operations
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        operations.shift_remove(id);
+    }
+
+    /// An operation.
+    #[must_use]
+    pub fn get(&self, id: &str) -> Option<Arc<Operation>> {
+        let operations = self
+            .operations
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        operations.get(id).map(Arc::clone)
+    }
+
+    /// Every operation, in the order of registration.
+    #[must_use]
+    pub fn list(&self) -> Vec<Arc<Operation>> {
+        let operations = self
+            .operations
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        operations.values().map(Arc::clone).collect()
+    }
+
+    /// Whether calls of this operation may be done here. A quick look; [`Registry::route`] has the last word.
+    #[must_use]
+    pub fn is_native(&self, id: &str) -> bool {
+        self.get(id)
+            .is_some_and(|operation| matches!(operation.work, Work::Native(_)))
+    }
+
+    /// Finds out who is to do a call. This may compile schemas, so it is no work for a thread that others wait for.
+    #[must_use]
+    pub fn route(self: &Arc<Self>, call: Call) -> Route {
+        let id = &call.operation_id;
+        let Some(operation) = self.get(id) else {
+            return Route::Refused(not_found(id, format!("Operation not found: {id}")));
+        };
+        let handler = match &operation.work {
+            Work::Host => return Route::Host,
+            Work::Nobody => {
+                let message = format!("No handler registered for operation: {id}");
+                return Route::Refused(not_found(id, message));
+            }
+            Work::Native(handler) => Arc::clone(handler),
+        };
+        if !handler.takes(&call.context) {
+            return Route::Host;
+        }
+        match (operation.input.program(), operation.output.program()) {
+            (Ok(input), Ok(output)) => Route::Here(Served {
+                registry: Arc::clone(self),
+                operation,
+                handler,
+                input,
+                output,
+                call,
+            }),
+            _ => Route::Host,
+        }
+    }
+}
+
+fn not_found(id: &str, message: String) -> CallError {
+    CallError::new(InfrastructureErrorCode::OperationNotFound, message)
+        .with_details(json!({ "operationId": id }))
+}

@@ -1,0 +1,491 @@
+//! The pipeline, without Node: what arrives as JSON leaves as an envelope in JSON, or as an error.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt, stream};
+use operations_core::error::CallError;
+use operations_core::json::Document;
+use operations_core::log::{Logger, Record};
+use operations_core::registry::{
+    Call, Context, Envelope, Handler, OnlyHost, Operation, Outcome, OutputMode, Produced, Registry,
+    Route, Schema, Served, Work,
+};
+use operations_schema::{CompileOptions, Program, Source, compile};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+/// Gives what it was told to give, and counts.
+struct Scripted {
+    gives: Vec<Result<Value, CallError>>,
+    calls: AtomicUsize,
+}
+
+fn value(value: &Value) -> Produced {
+    Produced::Value(Some(Document::from(value)))
+}
+
+impl Handler for Scripted {
+    fn takes(&self, context: &Context) -> bool {
+        !context.mentions(&["headers"])
+    }
+
+    fn call(&self, _: Option<Document>, _: Context) -> BoxFuture<'static, Outcome> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        let gives = self.gives.first().cloned();
+        async move {
+            match gives {
+                Some(gives) => gives.as_ref().map(value).map_err(Clone::clone),
+                None => Ok(Produced::Value(None)),
+            }
+        }
+        .boxed()
+    }
+
+    fn subscribe(&self, _: Option<Document>, _: Context) -> BoxStream<'static, Outcome> {
+        let items = self.gives.clone().into_iter();
+        stream::iter(items.map(|item| item.as_ref().map(value).map_err(Clone::clone))).boxed()
+    }
+}
+
+/// Does nothing until nobody waits any more, and says so.
+struct Patient(Arc<Mutex<Vec<&'static str>>>);
+
+impl Handler for Patient {
+    fn call(&self, _: Option<Document>, context: Context) -> BoxFuture<'static, Outcome> {
+        let told = Arc::clone(&self.0);
+        async move {
+            context.cancel.cancelled().await;
+            told.lock().unwrap().push("cancelled");
+            Err(CallError::new("ABORTED", "the handler's own words"))
+        }
+        .boxed()
+    }
+
+    fn subscribe(&self, input: Option<Document>, context: Context) -> BoxStream<'static, Outcome> {
+        let first = stream::once(async { Ok(value(&json!(1))) });
+        first.chain(stream::once(self.call(input, context))).boxed()
+    }
+}
+
+fn program(schema: &Value) -> Arc<Program> {
+    let source = Source::try_from(schema).unwrap();
+    Arc::new(compile(&source, &CompileOptions::default()).unwrap())
+}
+
+fn schema(schema: &Value) -> Schema {
+    Schema::ready((!schema.is_null()).then(|| program(schema)))
+}
+
+struct Fixture {
+    registry: Arc<Registry>,
+    warnings: Arc<Mutex<Vec<Record>>>,
+}
+
+impl Fixture {
+    fn new(output: OutputMode) -> Self {
+        let warnings = Arc::new(Mutex::new(Vec::new()));
+        let lines = Arc::clone(&warnings);
+        let logger = Logger::new(move |record| lines.lock().unwrap().push(record));
+        let registry = Arc::new(Registry::new(output, logger));
+        Self { registry, warnings }
+    }
+
+    /// Registers `ns.<name>`; the rest of the spec is as given, or open.
+    fn add(&self, name: &str, spec: Value, input: &Value, output: &Value, work: Work) {
+        let mut whole = json!({
+            "name": name, "namespace": "ns", "type": "query", "description": "",
+            "accessControl": { "requiredScopes": [] },
+        });
+        if let (Value::Object(whole), Value::Object(spec)) = (&mut whole, spec) {
+            whole.extend(spec);
+        }
+        self.registry.set(Operation {
+            spec: serde_json::from_value(whole).unwrap(),
+            input: schema(input),
+            output: schema(output),
+            work,
+        });
+    }
+
+    fn gives(&self, name: &str, output: &Value, gives: Value) {
+        self.add(name, json!({}), &Value::Null, output, scripted([Ok(gives)]));
+    }
+
+    fn served(&self, name: &str, input: Option<&str>, context: Context) -> Served {
+        match self.registry.route(call(name, input, context)) {
+            Route::Here(served) => served,
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+
+    async fn execute(&self, name: &str, input: Option<&str>) -> Result<Value, CallError> {
+        let served = self.served(name, input, Context::default());
+        let text = served.execute().await?;
+        Ok(serde_json::from_str(&text).unwrap())
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.warnings.lock().unwrap();
+        warnings.drain(..).map(|record| record.message).collect()
+    }
+}
+
+fn call(name: &str, input: Option<&str>, context: Context) -> Call {
+    Call {
+        operation_id: format!("ns.{name}"),
+        input: input.map(ToOwned::to_owned),
+        context,
+    }
+}
+
+fn scripted<const N: usize>(gives: [Result<Value, CallError>; N]) -> Work {
+    Work::Native(Arc::new(Scripted {
+        gives: gives.into(),
+        calls: AtomicUsize::new(0),
+    }))
+}
+
+#[tokio::test]
+async fn a_value_is_wrapped_and_an_envelope_is_recognised() {
+    let fixture = Fixture::new(OutputMode::Normalise);
+    fixture.gives("value", &Value::Null, json!({ "data": 1 }));
+    let envelope = fixture.execute("value", None).await.unwrap();
+    assert_eq!(envelope["data"], json!({ "data": 1 }));
+    assert_eq!(envelope["meta"]["source"], "local");
+    assert_eq!(envelope["meta"]["operationId"], "ns.value");
+    assert!(envelope["meta"]["timestamp"].is_u64());
+
+    let own = json!({
+        "more": 1,
+        "data": { "a": "1", "b": 2 },
+        "meta": { "source": "http", "statusCode": 201, "headers": {}, "contentType": "x" },
+    });
+    let declared = json!({ "type": "object", "properties": { "a": { "type": "number" } } });
+    fixture.gives("own", &declared, own.clone());
+    let envelope = fixture.execute("own", None).await.unwrap();
+    assert_eq!(envelope["data"], json!({ "a": 1 }));
+    assert_eq!(
+        (&envelope["meta"], &envelope["more"]),
+        (&own["meta"], &own["more"])
+    );
+}
+
+#[tokio::test]
+async fn what_is_not_the_declared_shape_is_not_touched() {
+    let fixture = Fixture::new(OutputMode::Normalise);
+    let declared =
+        json!({ "type": "object", "required": ["a"], "properties": { "a": { "type": "number" } } });
+    let failed = json!({ "data": [], "meta": { "source": "mcp", "isError": true, "content": [] } });
+    fixture.gives("failed", &declared, failed.clone());
+    assert_eq!(fixture.execute("failed", None).await.unwrap(), failed);
+    assert_eq!(fixture.warnings(), [""; 0]);
+}
+
+#[tokio::test]
+async fn outputs_are_shaped_as_the_operation_or_the_registry_says_and_warned_about() {
+    let declared = json!({
+        "type": "object", "required": ["n"],
+        "properties": { "n": { "type": "number" } }, "additionalProperties": false,
+    });
+    let gives = json!({ "n": "7", "x": 1 });
+    for (registry, operation, expected, warned) in [
+        (OutputMode::Normalise, None, json!({ "n": 7 }), false),
+        (OutputMode::Keep, None, json!({ "n": 7, "x": 1 }), true),
+        (OutputMode::Off, None, gives.clone(), true),
+        (OutputMode::Off, Some("normalise"), json!({ "n": 7 }), false),
+        (OutputMode::Normalise, Some("off"), gives.clone(), true),
+    ] {
+        let fixture = Fixture::new(registry);
+        let spec = operation.map_or(json!({}), |mode| json!({ "output": mode }));
+        fixture.add(
+            "op",
+            spec,
+            &Value::Null,
+            &declared,
+            scripted([Ok(gives.clone())]),
+        );
+        let envelope = fixture.execute("op", None).await.unwrap();
+        assert_eq!(envelope["data"], expected, "{registry:?} {operation:?}");
+        let warnings = fixture.warnings();
+        assert_eq!(!warnings.is_empty(), warned, "{warnings:?}");
+        for warning in &warnings {
+            assert!(
+                warning
+                    .starts_with("The output of operation ns.op does not match its outputSchema")
+            );
+        }
+        // The same is not said again within the minute.
+        fixture.execute("op", None).await.unwrap();
+        assert_eq!(fixture.warnings(), [""; 0]);
+    }
+}
+
+#[tokio::test]
+async fn an_input_that_does_not_fit_never_reaches_the_handler() {
+    let fixture = Fixture::new(OutputMode::Normalise);
+    let takes =
+        json!({ "type": "object", "required": ["a"], "properties": { "a": { "type": "string" } } });
+    let handler = Arc::new(Scripted {
+        gives: Vec::new(),
+        calls: AtomicUsize::new(0),
+    });
+    let work = Work::Native(Arc::clone(&handler) as Arc<dyn Handler>);
+    fixture.add("op", json!({}), &takes, &Value::Null, work);
+    for input in [None, Some("7"), Some(r#"{"a":1}"#)] {
+        let error = fixture.execute("op", input).await.unwrap_err();
+        assert_eq!(error.code, "VALIDATION_ERROR");
+        assert!(
+            error
+                .message
+                .starts_with("Validation failed for input of operation ns.op:\n  - "),
+            "{}",
+            error.message
+        );
+        assert!(
+            !error.details.unwrap()["errors"]
+                .as_array()
+                .unwrap()
+                .is_empty()
+        );
+    }
+    assert_eq!(handler.calls.load(Ordering::Relaxed), 0);
+    let envelope = fixture
+        .execute("op", Some(r#"{"a":"\ud800"}"#))
+        .await
+        .unwrap();
+    assert!(
+        envelope.get("data").is_none(),
+        "undefined has no word in JSON"
+    );
+    assert_eq!(handler.calls.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn access_comes_before_the_input() {
+    let fixture = Fixture::new(OutputMode::Normalise);
+    let spec = json!({ "accessControl": { "requiredScopes": ["a"] } });
+    fixture.add(
+        "op",
+        spec,
+        &json!({ "type": "number" }),
+        &Value::Null,
+        scripted([Ok(json!(1))]),
+    );
+    let error = fixture.execute("op", Some("true")).await.unwrap_err();
+    assert_eq!(error.code, "ACCESS_DENIED");
+    assert!(error.message.contains("identity required"));
+    let context = Context {
+        identity: Some(serde_json::from_value(json!({ "id": "u", "scopes": ["a"] })).unwrap()),
+        ..Context::default()
+    };
+    let served = fixture.served("op", Some("1"), context);
+    assert!(served.execute().await.is_ok());
+}
+
+#[tokio::test]
+async fn what_a_handler_fails_with_arrives_as_it_is() {
+    let fixture = Fixture::new(OutputMode::Normalise);
+    let error = CallError::new("MINE", "mine").with_details(json!({ "a": [1] }));
+    fixture.add(
+        "op",
+        json!({}),
+        &Value::Null,
+        &Value::Null,
+        scripted([Err(error.clone())]),
+    );
+    assert_eq!(fixture.execute("op", None).await.unwrap_err(), error);
+}
+
+#[test]
+fn who_does_a_call_is_found_out() {
+    let fixture = Fixture::new(OutputMode::Normalise);
+    let route =
+        |name: &str, context: Context| match fixture.registry.route(call(name, None, context)) {
+            Route::Host => "host".to_owned(),
+            Route::Here(_) => "here".to_owned(),
+            Route::Refused(error) => error.to_string(),
+        };
+    assert_eq!(
+        route("op", Context::default()),
+        "OPERATION_NOT_FOUND: Operation not found: ns.op"
+    );
+    let open = |work| fixture.add("op", json!({}), &Value::Null, &Value::Null, work);
+    open(Work::Nobody);
+    assert_eq!(
+        route("op", Context::default()),
+        "OPERATION_NOT_FOUND: No handler registered for operation: ns.op"
+    );
+    open(Work::Host);
+    assert_eq!(route("op", Context::default()), "host");
+    assert!(!fixture.registry.is_native("ns.op"));
+    open(scripted([]));
+    assert_eq!(route("op", Context::default()), "here");
+    assert!(fixture.registry.is_native("ns.op"));
+    let steering = |metadata: &str| Context {
+        metadata: Some(metadata.to_owned()),
+        ..Context::default()
+    };
+    assert_eq!(route("op", steering(r#"{"headers":{}}"#)), "host");
+    assert_eq!(
+        route("op", steering(r#"{"headers":null,"other":1}"#)),
+        "here"
+    );
+    fixture.registry.set(Operation {
+        spec: fixture.registry.get("ns.op").unwrap().spec.clone(),
+        input: Schema::ready(None),
+        output: Schema::lazy(|| Err(OnlyHost)),
+        work: scripted([]),
+    });
+    assert_eq!(route("op", Context::default()), "host");
+    fixture.registry.remove("ns.op");
+    assert!(fixture.registry.list().is_empty());
+}
+
+#[tokio::test]
+async fn a_stream_gives_envelopes_until_its_end_or_its_error() {
+    let fixture = Fixture::new(OutputMode::Normalise);
+    let items = [
+        Ok(json!("1")),
+        Ok(json!(2)),
+        Err(CallError::new("X", "x")),
+        Ok(json!(3)),
+    ];
+    let spec = json!({ "type": "subscription" });
+    fixture.add(
+        "op",
+        spec,
+        &Value::Null,
+        &json!({ "type": "number" }),
+        scripted(items),
+    );
+    let served = fixture.served("op", None, Context::default());
+    assert!(served.is_subscription());
+    let items: Vec<_> = served.subscribe().collect().await;
+    let data: Vec<Value> = items
+        .iter()
+        .map(|item| match item {
+            Ok(text) => serde_json::from_str::<Value>(text).unwrap()["data"].clone(),
+            Err(error) => json!(error.code),
+        })
+        .collect();
+    assert_eq!(data, [json!(1), json!(2), json!("X")]);
+
+    let error = fixture.execute("op", None).await.unwrap_err();
+    assert!(
+        error.message.contains("use subscribe()"),
+        "{}",
+        error.message
+    );
+    fixture.gives("query", &Value::Null, json!(1));
+    let served = fixture.served("query", None, Context::default());
+    let items: Vec<_> = served.subscribe().collect().await;
+    let message = &items[0].as_ref().unwrap_err().message;
+    assert!(
+        message.contains("must return an async iterable"),
+        "{message}"
+    );
+}
+
+#[tokio::test]
+async fn a_deadline_that_passes_ends_the_work() {
+    let fixture = Fixture::new(OutputMode::Normalise);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let patient = || Work::Native(Arc::new(Patient(Arc::clone(&told))));
+    fixture.add("op", json!({}), &Value::Null, &Value::Null, patient());
+    let deadline = operations_core::clock::now() + 20.0;
+    let context = || Context {
+        deadline: Some(deadline),
+        ..Context::default()
+    };
+    let error = fixture
+        .served("op", None, context())
+        .execute()
+        .await
+        .unwrap_err();
+    assert_eq!(error.code, "TIMEOUT");
+    assert_eq!(error.details, Some(json!({ "deadline": deadline })));
+    assert_eq!(*told.lock().unwrap(), ["cancelled"]);
+
+    let spec = json!({ "type": "subscription" });
+    fixture.add("stream", spec, &Value::Null, &Value::Null, patient());
+    let items: Vec<_> = fixture
+        .served("stream", None, context())
+        .subscribe()
+        .collect()
+        .await;
+    assert!(items[0].is_ok());
+    assert_eq!(items[1].as_ref().unwrap_err().code, "TIMEOUT");
+    assert_eq!(items.len(), 2);
+}
+
+#[tokio::test]
+async fn whoever_has_left_before_the_start_is_told_so_and_later_the_handler_is() {
+    let fixture = Fixture::new(OutputMode::Normalise);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let work = Work::Native(Arc::new(Patient(Arc::clone(&told))));
+    fixture.add("op", json!({}), &Value::Null, &Value::Null, work);
+    let cancel = CancellationToken::new();
+    let context = || Context {
+        cancel: cancel.clone(),
+        ..Context::default()
+    };
+    let running = tokio::spawn(fixture.served("op", None, context()).execute());
+    tokio::task::yield_now().await;
+    cancel.cancel();
+    let error = running.await.unwrap().unwrap_err();
+    assert_eq!(error.message, "the handler's own words");
+    let error = fixture
+        .served("op", None, context())
+        .execute()
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error.message,
+        "Operation ns.op was aborted before it started"
+    );
+    assert_eq!(told.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn an_envelope_of_a_known_source_keeps_its_texts() {
+    struct Known;
+    impl Handler for Known {
+        fn call(&self, _: Option<Document>, _: Context) -> BoxFuture<'static, Outcome> {
+            let data = Document::parse(r#"{"big":9007199254740993,"n":1.50,"z":-0}"#).unwrap();
+            let meta = r#"{"source":"http","x":1.0}"#.to_owned();
+            let envelope = Envelope {
+                data: Some(data),
+                meta,
+                is_declared: true,
+            };
+            async { Ok(Produced::Envelope(envelope)) }.boxed()
+        }
+
+        fn subscribe(&self, _: Option<Document>, _: Context) -> BoxStream<'static, Outcome> {
+            stream::empty().boxed()
+        }
+    }
+    let fixture = Fixture::new(OutputMode::Normalise);
+    fixture.add(
+        "op",
+        json!({}),
+        &Value::Null,
+        &Value::Null,
+        Work::Native(Arc::new(Known)),
+    );
+    let text = fixture
+        .served("op", None, Context::default())
+        .execute()
+        .await
+        .unwrap();
+    // As `JSON.stringify` would have it: JavaScript has no such integer, and writes no negative zero.
+    assert_eq!(
+        text,
+        r#"{"data":{"big":9007199254740992,"n":1.5,"z":0},"meta":{"source":"http","x":1.0}}"#
+    );
+}

@@ -1,0 +1,165 @@
+//! Doing what a machine says.
+
+use std::future::pending;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures::FutureExt;
+use reqwest::Response;
+
+use super::network_error;
+use super::pool::Pool;
+use super::send::{head, send};
+use super::service::Service;
+use crate::machine::{Input, Machine, NetworkError, Output, Step, StreamItem};
+use crate::message::Failure;
+
+/// The time of Tokio's clock.
+pub(super) fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
+
+/// Drives a machine until there is something to take from it. `response` is the one that is open; to
+/// drop it is to close its connection.
+pub(super) async fn advance(machine: &mut Machine, response: &mut Option<Response>, pool: &Pool) {
+    let mut clock = pin!(None);
+    let mut clock_rings = None;
+    loop {
+        let step = machine.step();
+        if matches!(step, Step::Deliver | Step::Done) {
+            return;
+        }
+        let deadline = machine.deadline();
+        if clock_rings != deadline {
+            clock_rings = deadline;
+            clock.set(deadline.map(|at| tokio::time::sleep_until(at.into())));
+        }
+        let ring = async {
+            match clock.as_mut().as_pin_mut() {
+                Some(clock) => clock.await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = perform(step, machine, response, pool) => {}
+            () = ring => {
+                machine.handle(Input::Tick, now());
+            }
+        }
+    }
+}
+
+async fn perform(step: Step, machine: &mut Machine, response: &mut Option<Response>, pool: &Pool) {
+    match (step, &mut *response) {
+        (Step::Send, _) => {
+            *response = None;
+            let sent = match pool.get() {
+                Ok(connections) => send(&connections, machine.outgoing()).await,
+                Err(error) => Err(Input::Refused(error)),
+            };
+            let input = match sent {
+                Ok(sent) => head(response.insert(sent)),
+                Err(input) => input,
+            };
+            machine.handle(input, now());
+        }
+        (Step::Read, Some(response)) => read(machine, response).await,
+        (Step::Read, None) => {
+            machine.handle(Input::Failed(NetworkError::default()), now());
+        }
+        _ => {
+            *response = None;
+            pending::<()>().await;
+        }
+    }
+}
+
+/// Waits for one piece. Of a stream, those that are there already are taken along.
+async fn read(machine: &mut Machine, response: &mut Response) {
+    let mut piece = response.chunk().await;
+    loop {
+        let input = match &piece {
+            Ok(Some(bytes)) => Input::Chunk(bytes),
+            Ok(None) => Input::End,
+            Err(error) => Input::Failed(network_error::of(error)),
+        };
+        machine.handle(input, now());
+        if !machine.has_room() {
+            return;
+        }
+        let mut ready = response.chunk().now_or_never();
+        if ready.is_none() {
+            // The connection is read by a task of its own, which may be just about to run.
+            tokio::task::yield_now().await;
+            ready = response.chunk().now_or_never();
+        }
+        let Some(ready) = ready else { return };
+        piece = ready;
+    }
+}
+
+/// An open stream. It reads from its connection only while somebody waits, so a slow consumer slows
+/// the server down. To drop it is to close the connection.
+pub struct StreamReader {
+    service: Arc<Service>,
+    machine: Machine,
+    response: Option<Response>,
+    first: Option<StreamItem>,
+}
+
+impl std::fmt::Debug for StreamReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StreamReader")
+            .field("machine", &self.machine)
+            .finish_non_exhaustive()
+    }
+}
+
+impl StreamReader {
+    pub(super) fn new(service: Arc<Service>, machine: Machine) -> Self {
+        Self {
+            service,
+            machine,
+            response: None,
+            first: None,
+        }
+    }
+
+    /// Waits until the stream has begun, or is known not to begin.
+    pub(super) async fn wait_for_head(&mut self) -> Result<(), Failure> {
+        self.first = self.next().await?;
+        Ok(())
+    }
+
+    /// What comes next: the head of a response, then its events or lines in batches; nothing at the
+    /// end.
+    ///
+    /// # Errors
+    /// When the connection breaks, when an event is too large, or when the stream could not be
+    /// opened again. Everything before that has been handed over.
+    pub async fn next(&mut self) -> Result<Option<StreamItem>, Failure> {
+        if let Some(first) = self.first.take() {
+            return Ok(Some(first));
+        }
+        advance(&mut self.machine, &mut self.response, &self.service.pool).await;
+        match self.machine.take() {
+            Some(Output::Item(item)) => Ok(Some(item)),
+            Some(Output::Failed(failure)) => {
+                self.response = None;
+                Err(failure)
+            }
+            Some(Output::End | Output::Reply(_)) | None => {
+                self.response = None;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Closes the connection, and tells what that is as an error.
+    pub(super) fn abort(&mut self) -> Failure {
+        self.response = None;
+        self.machine.abort()
+    }
+}

@@ -1,0 +1,24 @@
+//! The HTTP machine driven by reqwest, on Tokio.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `service` | the calls and streams of one imported document |
+//! | `settings` | what its configuration says |
+//! | `drive` | doing what a machine says |
+//! | `send` | a request and the head of its response, as reqwest has them |
+//! | `network_error` | why the network failed, in words |
+//! | `pool` | connections, made when they are first needed |
+//! | `handover` | a stream on its way to a consumer on another thread |
+
+mod drive;
+mod handover;
+mod network_error;
+mod pool;
+mod send;
+mod service;
+mod settings;
+
+pub use self::drive::StreamReader;
+pub use self::handover::Handover;
+pub use self::service::{Fetched, Service};
+pub use self::settings::ServiceSettings;

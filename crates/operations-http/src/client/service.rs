@@ -1,0 +1,237 @@
+//! The calls and streams of one imported document.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use indexmap::IndexMap;
+use operations_core::error::CallError;
+use tokio_util::sync::CancellationToken;
+
+use super::drive::{StreamReader, advance, now};
+use super::pool::{Pool, certificates};
+use super::settings::ServiceSettings;
+use crate::machine::{Input, Machine, Output};
+use crate::message::{
+    BaseUrl, CallInput, Failure, HttpOperation, Reply, Request, RequestPlan, ResponseKind, Secret,
+    Settings, errors, request, resolve_server,
+};
+
+/// A text that was fetched.
+#[derive(Debug)]
+pub struct Fetched {
+    /// The text.
+    pub text: String,
+    /// Where it came from in the end, after redirects.
+    pub url: String,
+}
+
+/// The requests of one imported document.
+#[derive(Debug)]
+pub struct Service {
+    settings: ServiceSettings,
+    document_url: Option<String>,
+    pub(super) pool: Pool,
+}
+
+impl Service {
+    /// A service. Nothing is opened before the first call.
+    ///
+    /// # Errors
+    /// `VALIDATION_ERROR` when a text in `ca` holds no certificate.
+    pub fn new(
+        mut settings: ServiceSettings,
+        document_url: Option<String>,
+    ) -> Result<Self, CallError> {
+        let ca = std::mem::take(&mut settings.ca);
+        certificates(&ca)?;
+        Ok(Self {
+            settings,
+            document_url,
+            pool: Pool::new(ca),
+        })
+    }
+
+    /// Lets idle connections go; the next call makes new ones.
+    pub fn clear(&self) {
+        self.pool.clear();
+    }
+
+    /// Makes a call.
+    ///
+    /// # Errors
+    /// As the contract says: bad input, no answer, a status outside 2XX, too late, aborted.
+    pub async fn call(
+        &self,
+        operation: &HttpOperation,
+        input: CallInput,
+        cancel: &CancellationToken,
+    ) -> Result<Reply, Failure> {
+        let mut machine = self.call_machine(operation, input, now())?;
+        self.run(&mut machine, cancel).await
+    }
+
+    /// Opens a stream. Whoever awaits this, or has the reader, ends the stream by dropping it.
+    ///
+    /// # Errors
+    /// As [`Service::call`].
+    pub async fn open(
+        self: &Arc<Self>,
+        operation: &HttpOperation,
+        input: CallInput,
+    ) -> Result<StreamReader, Failure> {
+        let mut reader = self.reader(operation, input)?;
+        reader.wait_for_head().await?;
+        Ok(reader)
+    }
+
+    /// The reader of a stream that opens it when it is first read.
+    pub(super) fn reader(
+        self: &Arc<Self>,
+        operation: &HttpOperation,
+        input: CallInput,
+    ) -> Result<StreamReader, Failure> {
+        let machine = self.stream_machine(operation, input, now())?;
+        Ok(StreamReader::new(Arc::clone(self), machine))
+    }
+
+    /// Fetches a text that is no operation: a document.
+    ///
+    /// # Errors
+    /// As [`Service::call`].
+    pub async fn fetch(
+        &self,
+        url: &str,
+        headers: &[(String, Secret)],
+        with_auth: bool,
+        cancel: &CancellationToken,
+    ) -> Result<Fetched, Failure> {
+        let mut machine = self.fetch_machine(url, headers, with_auth, now())?;
+        let reply = self.run(&mut machine, cancel).await?;
+        Ok(Fetched {
+            text: reply.into_text(),
+            url: machine.outgoing().request().url.to_string(),
+        })
+    }
+
+    async fn run(
+        &self,
+        machine: &mut Machine,
+        cancel: &CancellationToken,
+    ) -> Result<Reply, Failure> {
+        let mut response = None;
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => {
+                machine.handle(Input::Cancel, now());
+            }
+            () = advance(machine, &mut response, &self.pool) => {}
+        }
+        match machine.take() {
+            Some(Output::Reply(reply)) => Ok(reply),
+            Some(Output::Failed(failure)) => Err(failure),
+            Some(Output::Item(_) | Output::End) | None => {
+                Err(errors::failed("The request ended without an answer").into())
+            }
+        }
+    }
+
+    /// A call, for whoever has a network.
+    ///
+    /// # Errors
+    /// `VALIDATION_ERROR` when the input or the base URL cannot be used.
+    pub fn call_machine(
+        &self,
+        operation: &HttpOperation,
+        input: CallInput,
+        now: Instant,
+    ) -> Result<Machine, CallError> {
+        let (request, secrets) = self.build(operation, input)?;
+        Ok(Machine::call(request, secrets, self.settings.rules, now))
+    }
+
+    /// A stream, for whoever has a network.
+    ///
+    /// # Errors
+    /// As [`Service::call_machine`].
+    pub fn stream_machine(
+        &self,
+        operation: &HttpOperation,
+        input: CallInput,
+        now: Instant,
+    ) -> Result<Machine, CallError> {
+        let (request, secrets) = self.build(operation, input)?;
+        Ok(Machine::stream(
+            request,
+            secrets,
+            self.settings.rules,
+            operation.response,
+            &self.settings.last_event_id,
+            now,
+        ))
+    }
+
+    /// The `GET` of a document, for whoever has a network.
+    ///
+    /// # Errors
+    /// `VALIDATION_ERROR` when the URL or a header cannot be used.
+    pub fn fetch_machine(
+        &self,
+        url: &str,
+        headers: &[(String, Secret)],
+        with_auth: bool,
+        now: Instant,
+    ) -> Result<Machine, CallError> {
+        let base_url = BaseUrl::parse(url)?;
+        let settings = Settings {
+            base_url: &base_url,
+            default_headers: &[],
+            call_headers: headers,
+            auth: self.settings.auth.as_ref().filter(|_| with_auth),
+        };
+        let plan = RequestPlan {
+            method: "GET".to_owned(),
+            ..RequestPlan::default()
+        };
+        let request = request::build(&plan, IndexMap::new(), &settings)?;
+        let secrets = settings.secrets();
+        Ok(Machine::call(request, secrets, self.settings.rules, now))
+    }
+
+    /// The request of an operation, and what must not be shown about it.
+    fn build(
+        &self,
+        operation: &HttpOperation,
+        input: CallInput,
+    ) -> Result<(Request, Vec<Secret>), CallError> {
+        let resolved;
+        let base_url = if let Some(base_url) = &self.settings.base_url {
+            base_url
+        } else {
+            let server = operation.servers.first().cloned().unwrap_or_default();
+            let text = resolve_server(&server, self.document_url.as_deref())?;
+            resolved = BaseUrl::parse(&text)?;
+            &resolved
+        };
+        let settings = Settings {
+            base_url,
+            default_headers: &self.settings.headers,
+            call_headers: &input.headers,
+            auth: self.settings.auth.as_ref(),
+        };
+        let secrets = settings.secrets();
+        let request = if operation.response.is_stream() {
+            request::build(&stream_plan(operation), input.values, &settings)?
+        } else {
+            request::build(&operation.request, input.values, &settings)?
+        };
+        Ok((request, secrets))
+    }
+}
+
+/// A stream asks for the stream only: a server that also has JSON must not choose that.
+fn stream_plan(operation: &HttpOperation) -> RequestPlan {
+    let mut plan = operation.request.clone();
+    plan.accept
+        .retain(|media_type| ResponseKind::of_media_type(media_type) == operation.response);
+    plan
+}

@@ -1,0 +1,177 @@
+//! What the configuration of a service says, as the facade hands it over.
+
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use operations_core::error::CallError;
+use serde::Deserialize;
+
+use crate::machine::Rules;
+use crate::machine::retry::{Reconnect, RetryPolicy};
+use crate::message::errors::invalid;
+use crate::message::headers::{check_name, check_value};
+use crate::message::{Auth, BaseUrl, Secret};
+use crate::sse::Limits;
+
+/// The settings of a service, checked.
+#[derive(Debug)]
+pub struct ServiceSettings {
+    pub(super) base_url: Option<BaseUrl>,
+    pub(super) headers: Vec<(String, Secret)>,
+    pub(super) auth: Option<Auth>,
+    pub(super) rules: Rules,
+    /// Where streams begin; empty for at the beginning.
+    pub(super) last_event_id: String,
+    pub(super) ca: Vec<String>,
+}
+
+/// How much of a response is read when the configuration says nothing.
+const DEFAULT_MAX_RESPONSE_BYTES: usize = 64 * 1024 * 1024;
+
+/// Attempts in a row without an event, where the configuration does not say.
+const DEFAULT_STREAM_RETRIES: u32 = 5;
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Raw {
+    base_url: Option<String>,
+    headers: IndexMap<String, String>,
+    auth: Option<RawAuth>,
+    timeout: Option<f64>,
+    max_response_bytes: Option<f64>,
+    retry: Option<RawRetry>,
+    sse: RawSse,
+    ca: Vec<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct RawAuth {
+    #[serde(rename = "type")]
+    kind: String,
+    token: Option<String>,
+    header_name: Option<String>,
+    prefix: Option<String>,
+    username: Option<String>,
+    password: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct RawRetry {
+    retries: Option<f64>,
+    delay: Option<f64>,
+    max_delay: Option<f64>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct RawSse {
+    reconnect: bool,
+    max_retries: Option<f64>,
+    last_event_id: Option<String>,
+    max_event_bytes: Option<f64>,
+}
+
+impl ServiceSettings {
+    /// Reads the settings from JSON.
+    ///
+    /// # Errors
+    /// `VALIDATION_ERROR` that names the setting and never quotes a secret.
+    pub fn from_json(text: &str) -> Result<Self, CallError> {
+        let raw: Raw = serde_json::from_str(text)
+            .map_err(|error| invalid(format!("The configuration cannot be used: {error}")))?;
+        let base_url = raw.base_url.as_deref().map(BaseUrl::parse).transpose()?;
+        for (name, value) in &raw.headers {
+            check_value(check_name(name)?, value)?;
+        }
+        let headers = raw.headers.into_iter();
+        let headers = headers.map(|(name, value)| (name, Secret::new(value)));
+        let sse = raw.sse;
+        if let Some(id) = &sse.last_event_id {
+            check_value("Last-Event-ID", id)?;
+        }
+        let max_response_bytes = raw.max_response_bytes;
+        let event_bytes = sse.max_event_bytes.map(bytes);
+        Ok(Self {
+            base_url,
+            headers: headers.collect(),
+            auth: raw.auth.map(auth).transpose()?,
+            rules: Rules {
+                timeout: raw.timeout.map(milliseconds),
+                max_response_bytes: max_response_bytes.map_or(DEFAULT_MAX_RESPONSE_BYTES, bytes),
+                retry: raw.retry.as_ref().map(retry).unwrap_or_default(),
+                event_limits: event_bytes
+                    .map(|event_bytes| Limits { event_bytes })
+                    .unwrap_or_default(),
+                reconnect: sse.reconnect.then(|| Reconnect {
+                    max_retries: sse.max_retries.map_or(DEFAULT_STREAM_RETRIES, count),
+                }),
+            },
+            last_event_id: sse.last_event_id.unwrap_or_default(),
+            ca: raw.ca,
+        })
+    }
+}
+
+fn auth(raw: RawAuth) -> Result<Auth, CallError> {
+    let token = |kind: &str| {
+        let missing = || invalid(format!("auth of type \"{kind}\" needs a token"));
+        raw.token.clone().map(Secret::new).ok_or_else(missing)
+    };
+    match raw.kind.as_str() {
+        "bearer" => token("bearer").map(Auth::Bearer),
+        "apiKey" => Ok(Auth::ApiKey {
+            key: token("apiKey")?,
+            header_name: raw.header_name.clone(),
+            prefix: raw.prefix.clone(),
+        }),
+        "basic" if raw.token.is_some() => token("basic").map(Auth::BasicToken),
+        "basic" => match (raw.username, raw.password) {
+            (Some(username), password) => Ok(Auth::Basic {
+                username,
+                password: Secret::new(password.unwrap_or_default()),
+            }),
+            (None, _) => Err(invalid(
+                "auth of type \"basic\" needs a token, or username and password",
+            )),
+        },
+        other => Err(invalid(format!(
+            "auth.type is {other:?}; it must be \"bearer\", \"apiKey\" or \"basic\""
+        ))),
+    }
+}
+
+fn retry(raw: &RawRetry) -> RetryPolicy {
+    let usual = RetryPolicy::default();
+    RetryPolicy {
+        retries: raw.retries.map_or(0, count),
+        first_delay: raw.delay.map_or(usual.first_delay, milliseconds),
+        longest_delay: raw.max_delay.map_or(usual.longest_delay, milliseconds),
+    }
+}
+
+/// A JavaScript number of milliseconds. What is no time at all counts as none; what is longer than
+/// a century counts as one, because clocks overflow.
+fn milliseconds(value: f64) -> Duration {
+    const CENTURY: f64 = 100.0 * 365.0 * 86_400_000.0;
+    Duration::try_from_secs_f64(value.clamp(0.0, CENTURY) / 1000.0).unwrap_or_default()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "casts from f64 saturate, which is what a limit beyond the range means"
+)]
+fn bytes(value: f64) -> usize {
+    value as usize
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "casts from f64 saturate, which is what a count beyond the range means"
+)]
+fn count(value: f64) -> u32 {
+    value as u32
+}

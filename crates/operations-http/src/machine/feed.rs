@@ -1,0 +1,313 @@
+//! Many events as one JSON text.
+//!
+//! What is ready crosses into JavaScript together, as one array for one `JSON.parse`. Data that is
+//! JSON stands in it as it came, because it has been checked here, off the JavaScript thread.
+//!
+//! - Lines: `[value, value, ...]`.
+//! - Events: `[data, about, data, about, ...]`, where `about` is `0` for the same type and id as the
+//!   event before (of the same response; at its beginning, `message` and no id), else `[type]`,
+//!   `[type, id]` or `[type, id, retry]`; an id of `null` is the one before. A long id so crosses once.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use operations_core::error::CallError;
+use serde_json::{Value, json};
+
+use super::lines::LineParser;
+use crate::message::reply::is_json;
+use crate::message::{BodyKind, ResponseHead, ResponseKind, errors, media};
+use crate::sse::{DEFAULT_EVENT_TYPE, Event, Limits, Parser};
+
+/// A batch of this many bytes is handed over before more is read.
+const FULL_BYTES: usize = 256 * 1024;
+
+/// So is one of this many events, however small they are.
+const FULL_EVENTS: usize = 4096;
+
+/// What a stream consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamKind {
+    /// Server-sent events.
+    Events,
+    /// One JSON value per line.
+    Lines,
+}
+
+impl StreamKind {
+    /// What a successful response to a request for a stream is; nothing where it is one value.
+    pub(super) fn of_response(
+        promised: ResponseKind,
+        head: &ResponseHead,
+    ) -> Result<Option<Self>, CallError> {
+        let promised = match promised {
+            ResponseKind::Ndjson => Self::Lines,
+            _ => Self::Events,
+        };
+        if head.content_type.trim().is_empty() {
+            return Ok(Some(promised));
+        }
+        match head.kind() {
+            BodyKind::EventStream => Ok(Some(Self::Events)),
+            BodyKind::JsonLines => Ok(Some(Self::Lines)),
+            // Servers that say no more than "text" mean what they have promised.
+            BodyKind::Text => Ok(Some(promised)),
+            BodyKind::Json => Ok(None),
+            BodyKind::Bytes => Err(errors::failed(format!(
+                "HTTP {}: a stream was expected, and the response is {}",
+                head.status,
+                media::essence(&head.content_type)
+            ))
+            .with_details(json!({
+                "statusCode": head.status,
+                "contentType": head.content_type,
+            }))),
+        }
+    }
+}
+
+/// Bytes in, batches out.
+#[derive(Debug)]
+pub(super) struct Feed {
+    source: Source,
+    writer: Writer,
+    failure: Option<CallError>,
+}
+
+#[derive(Debug)]
+enum Source {
+    Events(Parser),
+    Lines(LineParser),
+}
+
+impl Feed {
+    /// For a stream of this kind, which goes on after the event with this id.
+    pub(super) fn new(kind: StreamKind, limits: Limits, last_event_id: &str) -> Self {
+        let source = match kind {
+            StreamKind::Events => Source::Events(Parser::resuming(limits, last_event_id)),
+            StreamKind::Lines => Source::Lines(LineParser::new(limits)),
+        };
+        Self {
+            source,
+            writer: Writer::default(),
+            failure: None,
+        }
+    }
+
+    /// Reads a piece of the stream.
+    pub(super) fn push(&mut self, piece: &[u8]) {
+        if self.failure.is_some() {
+            return;
+        }
+        let writer = &mut self.writer;
+        let read = match &mut self.source {
+            Source::Events(parser) => parser
+                .push(piece, &mut |event| writer.event(&event))
+                .map_err(CallError::from),
+            Source::Lines(parser) => parser.push(piece, &mut |line| writer.line(line)),
+        };
+        self.failure = read.err();
+    }
+
+    /// The connection has ended. An unfinished event is dropped; a last line without a line end
+    /// counts.
+    pub(super) fn finish(&mut self) {
+        let writer = &mut self.writer;
+        match &mut self.source {
+            Source::Events(parser) => parser.finish(),
+            Source::Lines(parser) if self.failure.is_none() => {
+                self.failure = parser.finish(&mut |line| writer.line(line)).err();
+            }
+            Source::Lines(_) => {}
+        }
+    }
+
+    /// Another response follows. Whoever reads the batches knows nothing of the events before.
+    pub(super) fn begin_again(&mut self) {
+        self.writer.last_type = Cow::Borrowed(DEFAULT_EVENT_TYPE);
+        self.writer.last_id = Arc::from("");
+    }
+
+    /// What is ready, if anything is.
+    pub(super) fn take(&mut self) -> Option<String> {
+        self.writer.take()
+    }
+
+    /// Why the stream cannot be read on. Told once, and after everything that came before it.
+    pub(super) fn take_failure(&mut self) -> Option<CallError> {
+        self.failure.take()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.failure.is_some()
+            || self.writer.text.len() >= FULL_BYTES
+            || self.writer.events >= FULL_EVENTS
+    }
+
+    pub(super) fn kind(&self) -> StreamKind {
+        match self.source {
+            Source::Events(_) => StreamKind::Events,
+            Source::Lines(_) => StreamKind::Lines,
+        }
+    }
+
+    pub(super) fn has_events(&self) -> bool {
+        self.writer.events > 0
+    }
+
+    /// What to send as `Last-Event-ID` when connecting again.
+    pub(super) fn last_event_id(&self) -> &str {
+        match &self.source {
+            Source::Events(parser) => parser.last_event_id(),
+            Source::Lines(_) => "",
+        }
+    }
+
+    /// What the stream last said in `retry:`.
+    pub(super) fn reconnection_time(&self) -> Option<u64> {
+        match &self.source {
+            Source::Events(parser) => parser.reconnection_time(),
+            Source::Lines(_) => None,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Writer {
+    text: String,
+    events: usize,
+    last_type: Cow<'static, str>,
+    last_id: Arc<str>,
+}
+
+impl Default for Writer {
+    fn default() -> Self {
+        Self {
+            text: String::new(),
+            events: 0,
+            last_type: Cow::Borrowed(DEFAULT_EVENT_TYPE),
+            last_id: Arc::from(""),
+        }
+    }
+}
+
+impl Writer {
+    fn event(&mut self, event: &Event) {
+        self.begin();
+        if is_json(&event.data) {
+            self.text.push_str(&event.data);
+        } else {
+            push_string(&mut self.text, &event.data);
+        }
+        self.text.push(',');
+        let same_id = Arc::ptr_eq(&self.last_id, &event.id) || self.last_id == event.id;
+        if same_id && event.retry.is_none() && self.last_type == event.event {
+            self.text.push('0');
+            return;
+        }
+        self.text.push('[');
+        push_string(&mut self.text, &event.event);
+        if !same_id {
+            self.text.push(',');
+            push_string(&mut self.text, &event.id);
+        }
+        if let Some(retry) = event.retry {
+            if same_id {
+                self.text.push_str(",null");
+            }
+            self.text.push(',');
+            self.text.push_str(&retry.to_string());
+        }
+        self.text.push(']');
+        self.last_type.clone_from(&event.event);
+        self.last_id = Arc::clone(&event.id);
+    }
+
+    /// A line that is known to be JSON.
+    fn line(&mut self, line: &str) {
+        self.begin();
+        self.text.push_str(line);
+    }
+
+    fn begin(&mut self) {
+        self.text.push(if self.events == 0 { '[' } else { ',' });
+        self.events += 1;
+    }
+
+    fn take(&mut self) -> Option<String> {
+        if self.events == 0 {
+            return None;
+        }
+        self.events = 0;
+        let mut text = std::mem::take(&mut self.text);
+        text.push(']');
+        // The next batch is likely to be about as large.
+        self.text.reserve(text.len().min(FULL_BYTES));
+        Some(text)
+    }
+}
+
+fn push_string(out: &mut String, text: &str) {
+    let plain = text
+        .bytes()
+        .all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
+    if plain {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
+    } else {
+        out.push_str(&Value::from(text).to_string());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(kind: StreamKind, pieces: &[&str]) -> (Option<String>, Option<CallError>) {
+        let mut feed = Feed::new(kind, Limits::default(), "");
+        for piece in pieces {
+            feed.push(piece.as_bytes());
+        }
+        feed.finish();
+        (feed.take(), feed.take_failure())
+    }
+
+    #[test]
+    fn data_that_is_json_stands_as_it_came() {
+        let (text, _) = batch(
+            StreamKind::Events,
+            &["data: {\"a\": 1}\n\ndata: plain \"x\"\n\ndata: 1e999\n\ndata:\n\n"],
+        );
+        let expected = r#"[{"a": 1},0,"plain \"x\"",0,1e999,0,"",0]"#;
+        assert_eq!(text.as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn type_id_and_retry_cross_when_they_change() {
+        let (text, _) = batch(
+            StreamKind::Events,
+            &[
+                "event: a\nid: 1\ndata: x\n\nevent: a\ndata: x\n\nevent: b\ndata: x\n\n",
+                "event: b\nretry: 5\ndata: x\n\ndata: x\nid: 2\nretry: 7\n\n",
+            ],
+        );
+        let expected = r#"["x",["a","1"],"x",0,"x",["b"],"x",["b",null,5],"x",["message","2",7]]"#;
+        assert_eq!(text.as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn lines_are_values_and_the_last_needs_no_line_end() {
+        let (text, failure) = batch(StreamKind::Lines, &["{\"a\":1}\r\n\n[2", "]\n\"x\""]);
+        assert_eq!(text.as_deref(), Some(r#"[{"a":1},[2],"x"]"#));
+        assert!(failure.is_none());
+    }
+
+    #[test]
+    fn what_came_before_a_failure_is_not_lost() {
+        let (text, failure) = batch(StreamKind::Lines, &["1\n2\noops\n3\n"]);
+        assert_eq!(text.as_deref(), Some("[1,2]"));
+        let message = failure.map(|error| error.message).unwrap_or_default();
+        assert!(message.contains("line 3"), "{message}");
+    }
+}

@@ -1,0 +1,494 @@
+//! The HTTP machine: a call or a stream from its request to its end, without I/O.
+//!
+//! A machine says what to do next ([`Step`]). Whoever has a network does it and says what came of it
+//! ([`Input`]), and takes what is ready ([`Output`]). [`crate::Service`] drives it with reqwest;
+//! `facade/openapi/fetch-driver.ts` drives it with a `fetch` of the user's. When to try again, where a
+//! redirect leads, how a stream goes on, what is too large or too late, and how each of these reads
+//! as an error: that is decided here, once, for both.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `outgoing` | the request, and what redirects make of it |
+//! | `redirect` | where a redirect leads, and what goes along |
+//! | `retry` | which failures are worth another try, and when |
+//! | `feed` | many events as one JSON text |
+//! | `lines` | one JSON value per line |
+
+mod feed;
+mod lines;
+mod outgoing;
+pub mod redirect;
+pub mod retry;
+
+use std::time::{Duration, Instant};
+
+use operations_core::error::CallError;
+
+use self::feed::Feed;
+pub use self::feed::StreamKind;
+pub use self::outgoing::Outgoing;
+use self::retry::{Cause, Lost, Reconnect, RetryPolicy, asked_pause, random_fraction};
+use crate::message::{
+    Decoded, Failure, Reply, Request, ResponseHead, ResponseKind, Secret, decoded_reply, errors,
+};
+use crate::sse::Limits;
+
+/// What is set aside for a body before its first byte has come, whatever the server announces.
+const LARGEST_GUESS: usize = 1024 * 1024;
+
+/// What to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Send [`Machine::outgoing`]. A response that is still open is not wanted any more.
+    Send,
+    /// Read a piece of the response.
+    Read,
+    /// Nothing, until [`Machine::deadline`].
+    Sleep,
+    /// [`Machine::take`] what is ready.
+    Deliver,
+    /// Nothing more.
+    Done,
+}
+
+/// What has happened.
+#[derive(Debug)]
+pub enum Input<'a> {
+    /// The head of a response has come. Where the size of its body is known, it is `announced`.
+    Head {
+        /// The head.
+        head: ResponseHead,
+        /// Bytes of the body, after decompression.
+        announced: Option<u64>,
+    },
+    /// A piece of its body.
+    Chunk(&'a [u8]),
+    /// The end of its body.
+    End,
+    /// The network failed: there is no response, or no more of it.
+    Failed(NetworkError),
+    /// The request could not even be tried, and never can.
+    Refused(CallError),
+    /// [`Machine::deadline`] has passed.
+    Tick,
+    /// Nobody waits any more.
+    Cancel,
+}
+
+/// Why the network failed.
+#[derive(Debug, Clone, Default)]
+pub struct NetworkError {
+    /// Whether it is certain that the server has seen nothing of the request.
+    pub never_connected: bool,
+    /// The reason, in words.
+    pub why: String,
+    /// A word that programs know from Node, such as `ECONNREFUSED`.
+    pub code: Option<String>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub enum Output {
+    /// The answer to a call, which is over with it.
+    Reply(Reply),
+    /// Something of a stream.
+    Item(StreamItem),
+    /// It has failed, and is over with that.
+    Failed(Failure),
+    /// The stream is over.
+    End,
+}
+
+/// What a stream consists of, on its way to whoever consumes it.
+#[derive(Debug)]
+pub enum StreamItem {
+    /// A response begins: what follows came with it.
+    Head(ResponseHead, StreamKind),
+    /// Members of the stream as one JSON text, in the notation of `machine/feed.rs`.
+    Batch(String),
+}
+
+/// What the configuration of a service says about all its calls and streams.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules {
+    /// For a call as a whole; for a stream, for the head of its response.
+    pub timeout: Option<Duration>,
+    /// The largest body that is read as a whole.
+    pub max_response_bytes: usize,
+    /// Which failures are worth another try.
+    pub retry: RetryPolicy,
+    /// What one event, or one line, may cost.
+    pub event_limits: Limits,
+    /// Whether and how a stream is opened again.
+    pub reconnect: Option<Reconnect>,
+}
+
+/// A call or a stream under way.
+#[derive(Debug)]
+pub struct Machine {
+    outgoing: Outgoing,
+    secrets: Vec<Secret>,
+    rules: Rules,
+    /// What was promised, where a stream was asked for.
+    promised: Option<ResponseKind>,
+    last_event_id: String,
+    state: State,
+    /// When the time limit passes.
+    limit: Option<Instant>,
+    /// How often the request was sent; of a stream, since the last event.
+    tries: u32,
+    /// There from the first response on that is a stream.
+    feed: Option<Box<Feed>>,
+    /// What is ready, in this order; events of the feed come before the last.
+    head: Option<(ResponseHead, StreamKind)>,
+    value: Option<String>,
+    last: Option<Output>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// A request is on its way.
+    Sending,
+    /// A body is read as a whole.
+    Collecting(ResponseHead, Vec<u8>),
+    /// A body is read as a stream.
+    Streaming,
+    /// Until then, nothing happens.
+    Pausing(Instant),
+    Over,
+}
+
+impl Machine {
+    /// A call, which begins now. `secrets` are what no error may show.
+    #[must_use]
+    pub fn call(request: Request, secrets: Vec<Secret>, rules: Rules, now: Instant) -> Self {
+        let mut machine = Self {
+            outgoing: Outgoing::new(request),
+            secrets,
+            rules,
+            promised: None,
+            last_event_id: String::new(),
+            state: State::Sending,
+            limit: None,
+            tries: 1,
+            feed: None,
+            head: None,
+            value: None,
+            last: None,
+        };
+        machine.start_clock(now);
+        machine
+    }
+
+    /// A stream, which begins now, after the event with this id.
+    #[must_use]
+    pub fn stream(
+        request: Request,
+        secrets: Vec<Secret>,
+        rules: Rules,
+        promised: ResponseKind,
+        last_event_id: &str,
+        now: Instant,
+    ) -> Self {
+        let mut machine = Self::call(request, secrets, rules, now);
+        machine.promised = Some(promised);
+        machine.outgoing.begin_after(last_event_id);
+        last_event_id.clone_into(&mut machine.last_event_id);
+        machine
+    }
+
+    /// What to send.
+    #[must_use]
+    pub fn outgoing(&self) -> &Outgoing {
+        &self.outgoing
+    }
+
+    /// When to say [`Input::Tick`], whatever else happens.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        match (&self.state, self.limit) {
+            (State::Over, _) => None,
+            (State::Pausing(until), Some(limit)) => Some(limit.min(*until)),
+            (State::Pausing(until), None) => Some(*until),
+            (_, limit) => limit,
+        }
+    }
+
+    /// What to do next.
+    #[must_use]
+    pub fn step(&self) -> Step {
+        let has_events = || self.feed.as_ref().is_some_and(|feed| feed.has_events());
+        if self.last.is_some() || self.head.is_some() || self.value.is_some() || has_events() {
+            return Step::Deliver;
+        }
+        match self.state {
+            State::Sending => Step::Send,
+            State::Collecting(..) | State::Streaming => Step::Read,
+            State::Pausing(_) => Step::Sleep,
+            State::Over => Step::Done,
+        }
+    }
+
+    /// Whether more of the stream may be read before what is ready is taken.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        matches!(self.state, State::Streaming)
+            && self.feed.as_ref().is_some_and(|feed| !feed.is_full())
+    }
+
+    /// What is ready, piece by piece.
+    pub fn take(&mut self) -> Option<Output> {
+        if let Some((head, kind)) = self.head.take() {
+            return Some(Output::Item(StreamItem::Head(head, kind)));
+        }
+        let batch = self.value.take().or_else(|| self.feed.as_mut()?.take());
+        batch
+            .map(|text| Output::Item(StreamItem::Batch(text)))
+            .or_else(|| self.last.take())
+    }
+
+    /// Takes in what has happened, and says what to do next. What does not fit, such as a piece of a
+    /// response that is not wanted any more, changes nothing.
+    pub fn handle(&mut self, input: Input<'_>, now: Instant) -> Step {
+        if matches!(self.state, State::Over) {
+            return self.step();
+        }
+        match input {
+            Input::Head { head, announced } => self.on_head(head, announced),
+            Input::Chunk(piece) => self.on_chunk(piece),
+            Input::End => self.on_end(now),
+            Input::Failed(error) => self.on_failed(&error, now),
+            Input::Refused(error) => self.fail(error.into()),
+            Input::Tick => self.on_tick(now),
+            Input::Cancel => {
+                let failure = self.abort();
+                self.last = Some(Output::Failed(failure));
+            }
+        }
+        self.step()
+    }
+
+    /// Ends it, in the name of somebody who does not wait any more, and tells what that is as an
+    /// error.
+    pub fn abort(&mut self) -> Failure {
+        self.state = State::Over;
+        let error = errors::aborted(&self.outgoing.host());
+        errors::with_tries(error, self.tries).into()
+    }
+
+    fn on_head(&mut self, head: ResponseHead, announced: Option<u64>) {
+        if !matches!(self.state, State::Sending) {
+            return;
+        }
+        match self.outgoing.redirect(&head) {
+            Ok(true) => return,
+            Ok(false) => {}
+            Err(error) => return self.fail(error.into()),
+        }
+        if let Some(promised) = self.promised.filter(|_| head.is_success()) {
+            if matches!(head.status, 204 | 205) {
+                return self.finish(Output::End);
+            }
+            match StreamKind::of_response(promised, &head) {
+                Ok(Some(kind)) => return self.begin_stream(head, kind),
+                Ok(None) => {}
+                Err(error) => return self.fail(error.into()),
+            }
+        }
+        let announced = announced.map_or(0, |size| usize::try_from(size).unwrap_or(usize::MAX));
+        if announced > self.rules.max_response_bytes {
+            return self.too_large();
+        }
+        self.state = State::Collecting(head, Vec::with_capacity(announced.min(LARGEST_GUESS)));
+    }
+
+    fn begin_stream(&mut self, head: ResponseHead, kind: StreamKind) {
+        match &mut self.feed {
+            Some(feed) if feed.kind() == kind => feed.begin_again(),
+            other => {
+                let feed = Feed::new(kind, self.rules.event_limits, &self.last_event_id);
+                // What it took to open the stream does not count against opening it again.
+                if other.replace(Box::new(feed)).is_none() {
+                    self.tries = 1;
+                }
+            }
+        }
+        self.head = Some((head, kind));
+        self.state = State::Streaming;
+        // The time limit of a stream is for its head.
+        self.limit = None;
+    }
+
+    fn on_chunk(&mut self, piece: &[u8]) {
+        match (&mut self.state, &mut self.feed) {
+            (State::Collecting(_, body), _) => {
+                if piece.len() > self.rules.max_response_bytes - body.len() {
+                    return self.too_large();
+                }
+                body.extend_from_slice(piece);
+            }
+            (State::Streaming, Some(feed)) => {
+                feed.push(piece);
+                self.look_at_feed();
+            }
+            _ => {}
+        }
+    }
+
+    /// After the feed has read something: an event makes good for failures before it, and what cannot
+    /// be read ends the stream.
+    fn look_at_feed(&mut self) {
+        let Some(feed) = &mut self.feed else { return };
+        if feed.has_events() {
+            self.tries = 1;
+        }
+        if let Some(error) = feed.take_failure() {
+            self.fail(error.into());
+        }
+    }
+
+    fn on_end(&mut self, now: Instant) {
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Collecting(head, body) => self.on_whole_body(head, body, now),
+            State::Streaming => self.on_stream_end(None, now),
+            other => self.state = other,
+        }
+    }
+
+    fn on_whole_body(&mut self, head: ResponseHead, body: Vec<u8>, now: Instant) {
+        let cause = Cause::Status(head.status);
+        let asked = asked_pause(&head);
+        match decoded_reply(head, body, &self.secrets) {
+            Err(failure) => self.on_refusal(failure, Some(cause), asked, now),
+            Ok(reply) if self.promised.is_none() => self.finish(Output::Reply(reply)),
+            // One value in the place of a stream is a stream of one line.
+            Ok(reply) => {
+                if let Decoded::Json(text) = reply.body {
+                    self.head = Some((reply.head, StreamKind::Lines));
+                    self.value = Some(format!("[{text}]"));
+                }
+                self.finish(Output::End);
+            }
+        }
+    }
+
+    fn on_failed(&mut self, error: &NetworkError, now: Instant) {
+        let NetworkError { why, code, .. } = error;
+        let host = self.outgoing.host();
+        let failure = errors::network_failure(&host, why, code.as_deref(), &self.secrets);
+        match self.state {
+            State::Streaming => self.on_stream_end(Some(failure), now),
+            State::Sending | State::Collecting(..) => {
+                let cause = if error.never_connected {
+                    Cause::NeverConnected
+                } else {
+                    Cause::ConnectionLost
+                };
+                self.on_refusal(failure.into(), Some(cause), None, now);
+            }
+            State::Pausing(_) | State::Over => {}
+        }
+    }
+
+    fn on_tick(&mut self, now: Instant) {
+        if self.limit.is_some_and(|limit| now >= limit) {
+            let limit = self.rules.timeout.unwrap_or_default().as_millis();
+            let failure = errors::timed_out(&self.outgoing.host(), limit);
+            // A stream that is opened again does not give up at the first delay. Anything else does:
+            // whoever set a limit does not want to wait for another try.
+            let cause = self.feed.is_some().then_some(Cause::ConnectionLost);
+            self.on_refusal(failure.into(), cause, None, now);
+        } else if let State::Pausing(until) = self.state
+            && now >= until
+        {
+            self.tries = self.tries.saturating_add(1);
+            self.outgoing.restart();
+            if let Some(feed) = &self.feed {
+                self.outgoing.resume_after(feed.last_event_id());
+            }
+            self.state = State::Sending;
+            if self.promised.is_some() {
+                self.start_clock(now);
+            }
+        }
+    }
+
+    /// There was no success, this time. Without a cause, another try would not change that.
+    fn on_refusal(
+        &mut self,
+        failure: Failure,
+        cause: Option<Cause>,
+        asked: Option<Duration>,
+        now: Instant,
+    ) {
+        let pause = cause.and_then(|cause| {
+            if self.feed.is_some() {
+                return self.reopening_delay(Some(cause), asked);
+            }
+            let method = &self.outgoing.request().method;
+            let retry = self.rules.retry;
+            retry.delay(self.tries, method, cause, asked, random_fraction())
+        });
+        match pause.and_then(|pause| now.checked_add(pause)) {
+            Some(until) => self.pause(until),
+            None => self.fail(failure),
+        }
+    }
+
+    /// The connection of a stream has ended, with an error or without.
+    fn on_stream_end(&mut self, error: Option<CallError>, now: Instant) {
+        if let Some(feed) = &mut self.feed {
+            feed.finish();
+        }
+        self.look_at_feed();
+        if self.last.is_some() {
+            return;
+        }
+        let pause = self.reopening_delay(None, None);
+        match (pause.and_then(|pause| now.checked_add(pause)), error) {
+            (Some(until), _) => self.pause(until),
+            (None, Some(error)) => self.fail(error.into()),
+            (None, None) => self.finish(Output::End),
+        }
+    }
+
+    fn reopening_delay(&self, cause: Option<Cause>, asked: Option<Duration>) -> Option<Duration> {
+        let feed = self.feed.as_ref()?;
+        // A stream of lines has no ids to go on from: what was sent would be sent again.
+        let policy = self.rules.reconnect?;
+        let lost = Lost {
+            attempts: self.tries - 1,
+            cause,
+            stream_asks: feed.reconnection_time(),
+            server_asks: asked,
+        };
+        let pause = policy.delay(lost, random_fraction());
+        pause.filter(|_| feed.kind() == StreamKind::Events)
+    }
+
+    fn pause(&mut self, until: Instant) {
+        self.state = State::Pausing(until);
+        if self.promised.is_some() {
+            self.limit = None;
+        }
+    }
+
+    fn start_clock(&mut self, now: Instant) {
+        self.limit = self.rules.timeout.and_then(|limit| now.checked_add(limit));
+    }
+
+    fn too_large(&mut self) {
+        let limit = self.rules.max_response_bytes;
+        self.fail(errors::too_large(&self.outgoing.host(), limit).into());
+    }
+
+    fn fail(&mut self, mut failure: Failure) {
+        failure.error = Box::new(errors::with_tries(*failure.error, self.tries));
+        self.finish(Output::Failed(failure));
+    }
+
+    fn finish(&mut self, last: Output) {
+        self.last = Some(last);
+        self.state = State::Over;
+    }
+}

@@ -1,0 +1,113 @@
+//! The request of a machine: as it was built, and as redirects have changed it.
+
+use bytes::Bytes;
+use operations_core::error::CallError;
+
+use super::redirect;
+use crate::message::body::{Body, Payload};
+use crate::message::headers::latin1;
+use crate::message::{Request, ResponseHead};
+
+/// What is to be sent. The body can be sent more than once without a copy.
+#[derive(Debug)]
+pub struct Outgoing {
+    /// As it was built. Its body, if any, holds no bytes: it says that there is one, and of which type.
+    first: Request,
+    /// What a redirect has made of it.
+    redirected: Option<Request>,
+    followed: usize,
+    body: Bytes,
+    is_text: bool,
+}
+
+impl Outgoing {
+    pub(super) fn new(mut request: Request) -> Self {
+        let mut body = Bytes::new();
+        let mut is_text = false;
+        if let Some(Body { payload, .. }) = &mut request.body {
+            is_text = matches!(payload, Payload::Text(_));
+            let taken = std::mem::replace(payload, Payload::Bytes(Vec::new()));
+            body = taken.into_bytes().into();
+        }
+        Self {
+            first: request,
+            redirected: None,
+            followed: 0,
+            body,
+            is_text,
+        }
+    }
+
+    /// The request, whose body is [`Outgoing::body`].
+    #[must_use]
+    pub fn request(&self) -> &Request {
+        self.redirected.as_ref().unwrap_or(&self.first)
+    }
+
+    /// The bytes of the body, if there is one.
+    #[must_use]
+    pub fn body(&self) -> Option<&Bytes> {
+        self.request().body.is_some().then_some(&self.body)
+    }
+
+    /// The body as text, where it is one and not bytes.
+    #[must_use]
+    pub fn body_text(&self) -> Option<&str> {
+        let text = std::str::from_utf8(self.body()?).ok();
+        text.filter(|_| self.is_text)
+    }
+
+    pub(super) fn host(&self) -> String {
+        self.request().host()
+    }
+
+    /// Is the first request again.
+    pub(super) fn restart(&mut self) {
+        self.redirected = None;
+        self.followed = 0;
+    }
+
+    /// Turns into the request that a response asks for; false when it asks for none.
+    pub(super) fn redirect(&mut self, head: &ResponseHead) -> Result<bool, CallError> {
+        let location = location(head);
+        let next = redirect::next_request(
+            self.request(),
+            head.status,
+            location.as_deref(),
+            self.followed,
+        )?;
+        let redirects = next.is_some();
+        if redirects {
+            self.redirected = next;
+            self.followed += 1;
+        }
+        Ok(redirects)
+    }
+
+    /// Asks for what comes after the event with this id. An id that no header can carry is not sent.
+    pub(super) fn resume_after(&mut self, id: &str) {
+        if id.is_empty() {
+            return;
+        }
+        // Headers are written as Latin-1, and this one is UTF-8: each byte is a character of its own.
+        let bytes: String = id.bytes().map(char::from).collect();
+        let _ = self.first.headers.set(LAST_EVENT_ID, &bytes);
+    }
+
+    /// The same, unless the request says already where it begins.
+    pub(super) fn begin_after(&mut self, id: &str) {
+        if self.first.headers.get(LAST_EVENT_ID).is_none() {
+            self.resume_after(id);
+        }
+    }
+}
+
+const LAST_EVENT_ID: &str = "Last-Event-ID";
+
+/// Where a response points to. Servers write addresses as UTF-8, and headers are read as Latin-1.
+fn location(head: &ResponseHead) -> Option<String> {
+    let value = head.headers.get("location")?.as_str()?;
+    let is_latin1 = !value.is_ascii() && value.chars().all(|one| u8::try_from(one).is_ok());
+    let decoded = is_latin1.then(|| String::from_utf8(latin1(value)).ok());
+    Some(decoded.flatten().unwrap_or_else(|| value.to_owned()))
+}

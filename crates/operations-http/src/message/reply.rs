@@ -1,0 +1,88 @@
+//! What the answer to a call means: a reply, or a failure.
+
+use operations_core::error::CallError;
+use operations_core::json::is_too_deep;
+use serde::de::IgnoredAny;
+
+use super::auth::Secret;
+use super::response::{self, BodyKind, Decoded, ResponseHead, decode};
+use super::{charset, media};
+
+/// A success.
+#[derive(Debug)]
+pub struct Reply {
+    /// The head of the response.
+    pub head: ResponseHead,
+    /// Its body. JSON has been looked at: it parses.
+    pub body: Decoded,
+}
+
+impl Reply {
+    /// The body as text, whatever its type says: for what is no operation, such as a document.
+    #[must_use]
+    pub fn into_text(self) -> String {
+        match self.body {
+            Decoded::Empty => String::new(),
+            Decoded::Json(text) | Decoded::Text(text) => text,
+            Decoded::Bytes(bytes) => {
+                let label = media::parameter(&self.head.content_type, "charset");
+                charset::decode(bytes, label.as_deref())
+            }
+        }
+    }
+}
+
+/// A failure.
+#[derive(Debug)]
+pub struct Failure {
+    /// The error.
+    pub error: Box<CallError>,
+    /// A binary error body, which JSON cannot carry: it belongs into the details as `body`.
+    pub body: Option<Vec<u8>>,
+}
+
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Self {
+        Self {
+            error: Box::new(error),
+            body: None,
+        }
+    }
+}
+
+/// Whether a text is JSON that JavaScript may be asked to parse. Nothing is built, and depth costs
+/// no stack.
+pub(crate) fn is_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_ok() && !is_too_deep(text)
+}
+
+/// What a complete response means.
+///
+/// # Errors
+/// When the status is outside 2XX, or when the body claims to be JSON and is not.
+pub fn decoded_reply(
+    head: ResponseHead,
+    bytes: Vec<u8>,
+    secrets: &[Secret],
+) -> Result<Reply, Failure> {
+    if !head.is_success() {
+        if head.kind() == BodyKind::Bytes && !bytes.is_empty() {
+            let error = Box::new(response::failure(&head, Decoded::Empty, secrets));
+            let body = Some(bytes);
+            return Err(Failure { error, body });
+        }
+        let body = match decode(&head, bytes) {
+            // A promised stream that is an error after all is a text.
+            Decoded::Bytes(bytes) => Decoded::Text(String::from_utf8_lossy(&bytes).into_owned()),
+            other => other,
+        };
+        return Err(response::failure(&head, body, secrets).into());
+    }
+    let body = decode(&head, bytes);
+    if let Decoded::Json(text) = &body
+        && !is_json(text)
+    {
+        return Err(response::invalid_json(&head, text, secrets).into());
+    }
+    Ok(Reply { head, body })
+}

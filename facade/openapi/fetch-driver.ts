@@ -1,0 +1,143 @@
+// Drives a native machine (`crates/operations-http/src/machine/`) with a `fetch` of the user's: it sends, reads and
+// sleeps as it is told. What to do next, and what the answers mean, is the machine's to say.
+
+import { onAbort } from "../border/abort.js";
+import type { HttpMachine } from "../native-binding.js";
+import { type BodyReader, bodyReader, headerPairs, type SomeResponse } from "./fetch-response.js";
+import type { HttpService } from "./service.js";
+
+export type Fetch = (url: string, init: RequestInit) => Promise<SomeResponse>;
+
+/** What a machine says, as `src/http/machine.rs` numbers it. */
+const STEP = { SEND: 0, READ: 1, SLEEP: 2, DELIVER: 3, DONE: 4 } as const;
+
+/** What Node's timers can count. */
+const LONGEST_TIMER = 0x7fffffff;
+
+/** One call or one stream through a `fetch`. */
+export class FetchDriver {
+  readonly machine: HttpMachine;
+  readonly #fetch: Fetch;
+  readonly #service: HttpService;
+  readonly #ignoreSignal: () => void;
+  /** Of the request that is under way. What belongs to another comes too late. */
+  #request: AbortController | undefined;
+  #body: BodyReader | undefined;
+  #interrupt: ((step: number) => void) | undefined;
+
+  constructor(service: HttpService, fetch: Fetch, machine: HttpMachine, signal?: AbortSignal) {
+    this.#service = service;
+    this.#fetch = fetch;
+    this.machine = machine;
+    service.drivers.add(this);
+    this.#ignoreSignal = onAbort(signal, () => this.cancel());
+  }
+
+  /** Goes on until there is something to take from the machine. */
+  async advance(): Promise<void> {
+    let step = this.machine.step();
+    while (step < STEP.DELIVER) step = await this.#perform(step);
+  }
+
+  /** Ends it: whoever takes next is told that it was aborted. */
+  cancel(): void {
+    const step = this.machine.cancel();
+    this.close();
+    this.#interrupt?.(step);
+  }
+
+  /** Closes the connection. Nobody is told. */
+  close(): void {
+    this.#service.drivers.delete(this);
+    this.#ignoreSignal();
+    this.#abandon();
+  }
+
+  /** Does what the machine says, unless its clock or `cancel` comes first. */
+  async #perform(step: number): Promise<number> {
+    let timer: NodeJS.Timeout | undefined;
+    const interrupted = new Promise<number>((resolve, reject) => {
+      this.#interrupt = resolve;
+      const ring = () => {
+        try {
+          const next = this.machine.tick();
+          if (next === step) return setClock();
+          this.#abandon();
+          resolve(next);
+        } catch (error) {
+          reject(error);
+        }
+      };
+      const setClock = () => {
+        const wait = this.machine.wait();
+        if (wait !== null) timer = setTimeout(ring, Math.min(wait, LONGEST_TIMER));
+      };
+      setClock();
+    });
+    try {
+      if (step === STEP.SLEEP) return await interrupted;
+      return await Promise.race([interrupted, step === STEP.SEND ? this.#send() : this.#read()]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #send(): Promise<number> {
+    this.#leaveResponse();
+    const request = new AbortController();
+    this.#request = request;
+    const { url, ...head } = JSON.parse(this.machine.request());
+    const init: RequestInit = { ...head, redirect: "manual", signal: request.signal };
+    const body = this.machine.body();
+    if (body !== null) init.body = body as NonNullable<RequestInit["body"]>;
+    const fetch = this.#fetch;
+    let response: SomeResponse;
+    try {
+      response = await fetch(url, init);
+    } catch (error) {
+      return this.#request === request ? this.#failed(error) : this.machine.step();
+    }
+    if (this.#request !== request) {
+      response.body?.cancel?.().catch(() => {});
+      return this.machine.step();
+    }
+    this.#body = bodyReader(response);
+    const headers = JSON.stringify(headerPairs(response));
+    return this.machine.head(response.status, response.statusText ?? "", headers);
+  }
+
+  async #read(): Promise<number> {
+    const request = this.#request;
+    let piece: Uint8Array | undefined;
+    try {
+      piece = await this.#body?.read();
+    } catch (error) {
+      return this.#request === request ? this.#failed(error) : this.machine.step();
+    }
+    if (this.#request !== request) return this.machine.step();
+    if (piece !== undefined) return this.machine.chunk(piece);
+    this.#request = undefined;
+    this.#body = undefined;
+    return this.machine.end();
+  }
+
+  #failed(error: unknown): number {
+    const { message, cause } = (error ?? {}) as { message?: unknown; cause?: Record<string, unknown> };
+    // A `fetch` says "fetch failed", and the reason in its cause.
+    const words = [message, cause?.message].filter((word) => typeof word === "string" && word !== "");
+    const code = typeof cause?.code === "string" ? cause.code : undefined;
+    return this.machine.failed(words.length > 0 ? words.join(": ") : String(error), code);
+  }
+
+  /** The request that is under way is not wanted any more. */
+  #abandon(): void {
+    this.#request?.abort();
+    this.#request = undefined;
+    this.#leaveResponse();
+  }
+
+  #leaveResponse(): void {
+    this.#body?.cancel();
+    this.#body = undefined;
+  }
+}

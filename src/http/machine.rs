@@ -1,0 +1,212 @@
+//! A call or a stream that JavaScript drives, with a `fetch` of the user's
+//! (`facade/openapi/fetch-driver.ts`). What to do, and what the answers mean, is said here.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use napi::bindgen_prelude::{Array, Either, Either3, Env, Null, Uint8Array};
+use napi_derive::napi;
+use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_http::machine::{Input, Machine, NetworkError, Output, Step};
+use operations_http::message::ResponseHead;
+use operations_http::{Failure, Fetched, Reply};
+use serde_json::{Map, Value, json};
+
+use super::outcome::{Taken, failed_outcome, fetched_outcome, reply_outcome};
+use crate::bridge::Bridge;
+use crate::completions::Outcome;
+
+/// A call or a stream under way.
+#[napi]
+pub struct HttpMachine {
+    bridge: Arc<Bridge>,
+    machine: Machine,
+    taken: Taken,
+}
+
+impl HttpMachine {
+    pub(super) fn new(bridge: &Arc<Bridge>, machine: Machine) -> Self {
+        Self {
+            bridge: Arc::clone(bridge),
+            machine,
+            taken: Taken::default(),
+        }
+    }
+
+    fn handle(&mut self, env: &Env, input: Input<'_>) -> napi::Result<u32> {
+        let step = self
+            .bridge
+            .run(env, || Ok(self.machine.handle(input, Instant::now())))?;
+        Ok(code(step))
+    }
+
+    fn result(&mut self) -> Result<Reply, Failure> {
+        match self.machine.take() {
+            Some(Output::Reply(reply)) => Ok(reply),
+            Some(Output::Failed(failure)) => Err(failure),
+            _ => Err(CallError::new(
+                InfrastructureErrorCode::UnknownError,
+                "The call is not over",
+            )
+            .into()),
+        }
+    }
+}
+
+/// The numbers of the steps (`STEP` in `facade/openapi/fetch-driver.ts`).
+fn code(step: Step) -> u32 {
+    match step {
+        Step::Send => 0,
+        Step::Read => 1,
+        Step::Sleep => 2,
+        Step::Deliver => 3,
+        Step::Done => 4,
+    }
+}
+
+#[napi]
+impl HttpMachine {
+    /// What to do next.
+    #[napi]
+    pub fn step(&self) -> u32 {
+        code(self.machine.step())
+    }
+
+    /// Milliseconds until `tick` is to be called, whatever else happens; nothing for never.
+    #[napi]
+    pub fn wait(&self) -> Option<f64> {
+        let deadline = self.machine.deadline()?;
+        let left = deadline.saturating_duration_since(Instant::now());
+        Some((left.as_secs_f64() * 1000.0).ceil())
+    }
+
+    /// The request, as JSON: method, url, headers.
+    #[napi]
+    pub fn request(&self) -> String {
+        let request = self.machine.outgoing().request();
+        let headers = request.headers.iter();
+        let headers = headers.map(|(name, value)| (name.to_owned(), Value::from(value)));
+        json!({
+            "method": request.method,
+            "url": request.url.as_str(),
+            "headers": headers.collect::<Map<_, _>>(),
+        })
+        .to_string()
+    }
+
+    /// Its body: a text, bytes, or nothing.
+    #[napi]
+    pub fn body(&self) -> Either3<String, Uint8Array, Null> {
+        let outgoing = self.machine.outgoing();
+        match (outgoing.body_text(), outgoing.body()) {
+            (Some(text), _) => Either3::A(text.to_owned()),
+            (None, Some(bytes)) => Either3::B(bytes.to_vec().into()),
+            (None, None) => Either3::C(Null),
+        }
+    }
+
+    /// A response has begun; `headers` is a JSON list of pairs.
+    #[napi]
+    pub fn head(
+        &mut self,
+        env: Env,
+        status: u32,
+        reason: String,
+        headers: String,
+    ) -> napi::Result<u32> {
+        let head = self.bridge.run(&env, || {
+            let pairs: Vec<(String, String)> = serde_json::from_str(&headers).map_err(|error| {
+                CallError::new(
+                    InfrastructureErrorCode::ExecutionError,
+                    format!("The headers of the response cannot be read: {error}"),
+                )
+            })?;
+            let pairs = pairs.iter();
+            let pairs = pairs.map(|(name, value)| (name.as_str(), value.as_str()));
+            let status = u16::try_from(status).unwrap_or_default();
+            Ok(ResponseHead::new(status, Some(&reason), pairs))
+        })?;
+        let announced = None;
+        self.handle(&env, Input::Head { head, announced })
+    }
+
+    /// A piece of its body.
+    #[napi]
+    pub fn chunk(&mut self, env: Env, piece: Uint8Array) -> napi::Result<u32> {
+        self.handle(&env, Input::Chunk(&piece))
+    }
+
+    /// The end of its body.
+    #[napi]
+    pub fn end(&mut self, env: Env) -> napi::Result<u32> {
+        self.handle(&env, Input::End)
+    }
+
+    /// The network has failed, as far as one can tell. How far the request got is not known, so the
+    /// worst is assumed.
+    #[napi]
+    pub fn failed(&mut self, env: Env, why: String, code: Option<String>) -> napi::Result<u32> {
+        let error = NetworkError {
+            never_connected: false,
+            why,
+            code,
+        };
+        self.handle(&env, Input::Failed(error))
+    }
+
+    /// The time of `wait` is over.
+    #[napi]
+    pub fn tick(&mut self, env: Env) -> napi::Result<u32> {
+        self.handle(&env, Input::Tick)
+    }
+
+    /// Nobody waits any more.
+    #[napi]
+    pub fn cancel(&mut self, env: Env) -> napi::Result<u32> {
+        self.handle(&env, Input::Cancel)
+    }
+
+    /// The result of a call: kind, text and body, as results have them.
+    #[napi]
+    pub fn outcome<'env>(&mut self, env: &'env Env) -> napi::Result<Array<'env>> {
+        let outcome = self.result().map_or_else(failed_outcome, reply_outcome);
+        written(env, outcome)
+    }
+
+    /// The result of a call for a document, in the same way.
+    #[napi]
+    pub fn text_outcome<'env>(&mut self, env: &'env Env) -> napi::Result<Array<'env>> {
+        let outcome = match self.result() {
+            Ok(reply) => fetched_outcome(Fetched {
+                text: reply.into_text(),
+                url: self.machine.outgoing().request().url.to_string(),
+            }),
+            Err(failure) => failed_outcome(failure),
+        };
+        written(env, outcome)
+    }
+
+    /// What comes next of a stream: a batch, or a number that says what else.
+    #[napi]
+    pub fn take(&mut self) -> Either<String, u32> {
+        self.taken.answer(self.machine.take())
+    }
+
+    /// After `take`: what an envelope says about the response, as JSON.
+    #[napi]
+    pub fn taken_head(&mut self) -> String {
+        self.taken.head()
+    }
+
+    /// After `take`: why the stream has failed, as results have it.
+    #[napi]
+    pub fn taken_failure<'env>(&mut self, env: &'env Env) -> napi::Result<Array<'env>> {
+        self.taken.failure(env)
+    }
+}
+
+fn written(env: &Env, outcome: Outcome) -> napi::Result<Array<'_>> {
+    let mut array = env.create_array(Outcome::PARTS)?;
+    outcome.write(env, &mut array, 0)?;
+    Ok(array)
+}
