@@ -73,6 +73,20 @@ export interface NativeBinding {
   /** `options` and everything else that is text is JSON. */
   connectNats(runtime: Runtime, mailbox: Mailbox, options: string): Promise<NatsConnection>;
   readonly NatsConnection: abstract new () => NatsConnection;
+  /** A schema (JSON) in the dialect of a target for tools. Throws when nothing can be said in it. */
+  readonly ToolProjection: new (
+    runtime: Runtime,
+    schema: string,
+    target: string,
+  ) => ToolProjection;
+  /** Names of tools, from ids or from names that were chosen. */
+  toolNames(runtime: Runtime, ids: string[], chosen: (string | undefined)[], target: string): string[];
+  /** The longest description of a tool, in characters. */
+  toolDescriptionLimit(runtime: Runtime, target: string): number | null;
+  /** A text within a number of bytes; nothing if it is. */
+  shortenedText(text: string, isJson: boolean, max: number): string | null;
+  /** A message without stack lines and without what looks like a secret. */
+  messageForModel(message: string): string;
   /** The native state machine of pending requests, step by step. In test builds only. */
   readonly CallMachine?: new (
     maxWaiting: number,
@@ -256,6 +270,15 @@ export interface NatsConnection {
   discover(milliseconds: number): Promise<string>;
   stats(): string;
   close(milliseconds: number): Promise<void>;
+}
+
+/** A schema for a target. Everything is JSON. */
+export interface ToolProjection {
+  schema(): string;
+  losses(): string;
+  restores(): boolean;
+  restore(value: string): string;
+  readArguments(text: string): string;
 }
 
 /** What is to be done after a step is told as JSON. */

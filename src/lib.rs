@@ -28,3 +28,4 @@ mod schema;
 mod sse;
 #[cfg(feature = "test-hooks")]
 mod test_hooks;
+mod tools;

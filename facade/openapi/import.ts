@@ -96,8 +96,10 @@ function operationOf(
 ): OpenAPIImportedOperation {
   const operation = { namespace: config.namespace, ...head } as OpenAPIImportedOperation;
   const id = `${config.namespace}.${head.name}`;
-  defineLazySchema(operation, "inputSchema", () => schemaFrom(imported.inputSchema(index), id));
-  defineLazySchema(operation, "outputSchema", () => schemaFrom(imported.outputSchema(index), id));
+  const input = () => imported.inputSchema(index);
+  const output = () => imported.outputSchema(index);
+  defineLazySchema(operation, "inputSchema", () => schemaFrom(input(), id), input);
+  defineLazySchema(operation, "outputSchema", () => schemaFrom(output(), id), output);
   operation.accessControl = { requiredScopes: [] };
   operation._meta = config.output === undefined ? _meta : { ..._meta, output: config.output };
   operation.handler = createHandler(service, index, head.type === OperationType.SUBSCRIPTION);

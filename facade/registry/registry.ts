@@ -68,6 +68,7 @@ export class OperationRegistry<TOperations = any> {
   readonly #customAuth: Record<string, CustomAuth>;
   readonly #trustDirectCalls: boolean;
   readonly #output: OutputMode;
+  #revision = 0;
 
   constructor(options: RegistryOptions = {}) {
     const { schemaAdapter } = options;
@@ -115,10 +116,12 @@ export class OperationRegistry<TOperations = any> {
     }
     assertHandler(id, entry.spec, handler);
     entry.handler = handler;
+    this.#revision += 1;
   }
 
   /** Forgets an operation. Returns whether there was one. Calls that are under way go on. */
   unregister(id: string): boolean {
+    this.#revision += 1;
     return this.#entries.delete(id);
   }
 
@@ -129,6 +132,12 @@ export class OperationRegistry<TOperations = any> {
     refuseCollision(id, spec, this.#entries.get(id)?.spec);
     if (handler !== undefined) assertHandler(id, spec, handler);
     this.#entries.set(id, new Entry(id, spec, handler));
+    this.#revision += 1;
+  }
+
+  /** Counts what was registered and forgotten: for what is derived from the operations and kept. @internal */
+  get revision(): number {
+    return this.#revision;
   }
 
   /** The spec with its schemas as TypeBox schemas. Those that are not made yet will be. */

@@ -1,8 +1,8 @@
 // Schemas that are made when somebody looks at them. A document may have a thousand operations of which a
 // program calls ten.
 
-/** The getters that stand for a schema which may not be made yet. */
-const waiting = new WeakSet<object>();
+/** The getters that stand for a schema which may not be made yet, each with the schema's JSON text if there is one. */
+const waiting = new WeakMap<object, (() => string) | undefined>();
 
 /** Where a spec has its schemas. */
 export const SCHEMA_FIELDS = ["inputSchema", "outputSchema"] as const;
@@ -12,7 +12,12 @@ type SchemaField = (typeof SCHEMA_FIELDS)[number];
  * Gives an object a schema that `make` makes at the first look. To everyone else it is an own, enumerable
  * property like any other: it can be replaced, and copies by `{ ...object }` hold the schema itself.
  */
-export function defineLazySchema(object: object, field: SchemaField, make: () => unknown): void {
+export function defineLazySchema(
+  object: object,
+  field: SchemaField,
+  make: () => unknown,
+  text?: () => string,
+): void {
   let made: { schema: unknown } | undefined;
   // Called on whichever copy has the getter, so that each becomes plain at the first look, with one schema for all.
   function get(this: object): unknown {
@@ -20,7 +25,7 @@ export function defineLazySchema(object: object, field: SchemaField, make: () =>
     if (Object.hasOwn(this, field)) settle(this, field, made.schema);
     return made.schema;
   }
-  waiting.add(get);
+  waiting.set(get, text);
   Object.defineProperty(object, field, {
     get,
     set(this: object, replacement: unknown) {
@@ -40,6 +45,16 @@ function settle(object: object, field: SchemaField, schema: unknown): void {
 export function isLazySchema(object: object, field: SchemaField): boolean {
   const get = Object.getOwnPropertyDescriptor(object, field)?.get;
   return get !== undefined && waiting.has(get);
+}
+
+/** The JSON text of a schema that may not be made yet, and what it has in common with its copies. */
+export function lazySchemaText(
+  object: object,
+  field: SchemaField,
+): { readonly key: object; readonly text: () => string } | undefined {
+  const key = Object.getOwnPropertyDescriptor(object, field)?.get;
+  const text = key && waiting.get(key);
+  return key && text && { key, text };
 }
 
 /** `{ ...object }`, except that schemas which may not be made yet are not made by it. */

@@ -84,6 +84,8 @@ pub(crate) struct Canonical {
 #[derive(Debug)]
 pub(crate) struct Definition {
     pub(crate) schema: Value,
+    /// A JSON Pointer to it in the original.
+    pub(crate) at: String,
     /// How many references lead here.
     pub(crate) uses: usize,
     /// Whether a reference leads from here to here.
@@ -99,13 +101,14 @@ impl Canonical {
         let mut definitions = IndexMap::new();
         while let Some((name, target, at)) = reader.waiting.pop() {
             let schema = reader.schema(target, &at);
-            definitions.insert(name, schema);
+            definitions.insert(name, (schema, at));
         }
         let recursive = recursive_names(&definitions);
         let definitions = definitions
             .into_iter()
-            .map(|(name, schema)| {
+            .map(|(name, (schema, at))| {
                 let definition = Definition {
+                    at,
                     uses: reader.uses.get(&name).copied().unwrap_or(0),
                     recursive: recursive.contains(&name),
                     small: weight(&schema) <= SMALL,
@@ -318,7 +321,12 @@ impl<'d> Reader<'d> {
         } else {
             let name = self.definition_name(reference);
             self.names.insert(key, name.clone());
-            self.waiting.push((name.clone(), target, at.to_owned()));
+            // A name of its own, not a pointer: then the place of the first use must do.
+            let place = reference
+                .strip_prefix('#')
+                .filter(|rest| rest.starts_with('/'));
+            let place = place.unwrap_or(if reference == "#" { "" } else { at });
+            self.waiting.push((name.clone(), target, place.to_owned()));
             name
         };
         *self.uses.entry(name.clone()).or_default() += 1;
@@ -496,10 +504,10 @@ fn percent_decoded(text: &str) -> Option<String> {
 }
 
 /// The definitions that a reference leads from and back to, and those between two such circles.
-fn recursive_names(definitions: &IndexMap<String, Value>) -> HashSet<String> {
+fn recursive_names(definitions: &IndexMap<String, (Value, String)>) -> HashSet<String> {
     let mut forward: HashMap<&str, HashSet<&str>> = HashMap::new();
     let mut backward: HashMap<&str, HashSet<&str>> = HashMap::new();
-    for (name, schema) in definitions {
+    for (name, (schema, _)) in definitions {
         let mut targets = HashSet::new();
         collect_references(schema, &mut targets);
         for target in &targets {

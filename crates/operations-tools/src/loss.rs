@@ -10,6 +10,8 @@ pub enum LossKind {
     Recursion,
     /// Too many levels: below, JSON text is taken.
     Depth,
+    /// A free-form object is taken as JSON text.
+    JsonText,
     /// A reference leads nowhere: anything is taken.
     Reference,
     /// `oneOf` became `anyOf`.
@@ -61,7 +63,8 @@ pub enum LossKind {
 pub struct Loss {
     /// In which way.
     pub kind: LossKind,
-    /// A JSON Pointer into the original schema; references are followed.
+    /// A JSON Pointer into the original schema. References are followed, except into definitions that
+    /// the projection has too: what is lost there is told once, where the definition stands.
     pub path: String,
     /// What, in words.
     pub message: String,

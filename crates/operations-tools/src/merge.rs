@@ -1,5 +1,7 @@
 //! Two schemas as one that demands what both demand.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use crate::canonical::{Canonical, is_annotation, reference};
@@ -25,6 +27,10 @@ pub(crate) fn flatten(
         node.shift_remove("$ref");
         let all = node.shift_remove("allOf");
         if name.is_none() && all.is_none() {
+            let is_empty = |key: &str| node.get(key).is_some_and(|list| list == &json!([]));
+            if is_empty("type") || is_empty("enum") {
+                return Err("no value fits");
+            }
             return Ok((node, lost));
         }
         let target = name.and_then(|name| source.definition(&name));
@@ -87,9 +93,10 @@ pub(crate) fn both(
     first: &Map<String, Value>,
     second: &Map<String, Value>,
 ) -> (Map<String, Value>, Map<String, Value>) {
-    let mut made = first.clone();
+    let (first, second) = &(with_places_of(first, second), with_places_of(second, first));
+    let mut made = first.as_ref().clone();
     let mut behind = Map::new();
-    for (key, value) in second {
+    for (key, value) in second.iter() {
         let Some(present) = made.get(key) else {
             made.insert(key.clone(), value.clone());
             continue;
@@ -118,6 +125,27 @@ pub(crate) fn both(
         return (never(), Map::new());
     }
     (made, behind)
+}
+
+/// A schema of lists with as many places as another one has: what `items` says holds for each of them.
+fn with_places_of<'m>(
+    node: &'m Map<String, Value>,
+    other: &Map<String, Value>,
+) -> Cow<'m, Map<String, Value>> {
+    let places =
+        |node: &Map<String, Value>| node.get("prefixItems").and_then(Value::as_array).cloned();
+    let (Some(wanted), own) = (places(other), places(node).unwrap_or_default()) else {
+        return Cow::Borrowed(node);
+    };
+    if own.len() >= wanted.len() {
+        return Cow::Borrowed(node);
+    }
+    let rest = node.get("items").unwrap_or(&Value::Bool(true));
+    let mut filled = own;
+    filled.resize(wanted.len(), rest.clone());
+    let mut made = node.clone();
+    made.insert("prefixItems".to_owned(), Value::Array(filled));
+    Cow::Owned(made)
 }
 
 /// A schema that accepts nothing.

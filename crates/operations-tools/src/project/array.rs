@@ -15,7 +15,14 @@ impl Projector<'_> {
             self.lose(LossKind::Depth, at, "too many levels: JSON text is taken");
             return Ok(self.json_text(node, "a JSON array, written as JSON text", Expect::Array));
         }
-        let node = &checked_bounds(node, at)?;
+        if let (Some(least), Some(most)) = (count(node, "minItems"), count(node, "maxItems"))
+            && least > most
+        {
+            return Err(Refusal::nothing(at, "no list is that long"));
+        }
+        if count(node, "maxItems") == Some(0) {
+            return Ok(self.empty_list(node, at));
+        }
         match node.get("prefixItems").and_then(Value::as_array) {
             Some(places) if !places.is_empty() => self.tuple(node, places, at, depth),
             _ => self.list(node, node.get("items"), at, depth),
@@ -37,12 +44,8 @@ impl Projector<'_> {
             depth + 1,
         ) {
             Ok(projected) => projected,
-            // An array that must be empty.
             Err(Refusal::Nothing { .. }) if count(node, "minItems").unwrap_or(0) == 0 => {
-                made.insert("items".to_owned(), json!({ "type": "string" }));
-                let empty = Map::from_iter([("maxItems".to_owned(), json!(0))]);
-                self.finish_constraints(&mut made, &empty, &done, at);
-                return Ok(Projected::new(made, PlanId::KEEP));
+                return Ok(self.empty_list(node, at));
             }
             Err(refusal) => return Err(refusal),
         };
@@ -53,6 +56,16 @@ impl Projector<'_> {
             rest: items.plan,
         });
         Ok(Projected::new(made, plan))
+    }
+
+    /// A list that must be empty.
+    fn empty_list(&mut self, node: &Map<String, Value>, at: &str) -> Projected {
+        let mut node = node.clone();
+        node.insert("maxItems".to_owned(), json!(0));
+        let mut made = start("array", &node);
+        made.insert("items".to_owned(), json!({ "type": "string" }));
+        self.finish_constraints(&mut made, &node, &["items", "prefixItems"], at);
+        Projected::new(made, PlanId::KEEP)
     }
 
     /// A tuple: a list of a fixed length where all places are alike, else an object with a property for
@@ -102,11 +115,16 @@ impl Projector<'_> {
         let mut properties = Map::new();
         let mut required = Vec::new();
         let mut fields = Vec::new();
+        let mut most = most;
         for (index, place) in places.iter().enumerate().take(most) {
             let at = format!("{at}/prefixItems/{index}");
             let mut projected = match self.walk(place, &at, depth + 1) {
                 Ok(projected) => projected,
-                Err(Refusal::Nothing { .. }) if index >= least => break,
+                // Where nothing fits, the list ends.
+                Err(Refusal::Nothing { .. }) if index >= least => {
+                    most = index;
+                    break;
+                }
                 Err(refusal) => return Err(refusal),
             };
             let name = format!("item_{}", index + 1);
@@ -130,6 +148,9 @@ impl Projector<'_> {
             None => None,
             Some(more) => self.more_places(more, &mut properties, &mut required, at, depth)?,
         };
+        if properties.is_empty() {
+            return Ok(self.empty_list(node, at));
+        }
         if least > places.len() || (most < usize::MAX && most > places.len()) {
             self.lose(LossKind::Items, at, "the number of items cannot be said");
         }
@@ -138,7 +159,7 @@ impl Projector<'_> {
         if closed {
             made.insert("additionalProperties".to_owned(), Value::Bool(false));
         }
-        for key in ["uniqueItems", "contains", "unevaluatedItems"] {
+        for key in ["uniqueItems", "contains", "unevaluatedItems", "not", "if"] {
             if node.contains_key(key) {
                 self.lose(LossKind::Items, at, format!("{key} cannot be said"));
             }
@@ -174,16 +195,5 @@ impl Projector<'_> {
         }
         properties.insert("more".to_owned(), Value::Object(list.schema));
         Ok(Some(("more".to_owned(), list.plan)))
-    }
-}
-
-/// The bounds of a list, if any list is within them.
-fn checked_bounds(node: &Map<String, Value>, at: &str) -> Result<Map<String, Value>, Refusal> {
-    let (least, most) = (count(node, "minItems"), count(node, "maxItems"));
-    match (least, most) {
-        (Some(least), Some(most)) if least > most => {
-            Err(Refusal::nothing(at, "no list is that long"))
-        }
-        _ => Ok(node.clone()),
     }
 }

@@ -191,8 +191,8 @@ struct Projector<'s> {
     /// The definitions that are being written out around here.
     open: Vec<String>,
     nodes_left: usize,
-    /// Definitions that are still to be written into `$defs`, each with the place of its first use.
-    waiting: Vec<(String, String)>,
+    /// The definitions that go into `$defs`, in the order of their first use.
+    waiting: Vec<String>,
     /// Calls on the stack.
     level: usize,
 }

@@ -13,7 +13,7 @@ use crate::names::property_names;
 use crate::restore::{Expect, Field, PAIR_KEY, PAIR_VALUE, Plan};
 
 /// What is written in its own way.
-const DONE: [&str; 6] = [
+pub(super) const OBJECT_KEYS: [&str; 6] = [
     "properties",
     "required",
     "additionalProperties",
@@ -28,6 +28,7 @@ impl Projector<'_> {
             return Ok(self.too_deep(node, at));
         }
         let properties = listed_properties(node);
+        check_count(node, &properties, at)?;
         if !properties.is_empty() {
             return self.record(node, &properties, at, depth);
         }
@@ -53,7 +54,7 @@ impl Projector<'_> {
                 let at = step(at, "additionalProperties");
                 self.map(node, &Value::Object(value.clone()), &at, depth)
             }
-            (Some(Value::Bool(false)), _) => Ok(self.empty(node)),
+            (Some(Value::Bool(false)), _) => Ok(self.empty(node, at)),
             _ => Ok(self.free_form(node, at)),
         }
     }
@@ -112,8 +113,15 @@ impl Projector<'_> {
                 null_is_absent,
             });
         }
+        if count(node, "minProperties").is_some_and(|least| least > written.len()) {
+            return if is_closed(node) {
+                Err(Refusal::nothing(at, "no object has that many properties"))
+            } else {
+                Ok(self.free_form(node, at))
+            };
+        }
         if written.is_empty() {
-            return Ok(self.empty(node));
+            return Ok(self.empty(node, at));
         }
         made.insert("properties".to_owned(), Value::Object(written));
         if !required.is_empty() {
@@ -124,7 +132,7 @@ impl Projector<'_> {
         }
         self.tell_lost_others(node, at);
         self.count_properties(&mut made, node, fields.len(), at);
-        self.finish_constraints(&mut made, node, &DONE, at);
+        self.finish_constraints(&mut made, node, &OBJECT_KEYS, at);
         let plan = self.plans.add(Plan::Object {
             fields,
             others: crate::restore::PlanId::KEEP,
@@ -140,7 +148,9 @@ impl Projector<'_> {
         }
         let value = match self.walk(value, at, depth + 2) {
             Ok(value) => value,
-            Err(Refusal::Nothing { .. }) => return Ok(self.empty(node)),
+            Err(Refusal::Nothing { .. }) if count(node, "minProperties").unwrap_or(0) == 0 => {
+                return Ok(self.empty(node, of));
+            }
             Err(refusal) => return Err(refusal),
         };
         let mut made = start("array", node);
@@ -189,7 +199,7 @@ impl Projector<'_> {
             .map(|(key, value)| (key.clone(), value.clone()))
             .collect();
         made.insert("type".to_owned(), json!("object"));
-        self.finish_constraints(&mut made, &rest, &DONE, of);
+        self.finish_constraints(&mut made, &rest, &OBJECT_KEYS, of);
         made.insert("type".to_owned(), json!("array"));
         let plan = self.plans.add(Plan::Pairs(value.plan));
         Ok(Projected::new(made, plan))
@@ -197,6 +207,11 @@ impl Projector<'_> {
 
     /// An object of which nothing is known.
     fn free_form(&mut self, node: &Map<String, Value>, at: &str) -> Projected {
+        self.lose(
+            LossKind::JsonText,
+            at,
+            "a free-form object: JSON text is taken",
+        );
         let mut projected =
             self.json_text(node, "a JSON object, written as JSON text", Expect::Object);
         for key in [
@@ -233,17 +248,23 @@ impl Projector<'_> {
     }
 
     /// `{}` and nothing else.
-    fn empty(&mut self, node: &Map<String, Value>) -> Projected {
+    fn empty(&mut self, node: &Map<String, Value>, at: &str) -> Projected {
         let allowed = self
             .subset_rules()
             .is_some_and(|subset| subset.empty_objects);
         if !allowed {
+            self.lose(
+                LossKind::JsonText,
+                at,
+                "an object without properties: JSON text is taken",
+            );
             return self.json_text(node, "{} as JSON text", Expect::Object);
         }
         let mut made = start("object", node);
         made.insert("properties".to_owned(), json!({}));
         made.insert("required".to_owned(), json!([]));
         made.insert("additionalProperties".to_owned(), Value::Bool(false));
+        self.finish_constraints(&mut made, node, &OBJECT_KEYS, at);
         Projected::new(made, crate::restore::PlanId::KEEP)
     }
 
@@ -282,6 +303,10 @@ impl Projector<'_> {
             Some(_) => true,
             None => node.contains_key("patternProperties"),
         };
+        if node.contains_key("patternProperties") {
+            let message = "what patterns of names demand cannot be said";
+            self.lose(LossKind::PropertyNames, at, message);
+        }
         if meant {
             let message = "properties that are not listed cannot be given";
             self.lose(LossKind::AdditionalProperties, at, message);
@@ -325,6 +350,26 @@ impl Projector<'_> {
             }
         }
     }
+}
+
+/// Whether an object has the listed properties and no others.
+fn is_closed(node: &Map<String, Value>) -> bool {
+    node.get("additionalProperties") == Some(&Value::Bool(false))
+        && !node.contains_key("patternProperties")
+}
+
+/// Refuses an object that must have more properties than it may have.
+pub(super) fn check_count(
+    node: &Map<String, Value>,
+    properties: &Map<String, Value>,
+    at: &str,
+) -> Result<(), Refusal> {
+    let least = count(node, "minProperties").unwrap_or(0);
+    let most = count(node, "maxProperties").unwrap_or(usize::MAX);
+    if (is_closed(node) && least > properties.len()) || demanded(node).count().max(least) > most {
+        return Err(Refusal::nothing(at, "no object has that many properties"));
+    }
+    Ok(())
 }
 
 fn demanded(node: &Map<String, Value>) -> impl Iterator<Item = &str> {

@@ -23,7 +23,7 @@ impl Projector<'_> {
         let written_out =
             self.effort.inline || (!definition.recursive && small && self.level < HOIST_LEVEL);
         if !written_out {
-            let plan = self.hoisted(name, at);
+            let plan = self.hoisted(name);
             return Ok(Projected::new(self.pointer(name, node), plan));
         }
         if self.open.iter().any(|open| open == name) {
@@ -44,26 +44,26 @@ impl Projector<'_> {
     }
 
     /// The step of a definition, which is written into `$defs` once this schema is done.
-    fn hoisted(&mut self, name: &str, at: &str) -> PlanId {
+    fn hoisted(&mut self, name: &str) -> PlanId {
         if let Some(plan) = self.definition_plans.get(name) {
             return *plan;
         }
         let reserved = self.plans.reserve();
         self.definition_plans.insert(name.to_owned(), reserved);
-        self.waiting.push((name.to_owned(), at.to_owned()));
+        self.waiting.push(name.to_owned());
         reserved
     }
 
     /// Writes the definitions that are referred to, and those that they refer to.
     pub(super) fn waiting_definitions(&mut self) -> Result<(), Refusal> {
         let mut next = 0;
-        while let Some((name, at)) = self.waiting.get(next).cloned() {
+        let source = self.source;
+        while let Some(name) = self.waiting.get(next).cloned() {
             next += 1;
-            let schema = self
-                .source
-                .definition(&name)
-                .map_or(Value::Bool(true), |definition| definition.schema.clone());
-            let projected = self.walk(&schema, &at, 1)?;
+            let Some(definition) = source.definition(&name) else {
+                continue;
+            };
+            let projected = self.walk(&definition.schema, &definition.at, 1)?;
             if let Some(reserved) = self.definition_plans.get(&name) {
                 self.plans.fill(*reserved, projected.plan);
             }

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::object::listed_properties;
-use super::subset::{start, types_of};
+use super::object::{OBJECT_KEYS, check_count, listed_properties};
+use super::subset::{count, start, types_of};
 use super::union::{is_about_presence, presence_hint};
 use super::{Projector, Refusal};
 use crate::canonical::{BEYOND_JSON, is_annotation};
@@ -15,7 +15,7 @@ use crate::targets::Root;
 /// What an input that is no object is called inside the object that stands for it.
 const WRAPPED: &str = "input";
 /// Keywords that providers refuse beside `type: "object"` at the root.
-const REFUSED: [&str; 6] = ["not", "enum", "const", "if", "then", "else"];
+const REFUSED: [&str; 4] = ["not", "if", "then", "else"];
 
 type Rooted = Result<(Map<String, Value>, PlanId), Refusal>;
 
@@ -49,9 +49,10 @@ impl Projector<'_> {
         let types = types_of(&node);
         let object = types.iter().any(|word| word == "object")
             && types.iter().all(|word| word == "object" || word == "null");
-        let has_union = self.rules.root == Root::PlainObject
-            && (node.contains_key("anyOf") || node.contains_key("oneOf"));
-        if object && !has_union {
+        let listed = ["anyOf", "oneOf", "enum", "const"];
+        let is_choice = self.rules.root == Root::PlainObject
+            && listed.iter().any(|keyword| node.contains_key(*keyword));
+        if object && !is_choice {
             node.insert("type".to_owned(), json!("object"));
             return self.root_object(node);
         }
@@ -77,7 +78,8 @@ impl Projector<'_> {
                 *node = base;
             }
         }
-        if self.rules.subset.is_some() || !node.contains_key("properties") {
+        let is_object = types_of(node).iter().any(|word| word == "object");
+        if self.rules.subset.is_some() || !is_object {
             return;
         }
         for keyword in REFUSED {
@@ -97,13 +99,18 @@ impl Projector<'_> {
             let projected = self.walk(&Value::Object(node), "", 1)?;
             return Ok((projected.schema, projected.plan));
         }
-        if !listed_properties(&node).is_empty() {
+        let properties = listed_properties(&node);
+        check_count(&node, &properties, "")?;
+        if !properties.is_empty() {
             let projected = self.walk(&Value::Object(node.clone()), "", 1)?;
-            // Properties that all had to be left out leave an object without any.
             if projected.schema.get("type") == Some(&json!("object")) {
                 return Ok((projected.schema, projected.plan));
             }
-            return Ok((self.without_properties(&node), PlanId::KEEP));
+            // Properties that all had to be left out.
+            if count(&node, "minProperties").unwrap_or(0) == 0 {
+                return Ok((self.without_properties(&node), PlanId::KEEP));
+            }
+            return self.wrapped(&Value::Object(node));
         }
         if node.get("additionalProperties") == Some(&Value::Bool(false))
             && !node.contains_key("patternProperties")
@@ -113,8 +120,9 @@ impl Projector<'_> {
         self.wrapped(&Value::Object(node))
     }
 
-    fn without_properties(&self, node: &Map<String, Value>) -> Map<String, Value> {
+    fn without_properties(&mut self, node: &Map<String, Value>) -> Map<String, Value> {
         let mut made = start("object", node);
+        self.finish_constraints(&mut made, node, &OBJECT_KEYS, "");
         made.insert("properties".to_owned(), json!({}));
         let closed = match self.subset_rules() {
             Some(subset) => subset.closed,

@@ -55,6 +55,7 @@ impl Projector<'_> {
         };
         if let Some(format) = node.get("format").and_then(Value::as_str)
             && subset.number_formats.contains(&format)
+            && format.starts_with("int") == (word == "integer")
         {
             made.insert("format".to_owned(), json!(format));
         }
@@ -72,7 +73,8 @@ impl Projector<'_> {
             let Some(number) = bound.as_f64() else {
                 continue;
             };
-            let inside = if word != "integer" {
+            let exact = word == "integer" && number.abs() < 9e15;
+            let inside = if !exact {
                 self.lose(LossKind::Range, at, format!("{exclusive} cannot be said"));
                 hints::add(
                     &mut made,
@@ -113,7 +115,14 @@ impl Projector<'_> {
             let mut rest = node.clone();
             rest.shift_remove("enum");
             rest.shift_remove("const");
-            if let Some(program) = compiled(&Value::Object(rest), &Map::new()) {
+            let rest = Value::Object(rest);
+            let refers = rest.to_string().contains("\"$ref\"");
+            let definitions = if refers {
+                self.source.to_defs()
+            } else {
+                Map::new()
+            };
+            if let Some(program) = compiled(&rest, &definitions) {
                 values.retain(|value| program.check_json(&Document::from(value)).unwrap_or(true));
             }
         }

@@ -69,7 +69,14 @@ impl Projector<'_> {
         match types.as_slice() {
             [] if nullable => self.only_null(node, at),
             [] if node.contains_key("type") => Err(Refusal::nothing(at, "no value fits")),
-            [] => Ok(self.anything(node)),
+            [] => {
+                for key in node.keys() {
+                    if let Some(kind) = loss_of(key) {
+                        self.lose(kind, at, format!("{key} cannot be said"));
+                    }
+                }
+                Ok(self.anything(node))
+            }
             [word] => {
                 let projected = self.one_type(word, node, at, depth)?;
                 Ok(if nullable {
@@ -138,7 +145,11 @@ impl Projector<'_> {
 
     fn only_null(&mut self, node: &Map<String, Value>, at: &str) -> Outcome {
         match self.subset_rules().map(|subset| subset.nullable) {
-            Some(Nullable::TypeList) => Ok(Projected::new(start("null", node), PlanId::KEEP)),
+            Some(Nullable::TypeList) => {
+                let mut made = start("null", node);
+                self.finish_constraints(&mut made, node, &[], at);
+                Ok(Projected::new(made, PlanId::KEEP))
+            }
             _ => Err(Refusal::nothing(at, "it takes nothing but null")),
         }
     }
@@ -163,14 +174,14 @@ impl Projector<'_> {
             }
             Some(_) => {}
             None => {
-                let null = json!({ "type": "null" });
+                let only_null = json!({ "type": "null" });
                 let Some(Value::Array(variants)) = schema.get_mut("anyOf") else {
-                    let variants = json!([schema, null]);
+                    let variants = Value::Array(vec![Value::Object(schema), only_null]);
                     let outer = Map::from_iter([("anyOf".to_owned(), variants)]);
                     return Projected::new(outer, plan);
                 };
-                if !variants.contains(&null) {
-                    variants.push(null);
+                if !variants.contains(&only_null) {
+                    variants.push(only_null);
                 }
             }
         }

@@ -21,15 +21,22 @@ impl Projector<'_> {
         }
         let (annotations, demands): (Map<_, _>, Map<_, _>) =
             base.into_iter().partition(|(key, _)| is_annotation(key));
+        let variants: Vec<Value> = variants
+            .iter()
+            .map(|variant| {
+                if demands.is_empty() {
+                    variant.clone()
+                } else {
+                    together(&Value::Object(demands.clone()), variant)
+                }
+            })
+            .filter(|variant| variant != &Value::Bool(false))
+            .collect();
+        let told_apart = keyword != "oneOf" || are_disjoint(self.source, &variants);
         let mut nullable = false;
         let mut kept: Vec<(Value, Projected)> = Vec::new();
         let mut refusal = None;
-        for (index, variant) in variants.iter().enumerate() {
-            let original = if demands.is_empty() {
-                variant.clone()
-            } else {
-                together(&Value::Object(demands.clone()), variant)
-            };
+        for (index, original) in variants.into_iter().enumerate() {
             if is_null(&original) {
                 nullable = true;
                 continue;
@@ -49,9 +56,7 @@ impl Projector<'_> {
             }
             return Err(refusal.unwrap_or_else(|| Refusal::nothing(at, "no value fits")));
         }
-        if keyword == "oneOf"
-            && !are_disjoint(self.source, kept.iter().map(|(original, _)| original))
-        {
+        if !told_apart {
             self.lose(
                 LossKind::OneOf,
                 at,
@@ -118,8 +123,10 @@ impl Projector<'_> {
                 original: Checker::new(original),
                 plan: projected.plan,
             });
-            if !schemas.contains(&schema) {
-                schemas.push(schema);
+            for part in unfolded(schema) {
+                if !schemas.contains(&part) {
+                    schemas.push(part);
+                }
             }
         }
         let plan = match variants.as_slice() {
@@ -155,6 +162,19 @@ impl Projector<'_> {
             }
             _ => self.or_null(projected),
         }
+    }
+}
+
+/// The parts of a union in a union.
+fn unfolded(schema: Value) -> Vec<Value> {
+    match schema {
+        Value::Object(mut union) if union.len() == 1 && union.contains_key("anyOf") => {
+            match union.shift_remove("anyOf") {
+                Some(Value::Array(parts)) => parts,
+                _ => Vec::new(),
+            }
+        }
+        schema => vec![schema],
     }
 }
 
@@ -197,13 +217,21 @@ fn texts_of(kept: &[(Value, Projected)]) -> Option<Value> {
     (kept.len() > 1).then_some(Value::Array(all))
 }
 
+/// Null and nothing else.
 fn is_null(schema: &Value) -> bool {
     let Some(node) = schema.as_object() else {
         return false;
     };
-    node.get("type") == Some(&json!("null"))
-        || node.get("const") == Some(&Value::Null)
-        || node.get("enum") == Some(&json!([null]))
+    let mut demands = node.iter().filter(|(key, _)| !is_annotation(key));
+    match (demands.next(), demands.next()) {
+        (Some((key, value)), None) => match key.as_str() {
+            "type" => value == &json!("null"),
+            "const" => value.is_null(),
+            "enum" => value == &json!([null]),
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 /// Whether a union says nothing but which properties must be there: "one of these must be given".
@@ -234,8 +262,12 @@ pub(super) fn presence_hint(variants: &[Value]) -> String {
 }
 
 /// Whether no value can fit two of the schemas, as far as that can be seen.
-fn are_disjoint<'v>(source: &Canonical, schemas: impl Iterator<Item = &'v Value>) -> bool {
+fn are_disjoint(source: &Canonical, schemas: &[Value]) -> bool {
+    if schemas.len() < 2 {
+        return true;
+    }
     let nodes: Option<Vec<Map<String, Value>>> = schemas
+        .iter()
         .map(|schema| Some(flatten(source, schema.as_object()?).ok()?.0))
         .collect();
     let Some(nodes) = nodes else {

@@ -1,0 +1,127 @@
+// Schemas in the dialect of a target. The rules are in crates/operations-tools; what was projected is kept as long as
+// the schema lives.
+
+import { CallError, InfrastructureErrorCode } from "../errors.js";
+import type { ToolProjection } from "../native-binding.js";
+import { native, runtime } from "../runtime.js";
+import { lazySchemaText } from "../schema/lazy.js";
+import type { OperationSpec } from "../types.js";
+import type { ToolTarget } from "./targets.js";
+
+/** A schema as JSON. */
+export type JSONSchema = { [keyword: string]: unknown };
+
+/** One thing that a target's dialect cannot say. */
+export interface SchemaLoss {
+  /** A word to count by: `recursion`, `format`, `one-of`, ... */
+  kind: string;
+  /** A JSON Pointer into the original schema; references are followed. */
+  path: string;
+  message: string;
+}
+
+/** A schema for a target. */
+export interface ProjectedSchema {
+  schema: JSONSchema;
+  losses: SchemaLoss[];
+  /** A value that fits `schema`, as the original schema wants it. */
+  restore(value: unknown): unknown;
+}
+
+/**
+ * Writes a schema (TypeBox or JSON Schema) within the rules of a target. Throws `VALIDATION_ERROR` when no value that
+ * the target can express fits.
+ */
+export function projectSchema(schema: unknown, target: ToolTarget): ProjectedSchema {
+  const text = jsonOf(schema);
+  if (text === undefined) {
+    throw new CallError(
+      InfrastructureErrorCode.VALIDATION_ERROR,
+      "projectSchema needs a schema that can be written as JSON",
+    );
+  }
+  const kept = new KeptProjection(text, target);
+  return { schema: kept.schema, losses: kept.losses, restore: (value) => kept.restore(value) };
+}
+
+/** A projection, parsed when somebody looks at it. */
+export class KeptProjection {
+  readonly #native: ToolProjection;
+  readonly #restores: boolean;
+  #schema: JSONSchema | undefined;
+  #losses: SchemaLoss[] | undefined;
+
+  constructor(text: string, target: ToolTarget) {
+    this.#native = new native.ToolProjection(runtime, text, target);
+    this.#restores = this.#native.restores();
+  }
+
+  get schema(): JSONSchema {
+    this.#schema ??= JSON.parse(this.#native.schema()) as JSONSchema;
+    return this.#schema;
+  }
+
+  get losses(): SchemaLoss[] {
+    this.#losses ??= JSON.parse(this.#native.losses()) as SchemaLoss[];
+    return this.#losses;
+  }
+
+  /** A value in the shape of the projection, in that of the original; the same one where they are the same. */
+  restore(value: unknown): unknown {
+    if (!this.#restores) return value;
+    const text = JSON.stringify(value);
+    return text === undefined ? value : readRestored(this.#native.restore(text));
+  }
+
+  /** The same, from what a model wrote. Throws a `CallError` that tells the model what is wrong. */
+  readArguments(text: string): unknown {
+    return readRestored(this.#native.readArguments(text));
+  }
+}
+
+function readRestored(text: string): unknown {
+  const value: unknown = JSON.parse(text);
+  // The native side has no other way to say that an operation takes nothing.
+  return value === null ? undefined : value;
+}
+
+/** What was projected, by schema and target. */
+const kept = new WeakMap<object, Map<ToolTarget, KeptProjection | CallError>>();
+
+/** The projection of one of an operation's schemas, or why there is none. */
+export function projectionOf(
+  spec: OperationSpec,
+  field: "inputSchema" | "outputSchema",
+  target: ToolTarget,
+): KeptProjection | CallError {
+  const lazy = lazySchemaText(spec, field);
+  const key = lazy?.key ?? (spec[field] as object);
+  const byTarget = kept.get(key) ?? new Map<ToolTarget, KeptProjection | CallError>();
+  kept.set(key, byTarget);
+  let projection = byTarget.get(target);
+  if (projection === undefined) {
+    projection = projected(lazy?.text ?? (() => jsonOf(spec[field])), target);
+    byTarget.set(target, projection);
+  }
+  return projection;
+}
+
+function projected(text: () => string | undefined, target: ToolTarget): KeptProjection | CallError {
+  try {
+    const json = text();
+    if (json !== undefined) return new KeptProjection(json, target);
+    return new CallError(InfrastructureErrorCode.VALIDATION_ERROR, "it cannot be written as JSON");
+  } catch (error) {
+    if (error instanceof CallError) return error;
+    throw error;
+  }
+}
+
+/** A schema as JSON text; nothing for one that contains itself or a bigint. */
+export function jsonOf(schema: unknown): string | undefined {
+  try {
+    return typeof schema === "object" || typeof schema === "boolean" ? JSON.stringify(schema) : undefined;
+  } catch {
+    return undefined;
+  }
+}

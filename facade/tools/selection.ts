@@ -1,0 +1,66 @@
+// Which operations become tools.
+
+import { findDenial } from "../access.js";
+import { CallError, InfrastructureErrorCode } from "../errors.js";
+import type { OperationRegistry } from "../registry/registry.js";
+import type { CallerIdentity, OperationSpec } from "../types.js";
+
+/** Ids and patterns (`files.*`), or a question about each spec. */
+export type Include = readonly string[] | ((spec: OperationSpec) => boolean);
+
+/** An operation that may become a tool. */
+export interface Candidate {
+  readonly id: string;
+  readonly spec: OperationSpec;
+}
+
+/**
+ * The operations that a model may be shown, in the order of their ids, so that a prompt stays the same whatever the
+ * order of registration. Internal ones are never among them, and those without a handler cannot be called.
+ */
+export function candidates(
+  registry: OperationRegistry,
+  include: Include | undefined,
+  identity: CallerIdentity | undefined,
+): Candidate[] {
+  const wanted = wantedBy(include);
+  const found: Candidate[] = [];
+  for (const spec of registry.list()) {
+    const id = `${spec.namespace}.${spec.name}`;
+    if (spec.handler === undefined || isInternal(spec) || !wanted(id, spec)) continue;
+    if (identity !== undefined && !mayCall(spec, identity)) continue;
+    found.push({ id, spec });
+  }
+  return found.sort((one, other) => (one.id < other.id ? -1 : 1));
+}
+
+/** Operations that are never shown to anybody outside. */
+export function isInternal(spec: OperationSpec): boolean {
+  return (spec as { visibility?: unknown }).visibility === "internal";
+}
+
+/** Whether the declared rules let the identity pass. A rule of the application's is asked at the call. */
+export function mayCall(spec: OperationSpec, identity: CallerIdentity | undefined): boolean {
+  const rules = spec.accessControl;
+  const declared = rules.customAuth === undefined ? rules : { ...rules, customAuth: undefined };
+  return findDenial(declared, identity) === undefined;
+}
+
+function wantedBy(include: Include | undefined): (id: string, spec: OperationSpec) => boolean {
+  if (include === undefined) return () => true;
+  if (typeof include === "function") return (_, spec) => include(spec) === true;
+  if (Array.isArray(include) && include.every((pattern) => typeof pattern === "string")) {
+    const patterns = include.map(expressionFor);
+    return (id) => patterns.some((pattern) => pattern.test(id));
+  }
+  throw new CallError(
+    InfrastructureErrorCode.VALIDATION_ERROR,
+    "include must be a list of ids and patterns (files.*), or a function of the spec",
+  );
+}
+
+/** `*` stands for anything, dots and slashes included. */
+function expressionFor(pattern: string): RegExp {
+  const escaped = pattern.split("*").map((part) => part.replace(/[\\^$.|?+()[\]{}]/g, "\\$&"));
+  return new RegExp(`^${escaped.join(".*")}$`, "su");
+}

@@ -1,0 +1,161 @@
+// Operations as tools of a model's API.
+
+import { CallError, InfrastructureErrorCode } from "../errors.js";
+import type { OperationRegistry } from "../registry/registry.js";
+import { native, runtime } from "../runtime.js";
+import type { CallContext, CallerIdentity, OperationSpec } from "../types.js";
+import { callTool, unknownTool } from "./call.js";
+import { KeptProjection, projectionOf, type SchemaLoss } from "./projection.js";
+import type { ToolResult } from "./result.js";
+import { type Candidate, candidates, type Include } from "./selection.js";
+import { type ToolFor, type ToolTarget, toolOf } from "./targets.js";
+
+/** What tools are made of, and for whom. */
+export interface ToToolsOptions<
+  TTarget extends ToolTarget = ToolTarget,
+  TApi extends "responses" | "chat" = "responses" | "chat",
+> {
+  target: TTarget;
+  /** Whose tools they are: only operations that it may call are listed, and calls are made with it. */
+  identity?: CallerIdentity | undefined;
+  /** Ids and patterns (`files.*`), or a function of the spec. All operations if left out. */
+  include?: Include | undefined;
+  /** Another name for an operation. It is made to fit the target. */
+  names?: ((spec: OperationSpec) => string | undefined) | undefined;
+  /** For OpenAI: the Responses API (default) or Chat Completions. */
+  api?: TApi | undefined;
+  /** Bytes of text in a result; what is longer is shortened. Default 64 KiB. */
+  maxResultBytes?: number | undefined;
+}
+
+/** A loss in the schema of an operation. */
+export interface ToolLoss extends SchemaLoss {
+  operationId: string;
+}
+
+/** The tools of a registry, which follow its registrations. */
+export interface Tools<TTool = unknown> {
+  /** What goes into the API's `tools`, in the order of the ids. */
+  readonly tools: TTool[];
+  /** Which schemas were weakened for the target and how, and which operations had to be left out. */
+  readonly losses: ToolLoss[];
+  /** Calls the operation behind a tool. Resolves whatever happens: what went wrong is told to the model. */
+  call(name: string, input: unknown, context?: CallContext): Promise<ToolResult>;
+  /** The id of the operation behind a tool. */
+  operationOf(name: string): string | undefined;
+}
+
+const MAX_RESULT_BYTES = 65_536;
+
+/** Makes tools for a model of the operations of a registry. */
+export function toTools<TTarget extends ToolTarget, TApi extends "responses" | "chat" = "responses">(
+  registry: OperationRegistry,
+  options: ToToolsOptions<TTarget, TApi>,
+): Tools<ToolFor<TTarget, TApi>> {
+  const { target, identity } = options;
+  const limit = native.toolDescriptionLimit(runtime, target) ?? Number.POSITIVE_INFINITY;
+  const maxResultBytes = checkedBytes(options.maxResultBytes);
+  const api: "responses" | "chat" = options.api ?? "responses";
+  let list: ToolList | undefined;
+  const current = (): ToolList => {
+    if (list?.revision !== registry.revision) list = makeList(registry, options, limit);
+    return list;
+  };
+  current();
+  return {
+    get tools() {
+      return current().tools as ToolFor<TTarget, TApi>[];
+    },
+    get losses() {
+      return current().losses;
+    },
+    operationOf: (name) => current().byName.get(name)?.id,
+    call: async (name, input, context = {}) => {
+      const tool = current().byName.get(name);
+      const form = { target, api, maxResultBytes };
+      if (tool === undefined) return unknownTool(name, [...current().byName.keys()], form);
+      const full =
+        context.identity === undefined && identity !== undefined ? { ...context, identity } : context;
+      return callTool(registry, tool, input, full, form);
+    },
+  };
+}
+
+/** One tool, and what calling it takes. */
+export interface ListedTool extends Candidate {
+  readonly name: string;
+  readonly projection: KeptProjection;
+}
+
+interface ToolList {
+  readonly revision: number;
+  readonly tools: unknown[];
+  readonly losses: ToolLoss[];
+  readonly byName: Map<string, ListedTool>;
+}
+
+function makeList(registry: OperationRegistry, options: ToToolsOptions, limit: number): ToolList {
+  const { target, api = "responses" } = options;
+  const { revision } = registry;
+  const chosen = candidates(registry, options.include, options.identity);
+  const names = namesOf(chosen, options);
+  const list: ToolList = { revision, tools: [], losses: [], byName: new Map() };
+  for (const [index, { id, spec }] of chosen.entries()) {
+    const name = names[index] as string;
+    const projection = projectionOf(spec, "inputSchema", target);
+    if (!(projection instanceof KeptProjection)) {
+      list.losses.push({ operationId: id, ...leftOut(projection) });
+      continue;
+    }
+    for (const loss of projection.losses) list.losses.push({ operationId: id, ...loss });
+    const full = describe(id, spec);
+    const description = full.length > limit ? `${[...full].slice(0, limit - 1).join("")}…` : full;
+    if (description !== full) {
+      const message = `its description is longer than ${limit} characters`;
+      list.losses.push({ operationId: id, kind: "description", path: "", message });
+    }
+    const output = outputOf(spec, target);
+    list.tools.push(toolOf(target, api, { name, description, spec, input: projection.schema, output }));
+    list.byName.set(name, { id, spec, name, projection });
+  }
+  return list;
+}
+
+function namesOf(chosen: readonly Candidate[], { names, target }: ToToolsOptions): string[] {
+  const given = chosen.map(({ id, spec }) => {
+    const name = names?.(spec);
+    if (name === undefined || (typeof name === "string" && name !== "")) return name;
+    throw new CallError(
+      InfrastructureErrorCode.VALIDATION_ERROR,
+      `names must return a text for ${id}, or undefined`,
+    );
+  });
+  const ids = chosen.map(({ id }) => id);
+  return native.toolNames(runtime, ids, given, target);
+}
+
+function leftOut(error: CallError): SchemaLoss {
+  const { path, reason } = (error.details ?? {}) as { path?: string; reason?: string };
+  return { kind: "left-out", path: path ?? "", message: `left out: ${reason ?? error.message}` };
+}
+
+function describe(id: string, { description, title, type }: OperationSpec): string {
+  const text = description?.trim() || title?.trim() || id;
+  return type === "subscription" ? `${text} (A stream: its first events are the result.)` : text;
+}
+
+/** The schema of results, where the target has a place for it. What cannot be said of it costs no tool. */
+function outputOf(spec: OperationSpec, target: ToolTarget): KeptProjection["schema"] | undefined {
+  if (target !== "mcp" && target !== "json-schema") return undefined;
+  const projection = projectionOf(spec, "outputSchema", "json-schema");
+  return projection instanceof KeptProjection ? projection.schema : undefined;
+}
+
+function checkedBytes(bytes: number | undefined): number {
+  if (bytes === undefined) return MAX_RESULT_BYTES;
+  if (Number.isInteger(bytes) && bytes >= 256 && bytes <= 0xffff_ffff) return bytes;
+  throw new CallError(
+    InfrastructureErrorCode.VALIDATION_ERROR,
+    `maxResultBytes must be a whole number of at least 256, not ${String(bytes)}`,
+  );
+}
