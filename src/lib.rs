@@ -29,6 +29,7 @@ mod openapi;
 )]
 mod raw;
 mod redis;
+mod registry;
 mod runtime;
 mod schema;
 mod sse;

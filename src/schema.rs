@@ -253,6 +253,10 @@ impl Schema {
 }
 
 impl Schema {
+    pub(crate) fn program(&self) -> Arc<Program> {
+        Arc::clone(&self.program)
+    }
+
     /// Runs a walk over a live value; a value thrown by the user's code reaches JavaScript as it is.
     fn walk<'env, T>(
         &self,

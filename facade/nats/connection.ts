@@ -3,6 +3,7 @@ import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
 import type { NatsConnection as Native } from "../native-binding.js";
+import { lookAround } from "../registry/native-handler.js";
 import { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
 import { Answers } from "./answers.js";
@@ -168,16 +169,13 @@ class Transport implements NatsTransport {
         "serve: this connection serves another registry already. Connect once more for this one",
       );
     }
-    const operations = registry
-      .getAllSpecs()
-      .map(({ namespace, name, type, description }) => ({ id: `${namespace}.${name}`, type, description }));
     const isFirst = this.#served === undefined;
     this.#served ??= { registry, answers: new Answers(this.#native, registry) };
     // A server stays up until it is closed.
     if (isFirst) this.#keepAlive.acquire();
     try {
       await this.#native.serve(
-        JSON.stringify(operations),
+        registry.nativeTwin().native,
         concurrency === undefined ? null : Number(concurrency),
       );
     } catch (error) {
@@ -221,6 +219,7 @@ class Transport implements NatsTransport {
 
   /** Takes what has arrived. Called by the event loop itself, where an exception would be an uncaught one. */
   look(): void {
+    lookAround();
     for (let batch = this.#native.take(); batch !== null; batch = this.#native.take()) {
       for (const item of JSON.parse(batch) as Item[]) {
         try {

@@ -8,7 +8,6 @@ import { native, runtime } from "../runtime.js";
 import { FromSchema } from "../schema/from-schema.js";
 import { defineLazySchema } from "../schema/lazy.js";
 import { Type } from "../type-builder.js";
-import { OperationType } from "../types.js";
 import { choicesFor } from "./choices.js";
 import type { HTTPServiceConfig } from "./config.js";
 import { type CheckedConfig, checkedConfig } from "./config-check.js";
@@ -100,7 +99,7 @@ function operationOf(
   defineLazySchema(operation, "outputSchema", () => schemaFrom(imported.outputSchema(index), id));
   operation.accessControl = { requiredScopes: [] };
   operation._meta = config.output === undefined ? _meta : { ..._meta, output: config.output };
-  operation.handler = createHandler(service, index, head.type === OperationType.SUBSCRIPTION);
+  operation.handler = createHandler(service, imported, index, operation);
   return operation;
 }
 

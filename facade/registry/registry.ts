@@ -19,6 +19,7 @@ import type {
 } from "../types.js";
 import { type AuthorisedCall, authorise, type CustomAuth, holdsScopes } from "./authorise.js";
 import { type AnyHandler, Entry, type OutputMode } from "./entry.js";
+import { NativeTwin } from "./native-twin.js";
 import { envelopeOf } from "./output.js";
 import { isDirect, SERVED } from "./protocol-context.js";
 import { assertHandler, assertSpec, operationId } from "./spec-check.js";
@@ -58,6 +59,8 @@ export class OperationRegistry<TOperations = any> {
   /** For the type checker only: at run time there is no such property. */
   declare readonly "~operations": TOperations;
   readonly #entries = new Map<string, Entry>();
+  /** The same operations on the native side, once they are served. */
+  #twin: NativeTwin | undefined;
   readonly #adapter: SchemaAdapter;
   readonly #customAuth: Record<string, CustomAuth>;
   readonly #trustDirectCalls: boolean;
@@ -108,10 +111,12 @@ export class OperationRegistry<TOperations = any> {
     }
     assertHandler(id, entry.spec, handler);
     entry.handler = handler;
+    this.#twin?.set(entry);
   }
 
   /** Forgets an operation. Returns whether there was one. Calls that are under way go on. */
   unregister(id: string): boolean {
+    this.#twin?.remove(id);
     return this.#entries.delete(id);
   }
 
@@ -120,7 +125,9 @@ export class OperationRegistry<TOperations = any> {
     const spec = this.#adapted(id, original);
     assertSpec(spec);
     if (handler !== undefined) assertHandler(id, spec, handler);
-    this.#entries.set(id, new Entry(id, spec, handler));
+    const entry = new Entry(id, spec, handler);
+    this.#entries.set(id, entry);
+    this.#twin?.set(entry);
   }
 
   /** The spec with its schemas as TypeBox schemas. Those that are not made yet will be. */
@@ -224,6 +231,12 @@ export class OperationRegistry<TOperations = any> {
     context?: CallContext,
   ): AsyncGenerator<ResponseEnvelope<OutputById<TOperations, TId, TOutput>>, void, unknown> {
     return subscribe<TInput, TOutput, TOperations, TId>(this, id, input, context);
+  }
+
+  /** The registry on the native side, for whatever serves it. @internal */
+  nativeTwin(): NativeTwin {
+    this.#twin ??= new NativeTwin(this.#output, this.#entries.values());
+    return this.#twin;
   }
 
   /** Whether `subscribe` is the way to call it. @internal */

@@ -1,8 +1,8 @@
 // Schemas that are made when somebody looks at them. A document may have a thousand operations of which a
 // program calls ten.
 
-/** The getters that stand for a schema which may not be made yet. */
-const waiting = new WeakSet<object>();
+/** The getters that stand for a schema which may not be made yet, and how each is made. */
+const waiting = new WeakMap<object, () => unknown>();
 
 /** Where a spec has its schemas. */
 export const SCHEMA_FIELDS = ["inputSchema", "outputSchema"] as const;
@@ -20,7 +20,7 @@ export function defineLazySchema(object: object, field: SchemaField, make: () =>
     if (Object.hasOwn(this, field)) settle(this, field, made.schema);
     return made.schema;
   }
-  waiting.add(get);
+  waiting.set(get, make);
   Object.defineProperty(object, field, {
     get,
     set(this: object, replacement: unknown) {
@@ -36,10 +36,15 @@ function settle(object: object, field: SchemaField, schema: unknown): void {
   Reflect.defineProperty(object, field, { ...PLAIN, value: schema });
 }
 
+/** How the schema in this field is made, if it may not be made yet. */
+export function makerOf(object: object, field: SchemaField): (() => unknown) | undefined {
+  const get = Object.getOwnPropertyDescriptor(object, field)?.get;
+  return get && waiting.get(get);
+}
+
 /** Whether the schema in this field may not be made yet. */
 export function isLazySchema(object: object, field: SchemaField): boolean {
-  const get = Object.getOwnPropertyDescriptor(object, field)?.get;
-  return get !== undefined && waiting.has(get);
+  return makerOf(object, field) !== undefined;
 }
 
 /** `{ ...object }`, except that schemas which may not be made yet are not made by it. */

@@ -31,6 +31,17 @@ pub struct Publication {
     pub is_notice: bool,
 }
 
+/// Something about a call, for whoever works on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum News {
+    /// It is to be served; this is its payload.
+    Requested(Arc<str>, String),
+    /// It is no longer wanted.
+    Aborted(Arc<str>),
+    /// It is a stream, and may go on.
+    MayGoOn(Arc<str>),
+}
+
 /// What is to be done.
 #[derive(Debug, Default)]
 pub struct Todo {
@@ -38,6 +49,8 @@ pub struct Todo {
     pub publish: Vec<Publication>,
     /// For JavaScript, in its order.
     pub deliver: Vec<Item>,
+    /// For the work that is done without JavaScript, in its order.
+    pub native: Vec<News>,
     /// What discovery has found.
     pub found: Vec<Notice>,
     watch: Vec<Arc<str>>,
@@ -72,6 +85,19 @@ impl Todo {
     /// Something for JavaScript.
     pub fn deliver(&mut self, item: Item) {
         self.deliver.push(item);
+    }
+
+    /// Something for whoever works on a call.
+    pub fn tell(&mut self, is_native: bool, news: News) {
+        if is_native {
+            self.native.push(news);
+            return;
+        }
+        self.deliver(match news {
+            News::Requested(_, payload) => Item::request(&payload),
+            News::Aborted(id) => Item::aborted(&id),
+            News::MayGoOn(id) => Item::credit(&id),
+        });
     }
 
     /// Somebody is to be watched.

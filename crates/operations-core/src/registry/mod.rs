@@ -10,9 +10,12 @@ mod output;
 mod served;
 mod warnings;
 
+use std::collections::HashSet;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use indexmap::IndexMap;
+use operations_schema::Program;
+use serde_json::json;
 
 pub use handler::{Call, Context, Envelope, Handler, Outcome, Produced};
 pub use operation::{Made, OnlyHost, Operation, OutputMode, Schema, Work};
@@ -20,7 +23,6 @@ pub use served::Served;
 
 use crate::error::{CallError, InfrastructureErrorCode};
 use crate::log::Logger;
-use serde_json::json;
 use warnings::Warnings;
 
 /// How many errors are told about one value. `facade/schema/compiled.ts` has the same number.
@@ -32,6 +34,8 @@ pub struct Registry {
     operations: RwLock<IndexMap<String, Arc<Operation>>>,
     output: OutputMode,
     warnings: Warnings,
+    /// Formats that the host checks with functions of its users.
+    host_formats: RwLock<HashSet<String>>,
 }
 
 /// Who is to do a call.
@@ -53,6 +57,7 @@ impl Registry {
             operations: RwLock::default(),
             output,
             warnings: Warnings::new(logger),
+            host_formats: RwLock::default(),
         }
     }
 
@@ -96,6 +101,28 @@ impl Registry {
         operations.values().map(Arc::clone).collect()
     }
 
+    /// Only the host can check these formats.
+    pub fn set_host_formats(&self, names: HashSet<String>) {
+        *self
+            .host_formats
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = names;
+    }
+
+    fn needs_host(&self, program: Option<&Arc<Program>>) -> bool {
+        let host_formats = self
+            .host_formats
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        !host_formats.is_empty()
+            && program.is_some_and(|program| {
+                let formats = program.formats().iter();
+                formats
+                    .into_iter()
+                    .any(|format| host_formats.contains(&*format.name))
+            })
+    }
+
     /// Whether calls of this operation may be done here. A quick look; [`Registry::route`] has the last word.
     #[must_use]
     pub fn is_native(&self, id: &str) -> bool {
@@ -122,14 +149,18 @@ impl Registry {
             return Route::Host;
         }
         match (operation.input.program(), operation.output.program()) {
-            (Ok(input), Ok(output)) => Route::Here(Served {
-                registry: Arc::clone(self),
-                operation,
-                handler,
-                input,
-                output,
-                call,
-            }),
+            (Ok(input), Ok(output))
+                if !self.needs_host(input.as_ref()) && !self.needs_host(output.as_ref()) =>
+            {
+                Route::Here(Served {
+                    registry: Arc::clone(self),
+                    operation,
+                    handler,
+                    input,
+                    output,
+                    call,
+                })
+            }
             _ => Route::Host,
         }
     }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use operations_schema::Program;
+use operations_schema::patterns::Pattern;
 use serde::Deserialize;
 
 use super::handler::Handler;
@@ -76,7 +77,10 @@ impl Schema {
     /// A schema that is there already; nothing where all values pass untouched.
     #[must_use]
     pub fn ready(program: Option<Arc<Program>>) -> Self {
-        Self::lazy(move || Ok(program))
+        Self::lazy(move || match program {
+            Some(program) if !can_decide(&program) => Err(OnlyHost),
+            program => Ok(program),
+        })
     }
 
     /// The program.
@@ -87,6 +91,12 @@ impl Schema {
     pub fn program(&self) -> Made {
         (*self.0).clone()
     }
+}
+
+/// Whether this side can do all that a schema asks for.
+fn can_decide(program: &Program) -> bool {
+    let cannot_run = |pattern: &Pattern| pattern.failure().is_some();
+    !program.needs_javascript() && !program.patterns().iter().any(cannot_run)
 }
 
 impl fmt::Debug for Schema {
