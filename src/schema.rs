@@ -5,7 +5,7 @@ use std::sync::Arc;
 use napi::bindgen_prelude::{Env, Object, Unknown};
 use napi_derive::napi;
 use operations_core::error::{CallError, InfrastructureErrorCode};
-use operations_schema::check::{check_counting, parts};
+use operations_schema::check::{check_within, parts};
 use operations_schema::compile::Draft;
 use operations_schema::emit::{self, Emitted};
 use operations_schema::formats::KnownFormat;
@@ -14,6 +14,7 @@ use operations_schema::json::Document;
 use operations_schema::normalise::{Mode, normalise};
 use operations_schema::number;
 use operations_schema::patterns::{Dialect, Pattern};
+use operations_schema::work::Budget;
 use operations_schema::{
     CompileOptions, Interrupt, NodeId, Program, Source, ValueError, collect_errors, compile,
 };
@@ -86,9 +87,11 @@ impl Schema {
     /// does not pass. Never zero.
     #[napi]
     pub fn check(&self, env: &Env, value: Unknown<'_>, callbacks: Object<'_>) -> napi::Result<i32> {
-        let (passes, steps) = self.walk(env, &value, &callbacks, check_counting)?;
-        let steps = i32::try_from(steps.max(1)).unwrap_or(i32::MAX);
-        Ok(if passes { steps } else { -steps })
+        let mut budget = self.program.budget();
+        let passes = self.walk(env, &value, &callbacks, |program, host, value| {
+            check_within(program, host, value, &mut budget)
+        })?;
+        Ok(signed(passes, budget))
     }
 
     /// Whether a live value passes one node of the schema. Nothing where TypeBox would throw.
@@ -101,7 +104,13 @@ impl Schema {
         node: u32,
     ) -> napi::Result<Option<bool>> {
         self.walk(env, &value, &callbacks, |program, host, value| {
-            or_nothing(parts::node(program, host, NodeId(node), value))
+            or_nothing(parts::node(
+                program,
+                host,
+                NodeId(node),
+                value,
+                &mut program.budget(),
+            ))
         })
     }
 
@@ -114,7 +123,7 @@ impl Schema {
         callbacks: Object<'_>,
     ) -> napi::Result<Option<bool>> {
         self.walk(env, &array, &callbacks, |program, host, array| {
-            or_nothing(parts::unique(program, host, array))
+            or_nothing(parts::unique(program, host, array, &mut program.budget()))
         })
     }
 
@@ -126,7 +135,9 @@ impl Schema {
         array: Unknown<'_>,
         callbacks: Object<'_>,
     ) -> napi::Result<bool> {
-        self.walk(env, &array, &callbacks, parts::distinct)
+        self.walk(env, &array, &callbacks, |program, host, array| {
+            parts::distinct(program, host, array, &mut program.budget())
+        })
     }
 
     /// JSON Schema's equality with a constant of the schema, by its id.
@@ -139,7 +150,7 @@ impl Schema {
         id: u32,
     ) -> napi::Result<bool> {
         self.walk(env, &value, &callbacks, |program, host, value| {
-            parts::equals(program, host, value, ConstId(id))
+            parts::equals(program, host, value, ConstId(id), &mut program.budget())
         })
     }
 
@@ -182,7 +193,7 @@ impl Schema {
         let parts = raw.array(3).and_then(|parts| {
             raw.set_element(parts, 0, result.value)?;
             raw.set_element(parts, 1, raw.string(&text)?)?;
-            raw.set_element(parts, 2, raw.number(result.steps as f64)?)?;
+            raw.set_element(parts, 2, raw.number((result.work / UNITS_PER_STEP) as f64)?)?;
             Ok(parts)
         });
         raw.into_unknown(parts.map_err(Pending::into_error)?)
@@ -225,7 +236,9 @@ impl Schema {
         self.bridge.run(&env, || {
             self.program
                 .pattern(PatternId(id))
-                .map_or(Ok(false), |pattern| pattern.matches(&text))
+                .map_or(Ok(false), |pattern| {
+                    pattern.matches(&text, &mut self.program.budget())
+                })
                 .map_err(|limit| interrupted(limit.into()))
         })
     }
@@ -291,6 +304,15 @@ impl Schema {
             "consts": emitted.consts.iter().map(|id| constant(*id, program.constant(*id))).collect::<Vec<_>>(),
         })
     }
+}
+
+/// How many units of work are one of the steps that the facade counts.
+const UNITS_PER_STEP: u64 = 16;
+
+/// A verdict and what it cost in one number: negative when the value does not pass, never zero.
+fn signed(passes: bool, budget: Budget) -> i32 {
+    let steps = i32::try_from(budget.spent() / UNITS_PER_STEP + 1).unwrap_or(i32::MAX);
+    if passes { steps } else { -steps }
 }
 
 /// What JavaScript makes a `RegExp` of.

@@ -1,9 +1,10 @@
 //! Reading live values.
 
 use num_bigint::BigInt;
-use operations_schema::host::{Class, Host, Interrupt, Name, OwnKeys};
+use operations_schema::host::{Class, Host, Interrupt, Name, OwnKeys, Prices};
 use operations_schema::ir::{Format, FormatId, KindNode, PatternId};
 use operations_schema::patterns::{Dialect, Pattern};
+use operations_schema::work::Budget;
 
 use crate::raw::{Handle, Pending, Raw, Scope, TypeOf};
 
@@ -95,6 +96,16 @@ impl LiveHost<'_> {
 }
 
 impl Host for LiveHost<'_> {
+    /// Each answer is one or more calls into the engine, of 15 to 130 ns.
+    const PRICES: Prices = Prices {
+        rule: 5,
+        look: 5,
+        read: 10,
+        list: 5,
+        text: 4,
+        ask: 25,
+    };
+
     type Value = Handle;
     type Key = Handle;
     type Keys = LiveKeys;
@@ -203,6 +214,10 @@ impl Host for LiveHost<'_> {
         })
     }
 
+    fn listed(keys: &LiveKeys) -> usize {
+        keys.length
+    }
+
     fn count_keys(&mut self, object: Handle, which: OwnKeys) -> Result<usize, Interrupt> {
         Ok(self.own_keys(object, which)?.length)
     }
@@ -285,6 +300,7 @@ impl Host for LiveHost<'_> {
         value: Handle,
         id: PatternId,
         pattern: &Pattern,
+        budget: &mut Budget,
     ) -> Result<bool, Interrupt> {
         if pattern.dialect() == Dialect::TypeBox {
             // V8's own engine, as TypeBox uses it. No answer: TypeBox would have thrown.
@@ -293,7 +309,7 @@ impl Host for LiveHost<'_> {
                 .ask_bool("testPattern", &[id, value])?
                 .ok_or(Interrupt::TypeBoxThrows);
         }
-        Ok(self.lend(value, |text| pattern.matches(text))??)
+        Ok(self.lend(value, |text| pattern.matches(text, budget))??)
     }
 
     fn custom_format(

@@ -4,6 +4,7 @@ import { Kind } from "@sinclair/typebox";
 import { isComparableWithCast } from "./cast-comparison.mjs";
 import { OWN_FORMATS, OWN_KINDS } from "./random-words.mjs";
 import { checkedByTypeBox } from "./typebox-opinion.mjs";
+import { hasUnlisted } from "./value-shapes.mjs";
 
 /** Kinds that may, and Import. */
 const ACCEPTS_UNDEFINED = new Set(
@@ -47,5 +48,7 @@ export function featuresOf(schema) {
 
 function isOrdinaryDefault(part) {
   if (ACCEPTS_UNDEFINED.has(part[Kind])) return false;
+  // TypeBox's copy of a default lists what was unlisted.
+  if (hasUnlisted(part.default)) return false;
   return checkedByTypeBox(part, part.default) && isComparableWithCast(part, part.default);
 }

@@ -19,14 +19,22 @@ pub const MAX_NODES: usize = 1_000_000;
 /// How many characters of schema text are read at most.
 pub const MAX_SCHEMA_TEXT: usize = 256 * 1024 * 1024;
 
-/// How many rules a walk may visit whatever the value is.
-pub const BASE_STEPS: u64 = 2_000_000;
+/// What a check may cost when the schema may come from outside, in units of work of about ten
+/// nanoseconds ([`crate::work::Budget`]): a tenth of a second.
+pub const WORK_FROM_OUTSIDE: u64 = 10_000_000;
 
-/// How many rules a walk may visit per node of the value, once the base is used up.
-pub const STEPS_PER_VALUE_NODE: u64 = 200;
+/// What a check may cost when the schema is made of TypeBox kinds alone: such a schema is a part of
+/// the user's own program.
+pub const WORK_OF_OWN: u64 = 40_000_000;
 
-/// How many nodes of a value are counted at most to grant more steps.
-pub const MAX_COUNTED_VALUE_NODES: u64 = 10_000_000;
+/// What it may cost for each value that the value consists of, once that is used up.
+pub const WORK_PER_VALUE: u64 = 4_000;
+
+/// How many values are counted at most to grant more work.
+pub const MAX_COUNTED_VALUES: u64 = 10_000_000;
+
+/// How many times the work of a check a normalisation may take: it checks, too, and more than once.
+pub const NORMALISE_FACTOR: u64 = 4;
 
 /// How many errors are collected by default.
 pub const DEFAULT_MAX_ERRORS: usize = 1000;

@@ -18,6 +18,7 @@ use num_bigint::BigInt;
 use crate::ir::{Const, ConstId, Format, FormatId, Key, KeyId, KindNode, PatternId};
 use crate::number::same_number;
 use crate::patterns::Pattern;
+use crate::work::Budget;
 
 /// What a value is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -101,8 +102,28 @@ pub struct Name<'p> {
     pub key: &'p Key,
 }
 
+/// What it costs to ask a host, in units of work ([`crate::work::Budget`]).
+#[derive(Clone, Copy, Debug)]
+pub struct Prices {
+    /// Visiting a rule of the schema.
+    pub rule: u64,
+    /// Telling what a value is.
+    pub look: u64,
+    /// Reading a property, an element or a key.
+    pub read: u64,
+    /// Listing the keys of an object, for each of them.
+    pub list: u64,
+    /// Reading a text, for each 64 bytes.
+    pub text: u64,
+    /// A question that only the user's side can answer.
+    pub ask: u64,
+}
+
 /// Access to values of one representation.
 pub trait Host {
+    /// What its answers cost.
+    const PRICES: Prices;
+
     /// A value, or a handle to one.
     type Value: Copy;
     /// A key of a live object.
@@ -183,6 +204,9 @@ pub trait Host {
     /// # Errors
     /// When the user's code throws.
     fn own_keys(&mut self, object: Self::Value, which: OwnKeys) -> Result<Self::Keys, Interrupt>;
+
+    /// How many keys were listed.
+    fn listed(keys: &Self::Keys) -> usize;
 
     /// How many own string keys an object has.
     ///
@@ -296,12 +320,13 @@ pub trait Host {
     /// `Type.RegExp`, where it is whatever the user passed and JavaScript's conversion applies.
     ///
     /// # Errors
-    /// When the pattern reaches a bound, or the conversion to a string throws user code.
+    /// When the pattern takes more work than is left, or the conversion to a string throws user code.
     fn matches(
         &mut self,
         value: Self::Value,
         id: PatternId,
         pattern: &Pattern,
+        budget: &mut Budget,
     ) -> Result<bool, Interrupt>;
 
     /// Asks the registered formats of the user; none when this one is not registered.

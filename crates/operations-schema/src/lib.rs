@@ -20,6 +20,7 @@ pub mod number;
 pub mod patterns;
 pub mod problem;
 pub mod source;
+pub mod work;
 
 pub use check::check;
 pub use compile::{CompileOptions, compile};

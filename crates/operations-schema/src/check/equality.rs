@@ -29,26 +29,23 @@ impl<H: Host> Walk<'_, '_, H> {
             (Const::Undefined, Class::Undefined) | (Const::Null, Class::Null) => true,
             (Const::Bool(wanted), Class::Bool(found)) => *wanted == found,
             (Const::Number(wanted), Class::Number(found)) => same_number(*wanted, found),
-            (Const::String(wanted), Class::String) => {
-                self.host.with_str(value, |text| text == &**wanted)?
-            }
+            (Const::String(wanted), Class::String) => self.text(value, |text| text == &**wanted)?,
             (Const::BigInt(wanted), Class::BigInt) => {
-                let found = self.host.bigint(value)?;
+                let found = self.bigint_value(value)?;
                 wanted
                     .parse()
                     .is_ok_and(|wanted: num_bigint::BigInt| wanted == found)
             }
             (Const::Date(wanted), Class::Object) => self
-                .host
                 .date(value)?
                 .is_some_and(|found| same_number(found, *wanted)),
-            (Const::Slot(slot), _) => self.host.same_slot(value, *slot)?,
+            (Const::Slot(slot), _) => self.same_slot(value, *slot)?,
             (Const::Array(wanted), Class::Array) => {
-                if self.host.array_length(value)? != wanted.len() {
+                if self.array_length(value)? != wanted.len() {
                     return Ok(false);
                 }
                 for (index, wanted) in wanted.iter().enumerate() {
-                    let element = self.host.element(value, index)?;
+                    let element = self.element(value, index)?;
                     if !self.inside(|walk| walk.equals_const(element, wanted))? {
                         return Ok(false);
                     }
@@ -67,8 +64,9 @@ impl<H: Host> Walk<'_, '_, H> {
     ) -> Result<bool, Interrupt> {
         let mut found = 0;
         let all = self.each_key(value, OwnKeys::Enumerable, |walk, key| {
-            let property = walk.host.get_by_key(value, key)?;
-            let wanted = walk.host.with_key(key, |name| {
+            let property = walk.by_key(value, key)?;
+            walk.spend(wanted.len() as u64 / 4)?;
+            let wanted = walk.key_text(key, |name| {
                 wanted
                     .iter()
                     .find(|(known, _)| &**known == name)
@@ -80,7 +78,7 @@ impl<H: Host> Walk<'_, '_, H> {
                     walk.inside(|walk| walk.equals_const(property, constant))
                 }
                 // A property that is `undefined` is not there, as far as JSON goes.
-                None => walk.host.is_undefined(property),
+                None => walk.is_undefined(property),
             }
         })?;
         Ok(all && found == wanted.len())
@@ -91,19 +89,21 @@ impl<H: Host> Walk<'_, '_, H> {
         self.spend(1)?;
         Ok(match (self.class(one)?, self.class(other)?) {
             (Class::String, Class::String) => {
-                let text = self.host.with_str(one, str::to_owned)?;
-                self.host.with_str(other, |found| found == text)?
+                let text = self.text(one, str::to_owned)?;
+                self.text(other, |found| found == text)?
             }
-            (Class::BigInt, Class::BigInt) => self.host.bigint(one)? == self.host.bigint(other)?,
+            (Class::BigInt, Class::BigInt) => {
+                self.bigint_value(one)? == self.bigint_value(other)?
+            }
             (Class::Array, Class::Array) => {
-                let length = self.host.array_length(one)?;
-                if self.host.array_length(other)? != length {
+                let length = self.array_length(one)?;
+                if self.array_length(other)? != length {
                     return Ok(false);
                 }
                 for index in 0..length {
                     let same = self.inside(|walk| {
-                        let left = walk.host.element(one, index)?;
-                        let right = walk.host.element(other, index)?;
+                        let left = walk.element(one, index)?;
+                        let right = walk.element(other, index)?;
                         walk.equal(left, right)
                     })?;
                     if !same {
@@ -113,15 +113,15 @@ impl<H: Host> Walk<'_, '_, H> {
                 true
             }
             (Class::Object, Class::Object) => {
-                let times = (self.host.date(one)?, self.host.date(other)?);
+                let times = (self.date(one)?, self.date(other)?);
                 if let (Some(left), Some(right)) = times {
                     return Ok(same_number(left, right));
                 }
-                let count = self.host.count_keys(one, OwnKeys::Enumerable)?;
-                count == self.host.count_keys(other, OwnKeys::Enumerable)?
+                let count = self.count_keys(one, OwnKeys::Enumerable)?;
+                count == self.count_keys(other, OwnKeys::Enumerable)?
                     && self.each_key(one, OwnKeys::Enumerable, |walk, key| {
-                        let left = walk.host.get_by_key(one, key)?;
-                        match walk.host.own_by_key(other, key)? {
+                        let left = walk.by_key(one, key)?;
+                        match walk.own_by_key(other, key)? {
                             Some(right) => walk.inside(|walk| walk.equal(left, right)),
                             None => Ok(false),
                         }
@@ -141,15 +141,16 @@ impl<H: Host> Walk<'_, '_, H> {
                 0
             } else {
                 self.inside(|walk| {
-                    let element = walk.host.element(value, index)?;
+                    let element = walk.element(value, index)?;
                     walk.content_hash(element)
                 })?
             };
+            self.spend(8)?;
             let earlier = by_hash.entry(hash).or_default();
             for before in earlier.iter().copied() {
                 let same = self.inside(|walk| {
-                    let one = walk.host.element(value, before)?;
-                    let other = walk.host.element(value, index)?;
+                    let one = walk.element(value, before)?;
+                    let other = walk.element(value, index)?;
                     walk.equal(one, other)
                 })?;
                 if same {
@@ -169,15 +170,13 @@ impl<H: Host> Walk<'_, '_, H> {
             Class::Bool(value) => (1_u8, value).hash(&mut hasher),
             // 0 and -0 are equal.
             Class::Number(number) => (2_u8, (number + 0.0).to_bits()).hash(&mut hasher),
-            Class::String => self
-                .host
-                .with_str(value, |text| (3_u8, text).hash(&mut hasher))?,
+            Class::String => self.text(value, |text| (3_u8, text).hash(&mut hasher))?,
             Class::Null => 4_u8.hash(&mut hasher),
             Class::Array => {
                 5_u8.hash(&mut hasher);
-                for index in 0..self.host.array_length(value)? {
+                for index in 0..self.array_length(value)? {
                     let element = self.inside(|walk| {
-                        let element = walk.host.element(value, index)?;
+                        let element = walk.element(value, index)?;
                         walk.content_hash(element)
                     })?;
                     element.hash(&mut hasher);
@@ -186,10 +185,10 @@ impl<H: Host> Walk<'_, '_, H> {
             Class::Object => {
                 let mut sum = 0_u64;
                 self.each_key(value, OwnKeys::Enumerable, |walk, key| {
-                    let property = walk.host.get_by_key(value, key)?;
+                    let property = walk.by_key(value, key)?;
                     let content = walk.inside(|walk| walk.content_hash(property))?;
                     let mut hasher = DefaultHasher::new();
-                    walk.host.with_key(key, |name| name.hash(&mut hasher))?;
+                    walk.key_text(key, |name| name.hash(&mut hasher))?;
                     content.hash(&mut hasher);
                     sum = sum.wrapping_add(hasher.finish());
                     Ok(true)

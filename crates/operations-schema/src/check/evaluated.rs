@@ -38,14 +38,15 @@ impl<H: Host> Walk<'_, '_, H> {
         };
         let Some(node) = node else { return Ok(true) };
         let parts = self.unevaluated_parts(schema, class, value)?;
+        self.spend(parts.seen.len() as u64 / 8)?;
         for (index, seen) in parts.seen.iter().enumerate() {
             if *seen {
                 continue;
             }
             let passes = match parts.keys.get(index) {
                 Some(key) => self.inside(|walk| {
-                    let property = walk.host.get_by_key(value, *key)?;
-                    Ok(walk.host.is_undefined(property)? || walk.visit(node, property)?)
+                    let property = walk.by_key(value, *key)?;
+                    Ok(walk.is_undefined(property)? || walk.visit(node, property)?)
                 })?,
                 None => self.visit_element(node, value, index)?,
             };
@@ -68,10 +69,12 @@ impl<H: Host> Walk<'_, '_, H> {
             seen: Vec::new(),
         };
         if class == Class::Array {
-            parts.seen = vec![false; self.host.array_length(value)?];
+            let length = self.array_length(value)?;
+            self.spend(length as u64 / 16)?;
+            parts.seen = vec![false; length];
         } else {
-            let mut keys = self.host.own_keys(value, OwnKeys::Enumerable)?;
-            while let Some(key) = self.host.next_key(&mut keys)? {
+            let mut keys = self.keys(value, OwnKeys::Enumerable)?;
+            while let Some(key) = self.next_key(&mut keys)? {
                 self.spend(1)?;
                 parts.keys.push(key);
             }
@@ -90,6 +93,7 @@ impl<H: Host> Walk<'_, '_, H> {
         parts: &mut Parts<H::Key>,
     ) -> Result<(), Interrupt> {
         self.open_rule()?;
+        self.spend(parts.seen.len() as u64 / 8)?;
         let program = self.program;
         match program.shape(id) {
             Shape::Json(schema) => {
@@ -179,9 +183,7 @@ impl<H: Host> Walk<'_, '_, H> {
                     continue;
                 }
                 self.spend(1)?;
-                *seen = self
-                    .host
-                    .with_key(*key, |name| rules.find(program, name).is_some())?;
+                *seen = self.key_text(*key, |name| rules.find(program, name).is_some())?;
                 for property in &rules.patterns {
                     let name = self.host.key_value(*key);
                     *seen = *seen || self.matches(name, property.pattern)?;
@@ -231,7 +233,7 @@ impl<H: Host> Walk<'_, '_, H> {
             self.mark(target, class, value, parts)?;
         }
         if let Some(reference) = rules.dynamic {
-            let target = self.dynamic_target(reference);
+            let target = self.dynamic_target(reference)?;
             self.mark(target, class, value, parts)?;
         }
         for schema in &rules.all_of {

@@ -68,10 +68,10 @@ impl<H: Host> Walk<'_, '_, H> {
                 hash.byte(u8::from(value));
             }
             Class::Number(number) => hash.number(number),
-            Class::String => self.host.with_str(value, |text| hash.string(text))?,
+            Class::String => self.text(value, |text| hash.string(text))?,
             Class::BigInt => {
                 hash.byte(BIGINT);
-                let digits = self.host.bigint(value)?.to_signed_bytes_le();
+                let digits = self.bigint_value(value)?.to_signed_bytes_le();
                 let fill = if digits.last().is_some_and(|last| *last >= 0x80) {
                     0xFF
                 } else {
@@ -93,14 +93,14 @@ impl<H: Host> Walk<'_, '_, H> {
             }
             Class::Array => {
                 hash.byte(ARRAY);
-                for index in 0..self.host.array_length(value)? {
+                for index in 0..self.array_length(value)? {
                     self.inside(|walk| {
-                        let element = walk.host.element(value, index)?;
+                        let element = walk.element(value, index)?;
                         walk.hash_into(element, hash)
                     })?;
                 }
             }
-            Class::Object => match self.host.date(value)?.filter(|time| time.is_finite()) {
+            Class::Object => match self.date(value)?.filter(|time| time.is_finite()) {
                 Some(time) => {
                     hash.byte(DATE);
                     hash.number(time);
@@ -116,19 +116,17 @@ impl<H: Host> Walk<'_, '_, H> {
     fn hash_object(&mut self, value: H::Value, hash: &mut Fnv) -> Result<(), Interrupt> {
         hash.byte(OBJECT);
         let mut names = Vec::new();
-        let mut keys = self.host.own_keys(value, OwnKeys::Names)?;
-        while let Some(key) = self.host.next_key(&mut keys)? {
+        let mut keys = self.keys(value, OwnKeys::Names)?;
+        while let Some(key) = self.next_key(&mut keys)? {
             self.spend(1)?;
-            let name: Vec<u16> = self
-                .host
-                .with_key(key, |text| text.encode_utf16().collect())?;
+            let name: Vec<u16> = self.key_text(key, |text| text.encode_utf16().collect())?;
             names.push((name, key));
         }
         names.sort_by(|(one, _), (other, _)| one.cmp(other));
         for (_, key) in names {
             self.inside(|walk| {
-                walk.host.with_key(key, |text| hash.string(text))?;
-                let property = walk.host.get_by_key(value, key)?;
+                walk.key_text(key, |text| hash.string(text))?;
+                let property = walk.by_key(value, key)?;
                 walk.hash_into(property, hash)
             })?;
         }

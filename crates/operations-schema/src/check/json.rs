@@ -3,7 +3,7 @@
 use super::typebox::{at_least, at_most};
 use super::walk::Walk;
 use crate::host::{Class, Host, Interrupt};
-use crate::ir::{JsonSchema, LogicRules, NumberRules, StringRules, TypeSet};
+use crate::ir::{Const, JsonSchema, LogicRules, NumberRules, StringRules, TypeSet};
 use crate::number::is_decimal_multiple;
 
 /// The JSON types of a value; empty for what JSON does not have.
@@ -45,10 +45,13 @@ impl<H: Host> Walk<'_, '_, H> {
             return Ok(false);
         }
         let passes = match class {
-            Class::Number(number) => schema
-                .number
-                .as_ref()
-                .is_none_or(|rules| in_range(number, rules)),
+            Class::Number(number) => match &schema.number {
+                Some(rules) => {
+                    self.pay_for_division(number, rules)?;
+                    in_range(number, rules)
+                }
+                None => true,
+            },
             Class::String => match &schema.string {
                 Some(rules) => self.json_string(**rules, value)?,
                 None => true,
@@ -70,6 +73,19 @@ impl<H: Host> Walk<'_, '_, H> {
         let passes = self.json_parts(schema, class, value);
         self.leave_resource(entered);
         passes
+    }
+
+    /// Dividing fractions means dividing decimals of up to six hundred digits.
+    pub(crate) fn pay_for_division(
+        &mut self,
+        number: f64,
+        rules: &NumberRules,
+    ) -> Result<(), Interrupt> {
+        match rules.multiple_of {
+            Some(divisor) if number.fract() == 0.0 && divisor.fract() == 0.0 => self.spend(8),
+            Some(_) => self.spend(400),
+            None => Ok(()),
+        }
     }
 
     /// Everything that leads to other nodes.
@@ -116,8 +132,27 @@ impl<H: Host> Walk<'_, '_, H> {
         let Some(list) = &schema.enumeration else {
             return Ok(true);
         };
-        self.spend(list.len() as u64 / 16)?;
+        let program = self.program;
+        if self.class(value)? == Class::String {
+            // The text is read once, however long the list is.
+            self.spend(list.len() as u64)?;
+            let mut others = false;
+            let found = self.text(value, |text| {
+                list.iter().any(|id| match program.constant(*id) {
+                    Const::String(wanted) => &**wanted == text,
+                    Const::Slot(_) => {
+                        others = true;
+                        false
+                    }
+                    _ => false,
+                })
+            })?;
+            if found || !others {
+                return Ok(found);
+            }
+        }
         for constant in list {
+            self.spend(1)?;
             if self.equals(value, *constant)? {
                 return Ok(true);
             }
@@ -151,7 +186,7 @@ impl<H: Host> Walk<'_, '_, H> {
         if min_length.is_none() && max_length.is_none() {
             return Ok(true);
         }
-        let most = self.host.utf16_length(value)?;
+        let most = self.utf16_length(value)?;
         let least = most.div_ceil(2);
         if !at_least(most as f64, min_length) || !at_most(least as f64, max_length) {
             return Ok(false);
@@ -164,7 +199,7 @@ impl<H: Host> Walk<'_, '_, H> {
     }
 
     pub(crate) fn code_points(&mut self, value: H::Value) -> Result<usize, Interrupt> {
-        self.host.with_str(value, |text| text.chars().count())
+        self.text(value, |text| text.chars().count())
     }
 
     fn json_logic(&mut self, rules: &LogicRules, value: H::Value) -> Result<bool, Interrupt> {
@@ -174,7 +209,7 @@ impl<H: Host> Walk<'_, '_, H> {
             return Ok(false);
         }
         if let Some(reference) = rules.dynamic {
-            let target = self.dynamic_target(reference);
+            let target = self.dynamic_target(reference)?;
             if !self.visit(target, value)? {
                 return Ok(false);
             }

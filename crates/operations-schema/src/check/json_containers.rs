@@ -11,7 +11,7 @@ impl<H: Host> Walk<'_, '_, H> {
         rules: &ArrayRules,
         value: H::Value,
     ) -> Result<bool, Interrupt> {
-        let length = self.host.array_length(value)?;
+        let length = self.array_length(value)?;
         if !at_least(length as f64, rules.min_items) || !at_most(length as f64, rules.max_items) {
             return Ok(false);
         }
@@ -56,7 +56,7 @@ impl<H: Host> Walk<'_, '_, H> {
         value: H::Value,
     ) -> Result<bool, Interrupt> {
         if rules.min_properties.is_some() || rules.max_properties.is_some() {
-            let count = self.host.count_keys(value, OwnKeys::Enumerable)? as f64;
+            let count = self.count_keys(value, OwnKeys::Enumerable)? as f64;
             if !at_least(count, rules.min_properties) || !at_most(count, rules.max_properties) {
                 return Ok(false);
             }
@@ -77,7 +77,7 @@ impl<H: Host> Walk<'_, '_, H> {
         let mut seen = 0;
         for property in &rules.properties {
             let found = self.get(value, property.key)?;
-            if self.host.is_undefined(found)? {
+            if self.is_undefined(found)? {
                 if property.required {
                     return Ok(false);
                 }
@@ -106,7 +106,7 @@ impl<H: Host> Walk<'_, '_, H> {
         key: crate::ir::KeyId,
     ) -> Result<bool, Interrupt> {
         let found = self.get(value, key)?;
-        Ok(!self.host.is_undefined(found)?)
+        Ok(!self.is_undefined(found)?)
     }
 
     /// What applies to keys that the schema does not name.
@@ -118,8 +118,8 @@ impl<H: Host> Walk<'_, '_, H> {
         if !strict && rules.patterns.is_empty() && rules.names.is_none() {
             return Ok(true);
         }
-        let mut keys = self.host.own_keys(value, OwnKeys::Enumerable)?;
-        while let Some(key) = self.host.next_key(&mut keys)? {
+        let mut keys = self.keys(value, OwnKeys::Enumerable)?;
+        while let Some(key) = self.next_key(&mut keys)? {
             self.spend(1)?;
             let scope = self.host.enter()?;
             let passes = self.json_key(rules, value, key, strict);
@@ -145,14 +145,12 @@ impl<H: Host> Walk<'_, '_, H> {
         {
             return Ok(false);
         }
-        let mut known = self
-            .host
-            .with_key(key, |name| rules.find(program, name).is_some())?;
+        let mut known = self.key_text(key, |name| rules.find(program, name).is_some())?;
         for property in &rules.patterns {
             if self.matches(name, property.pattern)? {
                 known = true;
-                let found = self.host.get_by_key(value, key)?;
-                if !self.host.is_undefined(found)? && !self.visit(property.node, found)? {
+                let found = self.by_key(value, key)?;
+                if !self.is_undefined(found)? && !self.visit(property.node, found)? {
                     return Ok(false);
                 }
             }
@@ -160,8 +158,8 @@ impl<H: Host> Walk<'_, '_, H> {
         if known || !strict {
             return Ok(true);
         }
-        let found = self.host.get_by_key(value, key)?;
-        if self.host.is_undefined(found)? {
+        let found = self.by_key(value, key)?;
+        if self.is_undefined(found)? {
             return Ok(true);
         }
         match rules.additional {

@@ -1,5 +1,6 @@
 //! The boolean verdict.
 
+mod access;
 mod equality;
 mod evaluated;
 mod hash;
@@ -16,43 +17,28 @@ pub(crate) use typebox::{at_least, at_most, compare_bigint, is_bigint_multiple};
 pub(crate) use walk::Walk;
 
 use crate::host::{Host, Interrupt};
-use crate::ir::{NodeId, Program};
+use crate::ir::Program;
+use crate::work::Budget;
 
 /// Whether a value passes.
 ///
 /// # Errors
 /// When the user's code throws or a bound is reached.
 pub fn check<H: Host>(program: &Program, host: &mut H, value: H::Value) -> Result<bool, Interrupt> {
-    check_node(program, host, program.root(), value)
+    check_within(program, host, value, &mut program.budget())
 }
 
-/// Whether a value passes, and how much work it was to find out: one step for each rule that was visited.
+/// Whether a value passes, with an allowance of work; what is left of it tells what it cost.
 ///
 /// # Errors
 /// When the user's code throws or a bound is reached.
-pub fn check_counting<H: Host>(
+pub fn check_within<H: Host>(
     program: &Program,
     host: &mut H,
     value: H::Value,
-) -> Result<(bool, u64), Interrupt> {
-    let mut walk = Walk::new(program, host, value);
-    let passes = walk.visit(program.root(), value);
-    let steps = walk.steps_spent();
-    Ok((verdict(passes)?, steps))
-}
-
-/// Whether a value passes one node of the program. (With dynamic references the verdict of a node
-/// can depend on how it is reached; then only the root gives the right answer.)
-///
-/// # Errors
-/// When the user's code throws or a bound is reached.
-pub fn check_node<H: Host>(
-    program: &Program,
-    host: &mut H,
-    node: NodeId,
-    value: H::Value,
+    budget: &mut Budget,
 ) -> Result<bool, Interrupt> {
-    verdict(Walk::new(program, host, value).visit(node, value))
+    verdict(parts::node(program, host, program.root(), value, budget))
 }
 
 /// What TypeBox would have thrown on is invalid as a whole.

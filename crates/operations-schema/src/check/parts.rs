@@ -1,4 +1,4 @@
-//! Parts of a check that emitted code leaves to the engine.
+//! Parts of a check that emitted code leaves to the engine, each with what is left of its allowance.
 //!
 //! Unlike [`super::check`] they let [`Interrupt::TypeBoxThrows`] through: the emitted code is in the
 //! middle of a value, and what TypeBox throws on makes the whole of it invalid.
@@ -6,8 +6,24 @@
 use super::Walk;
 use crate::host::{Host, Interrupt};
 use crate::ir::{ConstId, NodeId, Program};
+use crate::work::Budget;
 
-/// Whether a value passes one node.
+/// Walks with an allowance.
+fn within<'p, 'h, H: Host>(
+    program: &'p Program,
+    host: &'h mut H,
+    value: H::Value,
+    budget: &mut Budget,
+    run: impl FnOnce(&mut Walk<'p, 'h, H>) -> Result<bool, Interrupt>,
+) -> Result<bool, Interrupt> {
+    let mut walk = Walk::new(program, host, value, *budget);
+    let verdict = run(&mut walk);
+    *budget = walk.budget;
+    verdict
+}
+
+/// Whether a value passes one node. (With dynamic references the verdict of a node can depend on how
+/// it is reached; then only the root gives the right answer.)
 ///
 /// # Errors
 /// When the user's code throws, TypeBox would throw, or a bound is reached.
@@ -16,8 +32,9 @@ pub fn node<H: Host>(
     host: &mut H,
     node: NodeId,
     value: H::Value,
+    budget: &mut Budget,
 ) -> Result<bool, Interrupt> {
-    Walk::new(program, host, value).visit(node, value)
+    within(program, host, value, budget, |walk| walk.visit(node, value))
 }
 
 /// TypeBox's `uniqueItems` of an array.
@@ -28,9 +45,12 @@ pub fn unique<H: Host>(
     program: &Program,
     host: &mut H,
     array: H::Value,
+    budget: &mut Budget,
 ) -> Result<bool, Interrupt> {
-    let length = host.array_length(array)?;
-    Walk::new(program, host, array).all_hashes_differ(array, length)
+    within(program, host, array, budget, |walk| {
+        let length = walk.array_length(array)?;
+        walk.all_hashes_differ(array, length)
+    })
 }
 
 /// JSON Schema's `uniqueItems` of an array.
@@ -41,9 +61,12 @@ pub fn distinct<H: Host>(
     program: &Program,
     host: &mut H,
     array: H::Value,
+    budget: &mut Budget,
 ) -> Result<bool, Interrupt> {
-    let length = host.array_length(array)?;
-    Walk::new(program, host, array).all_differ(array, length)
+    within(program, host, array, budget, |walk| {
+        let length = walk.array_length(array)?;
+        walk.all_differ(array, length)
+    })
 }
 
 /// JSON Schema's equality with a constant of the program.
@@ -55,6 +78,9 @@ pub fn equals<H: Host>(
     host: &mut H,
     value: H::Value,
     constant: ConstId,
+    budget: &mut Budget,
 ) -> Result<bool, Interrupt> {
-    Walk::new(program, host, value).equals(value, constant)
+    within(program, host, value, budget, |walk| {
+        walk.equals(value, constant)
+    })
 }

@@ -104,7 +104,7 @@ impl<H: Host> Walk<'_, '_, H> {
             (Shape::RegExp(node), _) => self.reg_exp(*node.as_ref(), class, value)?,
             (Shape::BigInt(node), Class::BigInt) => self.bigint(node, value)?,
             (Shape::Date(node), Class::Object) => {
-                let time = self.host.date(value)?;
+                let time = self.date(value)?;
                 time.is_some_and(|time| time.is_finite() && in_time_range(time, node))
             }
             (Shape::Uint8Array(node), Class::Object) => self.bytes(*node, value)?,
@@ -125,6 +125,7 @@ impl<H: Host> Walk<'_, '_, H> {
         node: &KindNode,
         value: H::Value,
     ) -> Result<bool, Interrupt> {
+        self.spend(H::PRICES.ask)?;
         self.host
             .custom_kind(value, node)?
             .ok_or(Interrupt::TypeBoxThrows)
@@ -132,7 +133,7 @@ impl<H: Host> Walk<'_, '_, H> {
 
     fn string(&mut self, node: StringNode, value: H::Value) -> Result<bool, Interrupt> {
         if node.min_length.is_some() || node.max_length.is_some() {
-            let length = self.host.utf16_length(value)? as f64;
+            let length = self.utf16_length(value)? as f64;
             if !at_least(length, node.min_length) || !at_most(length, node.max_length) {
                 return Ok(false);
             }
@@ -158,15 +159,15 @@ impl<H: Host> Walk<'_, '_, H> {
         if node.min_length.is_some() || node.max_length.is_some() {
             let length = match class {
                 Class::Undefined | Class::Null => return Err(Interrupt::TypeBoxThrows),
-                Class::String => self.host.utf16_length(value)? as f64,
-                Class::Array => self.host.array_length(value)? as f64,
+                Class::String => self.utf16_length(value)? as f64,
+                Class::Array => self.array_length(value)? as f64,
                 Class::Object | Class::Function => {
                     let length = self.get(value, node.length)?;
                     match self.class(length)? {
                         Class::Number(length) => length,
                         Class::Bool(length) => f64::from(u8::from(length)),
                         Class::Null => 0.0,
-                        Class::String => self.host.with_str(length, |text| match text.trim() {
+                        Class::String => self.text(length, |text| match text.trim() {
                             "" => 0.0,
                             digits => digits.parse().unwrap_or(f64::NAN),
                         })?,
@@ -186,7 +187,7 @@ impl<H: Host> Walk<'_, '_, H> {
     }
 
     fn bigint(&mut self, node: &BigIntNode, value: H::Value) -> Result<bool, Interrupt> {
-        let value = self.host.bigint(value)?;
+        let value = self.bigint_value(value)?;
         let program = self.program;
         let compare = |bound: Option<ConstId>, wanted: fn(Ordering) -> bool| {
             bound.is_none_or(|bound| {
@@ -208,7 +209,7 @@ impl<H: Host> Walk<'_, '_, H> {
     }
 
     fn bytes(&mut self, node: Uint8ArrayNode, value: H::Value) -> Result<bool, Interrupt> {
-        let length = self.host.uint8_array(value)?;
+        let length = self.uint8_array(value)?;
         Ok(length.is_some_and(|length| {
             at_most(length as f64, node.max_byte_length)
                 && at_least(length as f64, node.min_byte_length)

@@ -16,7 +16,7 @@ impl<H: Host> Walk<'_, '_, H> {
         if self.class(value)? != Class::Array {
             return Ok(false);
         }
-        let length = self.host.array_length(value)?;
+        let length = self.array_length(value)?;
         if !at_least(length as f64, node.min_items) || !at_most(length as f64, node.max_items) {
             return Ok(false);
         }
@@ -61,7 +61,7 @@ impl<H: Host> Walk<'_, '_, H> {
         let mut seen = HashSet::new();
         for index in 0..length {
             let hash = self.inside(|walk| {
-                let element = walk.host.element(value, index)?;
+                let element = walk.element(value, index)?;
                 walk.typebox_hash(element)
             })?;
             if !seen.insert(hash) {
@@ -75,7 +75,7 @@ impl<H: Host> Walk<'_, '_, H> {
         if self.class(value)? != Class::Array {
             return Ok(false);
         }
-        let length = self.host.array_length(value)?;
+        let length = self.array_length(value)?;
         if (node.items.is_none() && length != 0) || node.length != Some(length as f64) {
             return Ok(false);
         }
@@ -118,7 +118,7 @@ impl<H: Host> Walk<'_, '_, H> {
             if walk.is_declared(node, key)? {
                 return Ok(true);
             }
-            let property = walk.host.get_by_key(value, key)?;
+            let property = walk.by_key(value, key)?;
             walk.visit(schema, property)
         })
     }
@@ -131,7 +131,7 @@ impl<H: Host> Walk<'_, '_, H> {
                     && (!self.program.node(property.node).meta.needs_presence
                         || self.has(value, property.key)?)
             } else {
-                self.host.is_undefined(found)? || self.visit(property.node, found)?
+                self.is_undefined(found)? || self.visit(property.node, found)?
             };
             if !passes {
                 return Ok(false);
@@ -144,9 +144,7 @@ impl<H: Host> Walk<'_, '_, H> {
     /// number of own keys fits, it does not look at the names.
     fn nothing_else(&mut self, node: &ObjectNode, value: H::Value) -> Result<bool, Interrupt> {
         let declared = node.properties.len();
-        if node.required.len() == declared
-            && self.host.count_keys(value, OwnKeys::Names)? == declared
-        {
+        if node.required.len() == declared && self.count_keys(value, OwnKeys::Names)? == declared {
             return Ok(true);
         }
         self.each_key(value, OwnKeys::Names, |walk, key| {
@@ -160,8 +158,7 @@ impl<H: Host> Walk<'_, '_, H> {
         key: H::Key,
     ) -> Result<bool, Interrupt> {
         let program = self.program;
-        self.host
-            .with_key(key, |name| node.find(program, name).is_some())
+        self.key_text(key, |name| node.find(program, name).is_some())
     }
 
     pub(crate) fn count_is_within(
@@ -173,7 +170,7 @@ impl<H: Host> Walk<'_, '_, H> {
         if min.is_none() && max.is_none() {
             return Ok(true);
         }
-        let count = self.host.count_keys(value, OwnKeys::Names)? as f64;
+        let count = self.count_keys(value, OwnKeys::Names)? as f64;
         Ok(at_least(count, min) && at_most(count, max))
     }
 
@@ -184,8 +181,8 @@ impl<H: Host> Walk<'_, '_, H> {
         which: OwnKeys,
         mut accepts: impl FnMut(&mut Self, H::Key) -> Result<bool, Interrupt>,
     ) -> Result<bool, Interrupt> {
-        let mut keys = self.host.own_keys(value, which)?;
-        while let Some(key) = self.host.next_key(&mut keys)? {
+        let mut keys = self.keys(value, which)?;
+        while let Some(key) = self.next_key(&mut keys)? {
             self.spend(1)?;
             let scope = self.host.enter()?;
             let accepted = accepts(self, key);
@@ -200,8 +197,8 @@ impl<H: Host> Walk<'_, '_, H> {
     /// TypeBox's `IsRecordLike`.
     pub(crate) fn is_record_like(&mut self, value: H::Value) -> Result<bool, Interrupt> {
         Ok(self.class(value)? == Class::Object
-            && self.host.date(value)?.is_none()
-            && self.host.uint8_array(value)?.is_none())
+            && self.date(value)?.is_none()
+            && self.uint8_array(value)?.is_none())
     }
 
     pub(super) fn record(&mut self, node: &RecordNode, value: H::Value) -> Result<bool, Interrupt> {
@@ -220,7 +217,7 @@ impl<H: Host> Walk<'_, '_, H> {
                 } else {
                     return Ok(true);
                 };
-                let property = walk.host.get_by_key(value, key)?;
+                let property = walk.by_key(value, key)?;
                 walk.visit(schema, property)
             })?;
             if !entries || node.additional != Additional::Forbidden {
@@ -276,18 +273,18 @@ impl<H: Host> Walk<'_, '_, H> {
                     let Some(schema) = keys.schema else {
                         return Ok(false);
                     };
-                    let property = walk.host.get_by_key(value, key)?;
+                    let property = walk.by_key(value, key)?;
                     walk.visit(schema, property)
                 })
             }),
             Class::Array => {
-                let length = self.host.array_length(value)?;
+                let length = self.array_length(value)?;
                 let unknown = self.unknown_positions(keys.known, length)?;
                 let Some(schema) = keys.schema else {
                     return Ok(unknown.is_empty());
                 };
                 for index in unknown.into_iter().filter(|index| *index < length) {
-                    let element = self.host.element(value, index)?;
+                    let element = self.element(value, index)?;
                     if !self.inside(|walk| walk.visit(schema, element))? {
                         return Ok(false);
                     }
@@ -295,7 +292,7 @@ impl<H: Host> Walk<'_, '_, H> {
                 Ok(true)
             }
             Class::String => {
-                let length = self.host.utf16_length(value)?;
+                let length = self.utf16_length(value)?;
                 Ok(self.unknown_positions(keys.known, length)?.is_empty())
             }
             _ => Ok(true),
@@ -320,7 +317,7 @@ impl<H: Host> Walk<'_, '_, H> {
             } else {
                 index.to_string()
             };
-            if !pattern.matches(&name)? {
+            if !pattern.matches(&name, &mut self.budget)? {
                 unknown.push(index);
             }
         }

@@ -1,86 +1,63 @@
-//! The state of a walk: bounds, and the way from a node to its rule.
+//! The state of a walk: what it may cost, and the way from a node to its rule.
 
-use crate::bounds::{
-    BASE_STEPS, MAX_COUNTED_VALUE_NODES, MAX_OPEN_RULES, MAX_VALUE_DEPTH, STEPS_PER_VALUE_NODE,
-};
-use crate::host::{Class, Host, Interrupt, Limit, Name};
-use crate::ir::{ConstId, FormatId, Key, KeyId, NodeId, PatternId, Program, Shape};
+use crate::bounds::{MAX_COUNTED_VALUES, MAX_OPEN_RULES, MAX_VALUE_DEPTH, WORK_PER_VALUE};
+use crate::host::{Host, Interrupt, Limit};
+use crate::ir::{NodeId, Program, Shape};
+use crate::work::Budget;
 
 /// A walk over one value.
+///
+/// The host is asked through the methods of `access`, which pay for each answer.
 pub(crate) struct Walk<'p, 'h, H: Host> {
     pub(crate) program: &'p Program,
     pub(crate) host: &'h mut H,
-    root: H::Value,
-    steps_left: u64,
-    extended: bool,
-    depth: u32,
+    pub(crate) budget: Budget,
+    /// The value whose size may earn more work; none when no more is to be had.
+    root: Option<H::Value>,
+    pub(crate) depth: u32,
     open_rules: u32,
     /// The schema resources on the way here; kept only for programs with dynamic references.
     resources: Vec<u32>,
 }
 
 impl<'p, 'h, H: Host> Walk<'p, 'h, H> {
-    pub(crate) fn new(program: &'p Program, host: &'h mut H, root: H::Value) -> Self {
+    /// A walk with an allowance of its own: a schema from outside gets a fixed one. One of the
+    /// user's own gets more for a large value, once the base is used up.
+    pub(crate) fn new(
+        program: &'p Program,
+        host: &'h mut H,
+        root: H::Value,
+        budget: Budget,
+    ) -> Self {
         Self {
             program,
             host,
-            root,
-            steps_left: BASE_STEPS,
-            extended: false,
+            budget,
+            root: (!program.is_from_outside()).then_some(root),
             depth: 0,
             open_rules: 0,
             resources: Vec::new(),
         }
     }
 
-    /// Goes on inside a value that another walk has entered: with the work that it has left, and as
-    /// deep as it is, so that both together stay within the bounds.
-    pub(crate) fn resuming(mut self, steps: u64, depth: u32) -> Self {
-        self.steps_left = steps;
-        self.extended = true;
-        self.depth = depth;
-        self
-    }
-
-    /// What is left of the work that is allowed.
-    pub(crate) fn steps_left(&self) -> u64 {
-        self.steps_left
-    }
-
-    /// What was spent so far; of a walk that needed more than the base, no more than the base.
-    pub(crate) fn steps_spent(&self) -> u64 {
-        if self.extended {
-            return BASE_STEPS;
-        }
-        BASE_STEPS.saturating_sub(self.steps_left)
-    }
-
     /// Pays for work.
-    pub(crate) fn spend(&mut self, steps: u64) -> Result<(), Interrupt> {
-        if let Some(left) = self.steps_left.checked_sub(steps) {
-            self.steps_left = left;
-            return Ok(());
+    pub(crate) fn spend(&mut self, units: u64) -> Result<(), Interrupt> {
+        match self.budget.spend(units) {
+            Ok(()) => Ok(()),
+            Err(_) => self.earn(units),
         }
-        self.extend(steps)
     }
 
     /// A large value may cost more than the base; only now is it worth counting.
     #[cold]
-    fn extend(&mut self, steps: u64) -> Result<(), Interrupt> {
-        if self.extended {
+    fn earn(&mut self, units: u64) -> Result<(), Interrupt> {
+        let Some(root) = self.root.take() else {
             return Err(Limit::Work.into());
-        }
-        self.extended = true;
-        let nodes = self.host.count_nodes(self.root, MAX_COUNTED_VALUE_NODES)?;
-        let allowed = nodes
-            .saturating_mul(STEPS_PER_VALUE_NODE)
-            .saturating_sub(BASE_STEPS);
-        self.steps_left = allowed;
-        match self.steps_left.checked_sub(steps) {
-            Some(left) => self.steps_left = left,
-            None => return Err(Limit::Work.into()),
-        }
-        Ok(())
+        };
+        let values = self.host.count_nodes(root, MAX_COUNTED_VALUES)?;
+        let worth = values.saturating_mul(WORK_PER_VALUE);
+        self.budget.grant(worth.saturating_sub(self.budget.spent()));
+        Ok(self.budget.spend(units)?)
     }
 
     /// Whether a value passes a node.
@@ -140,7 +117,7 @@ impl<'p, 'h, H: Host> Walk<'p, 'h, H> {
     }
 
     pub(crate) fn open_rule(&mut self) -> Result<(), Interrupt> {
-        self.spend(1)?;
+        self.spend(H::PRICES.rule)?;
         self.open_rules += 1;
         if self.open_rules > MAX_OPEN_RULES {
             return Err(Limit::Rules.into());
@@ -150,6 +127,15 @@ impl<'p, 'h, H: Host> Walk<'p, 'h, H> {
 
     pub(crate) fn close_rule(&mut self) {
         self.open_rules -= 1;
+    }
+
+    /// Asks about a node in the middle of another walk. What TypeBox throws on is a no, and leaves
+    /// no rule open.
+    pub(crate) fn passes(&mut self, node: NodeId, value: H::Value) -> Result<bool, Interrupt> {
+        let open_rules = self.open_rules;
+        let verdict = super::verdict(self.visit(node, value));
+        self.open_rules = open_rules;
+        verdict
     }
 
     /// Goes one level down into the value. Everything that opens a scope closes it, also when the
@@ -188,7 +174,7 @@ impl<'p, 'h, H: Host> Walk<'p, 'h, H> {
         index: usize,
     ) -> Result<bool, Interrupt> {
         let scope = self.descend()?;
-        let result = match self.host.element(array, index) {
+        let result = match self.element(array, index) {
             Ok(element) => self.visit(node, element),
             Err(interrupt) => Err(interrupt),
         };
@@ -212,64 +198,17 @@ impl<'p, 'h, H: Host> Walk<'p, 'h, H> {
     }
 
     /// The target of a dynamic reference here.
-    pub(crate) fn dynamic_target(&self, reference: crate::ir::DynamicReference) -> NodeId {
+    pub(crate) fn dynamic_target(
+        &mut self,
+        reference: crate::ir::DynamicReference,
+    ) -> Result<NodeId, Interrupt> {
         let Some(anchor) = reference.anchor else {
-            return reference.initial;
+            return Ok(reference.initial);
         };
+        self.spend(self.resources.len() as u64)?;
         let mut outermost_first = self.resources.iter();
-        outermost_first
+        Ok(outermost_first
             .find_map(|resource| self.program.dynamic_anchor(*resource, anchor))
-            .unwrap_or(reference.initial)
-    }
-
-    pub(crate) fn name(&self, id: KeyId) -> Name<'p> {
-        static NOTHING: std::sync::LazyLock<Key> = std::sync::LazyLock::new(|| Key::new(""));
-        Name {
-            id,
-            key: self.program.keys().get(id.index()).unwrap_or(&NOTHING),
-        }
-    }
-
-    pub(crate) fn get(&mut self, value: H::Value, key: KeyId) -> Result<H::Value, Interrupt> {
-        let name = self.name(key);
-        self.host.get(value, name)
-    }
-
-    pub(crate) fn has(&mut self, value: H::Value, key: KeyId) -> Result<bool, Interrupt> {
-        let name = self.name(key);
-        self.host.has(value, name)
-    }
-
-    pub(crate) fn matches(&mut self, value: H::Value, id: PatternId) -> Result<bool, Interrupt> {
-        let program = self.program;
-        match program.pattern(id) {
-            Some(pattern) => self.host.matches(value, id, pattern),
-            None => Ok(false),
-        }
-    }
-
-    pub(crate) fn same(&mut self, value: H::Value, id: ConstId) -> Result<bool, Interrupt> {
-        let program = self.program;
-        self.host.same(value, id, program.constant(id))
-    }
-
-    /// Whether a string has a format: the user's registered formats decide first, then ours, and
-    /// an unknown format says nothing.
-    pub(crate) fn has_format(&mut self, value: H::Value, id: FormatId) -> Result<bool, Interrupt> {
-        let program = self.program;
-        let Some(format) = program.format(id) else {
-            return Ok(true);
-        };
-        if let Some(answer) = self.host.custom_format(value, id, format)? {
-            return Ok(answer);
-        }
-        match format.known {
-            Some(known) => self.host.with_str(value, |text| known.accepts(text)),
-            None => Ok(true),
-        }
-    }
-
-    pub(crate) fn class(&mut self, value: H::Value) -> Result<Class, Interrupt> {
-        self.host.classify(value)
+            .unwrap_or(reference.initial))
     }
 }

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use super::keys::Declared;
 use super::leaf::{Leaf, push_bounds};
 use super::literal;
-use super::safe_pattern::{self, LONGEST_SUBJECT};
 use super::writer::{Local, Mode, Scope, Writer};
 use crate::ir::{Const, ConstId, JsonSchema, NodeId, NumberRules, PatternId, StringRules, TypeSet};
+use crate::patterns::{LONGEST_SUBJECT, Pattern};
 
 impl Writer<'_> {
     /// The expression for a JSON Schema without keywords that look into the value or combine.
@@ -175,12 +175,9 @@ impl Writer<'_> {
     /// A pattern that may come from anywhere: `RegExp` where it is proven harmless, otherwise the
     /// bounded engine.
     pub(super) fn bounded_match(&mut self, id: PatternId, subject: &str) -> String {
-        let source = self
-            .program
-            .pattern(id)
-            .map_or("", |pattern| pattern.source());
+        let price = self.program.pattern(id).and_then(Pattern::price_elsewhere);
         let bounded = format!("env.test({},{subject})", id.0);
-        if !safe_pattern::is_safe(source) {
+        if price.is_none() {
             return bounded;
         }
         let regexp = self.pattern(id);

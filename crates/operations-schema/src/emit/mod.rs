@@ -36,7 +36,6 @@ mod literal;
 mod logic;
 mod object;
 mod plan;
-pub mod safe_pattern;
 mod tour;
 mod writer;
 

@@ -7,7 +7,7 @@ use std::hash::Hash;
 use super::leaf::INVALID;
 use super::plan::{DEEPEST_NESTING, Plan};
 use super::{Emitted, MAX_TEXT};
-use crate::bounds::{BASE_STEPS, MAX_VALUE_DEPTH};
+use crate::bounds::MAX_VALUE_DEPTH;
 use crate::ir::{ConstId, FormatId, NodeId, PatternId, Program};
 
 /// What a function decides.
@@ -259,9 +259,7 @@ impl<'p> Writer<'p> {
             self.put(format_args!("const f{number}=(function({value}){{"));
         }
         if self.plan.counts_work {
-            self.put(format_args!(
-                "if(++work>{BASE_STEPS})throw env.tooMuchWork();"
-            ));
+            self.put(format_args!("if(++work>2000000)throw env.tooMuchWork();"));
         }
         let (fail, inexact, success) = match mode {
             Mode::Check => (Jump::ReturnFalse, Jump::ReturnFalse, "true"),

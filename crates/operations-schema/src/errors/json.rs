@@ -10,7 +10,7 @@ use crate::ir::{
 };
 use crate::number::{is_decimal_multiple, to_js_string};
 
-impl<H: Host> Collector<'_, '_, H> {
+impl<H: Host> Collector<'_, '_, '_, H> {
     pub(super) fn json(&mut self, schema: &JsonSchema, value: H::Value) -> Result<(), Stop> {
         // The walk keeps the dynamic scope; the collector goes along with it.
         let entered = self.walk.enter_resource(schema.resource);
@@ -40,6 +40,7 @@ impl<H: Host> Collector<'_, '_, H> {
         match class {
             Class::Number(number) => {
                 if let Some(rules) = &schema.number {
+                    self.walk.pay_for_division(number, rules)?;
                     self.json_number(rules, schema, number)?;
                 }
             }
@@ -103,7 +104,7 @@ impl<H: Host> Collector<'_, '_, H> {
     }
 
     fn json_array(&mut self, rules: &ArrayRules, value: H::Value) -> Result<(), Stop> {
-        let length = self.walk.host.array_length(value)?;
+        let length = self.walk.array_length(value)?;
         self.item_count(length, rules.min_items, rules.max_items)?;
         for index in 0..length {
             let Some(node) = item_schema(rules, index) else {
@@ -119,7 +120,7 @@ impl<H: Host> Collector<'_, '_, H> {
         };
         let mut count = 0;
         for index in 0..length {
-            let element = self.walk.host.element(value, index)?;
+            let element = self.walk.element(value, index)?;
             count += usize::from(self.passes(contains, element)?);
         }
         if count == 0 && rules.min_contains > 0.0 {
@@ -132,7 +133,7 @@ impl<H: Host> Collector<'_, '_, H> {
     fn json_object(&mut self, rules: &ObjectRules, value: H::Value) -> Result<(), Stop> {
         let program = self.walk.program;
         if rules.min_properties.is_some() || rules.max_properties.is_some() {
-            let count = self.walk.host.count_keys(value, OwnKeys::Enumerable)?;
+            let count = self.walk.count_keys(value, OwnKeys::Enumerable)?;
             self.property_count(count, rules.min_properties, rules.max_properties)?;
         }
         self.required(&rules.required, value)?;
@@ -142,7 +143,7 @@ impl<H: Host> Collector<'_, '_, H> {
         })?;
         for property in &rules.properties {
             let found = self.walk.get(value, property.key)?;
-            if !self.walk.host.is_undefined(found)? {
+            if !self.walk.is_undefined(found)? {
                 let name = program.key_text(property.key);
                 self.at_key(name, |collector| collector.visit(property.node, found))?;
             }
@@ -182,7 +183,7 @@ impl<H: Host> Collector<'_, '_, H> {
     ) -> Result<(), Stop> {
         let program = self.walk.program;
         let key_value = self.walk.host.key_value(key);
-        let found = self.walk.host.get_by_key(value, key)?;
+        let found = self.walk.by_key(value, key)?;
         if let Some(names) = rules.names
             && !self.passes(names, key_value)?
         {
@@ -190,7 +191,7 @@ impl<H: Host> Collector<'_, '_, H> {
                 collector.report("Unexpected property name")
             })?;
         }
-        if self.walk.host.is_undefined(found)? {
+        if self.walk.is_undefined(found)? {
             return Ok(());
         }
         let mut known = rules.find(program, name).is_some();
@@ -216,7 +217,7 @@ impl<H: Host> Collector<'_, '_, H> {
             self.visit(target, value)?;
         }
         if let Some(reference) = rules.dynamic {
-            let target = self.walk.dynamic_target(reference);
+            let target = self.walk.dynamic_target(reference)?;
             self.visit(target, value)?;
         }
         let before = self.errors.len();
@@ -265,16 +266,16 @@ impl<H: Host> Collector<'_, '_, H> {
         let parts = self.walk.unevaluated_parts(schema, class, value)?;
         for (index, _) in parts.seen.iter().enumerate().filter(|(_, seen)| !**seen) {
             let Some(key) = parts.keys.get(index) else {
-                let element = self.walk.host.element(value, index)?;
+                let element = self.walk.element(value, index)?;
                 if !self.passes(node, element)? {
                     let name = index.to_string();
                     self.at_key(&name, |collector| collector.report("Unexpected element"))?;
                 }
                 continue;
             };
-            let property = self.walk.host.get_by_key(value, *key)?;
-            if !self.walk.host.is_undefined(property)? && !self.passes(node, property)? {
-                let name = self.walk.host.with_key(*key, str::to_owned)?;
+            let property = self.walk.by_key(value, *key)?;
+            if !self.walk.is_undefined(property)? && !self.passes(node, property)? {
+                let name = self.walk.key_text(*key, str::to_owned)?;
                 self.at_key(&name, |collector| collector.report("Unexpected property"))?;
             }
         }

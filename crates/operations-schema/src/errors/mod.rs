@@ -14,8 +14,8 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use crate::bounds::MAX_MESSAGE_BYTES;
-use crate::check::{Walk, verdict};
-use crate::host::{Host, Interrupt};
+use crate::check::Walk;
+use crate::host::{Host, Interrupt, Limit};
 use crate::ir::{NodeId, Program, Shape};
 
 /// One thing that is wrong with a value.
@@ -30,7 +30,9 @@ pub struct ValueError {
 /// Collects at most `max` errors (at least one); none when the value passes.
 ///
 /// # Errors
-/// When the user's code throws or a bound is reached.
+/// When the user's code throws, or a bound is reached before it is known whether the value passes.
+/// Where it does not, and the bound is reached on the way through its errors, those that were found
+/// are told.
 pub fn collect_errors<H: Host>(
     program: &Program,
     host: &mut H,
@@ -40,24 +42,37 @@ pub fn collect_errors<H: Host>(
     if crate::check::check(program, host, value)? {
         return Ok(Vec::new());
     }
-    let walk = Walk::new(program, host, value);
+    let mut walk = Walk::new(program, host, value, program.budget());
+    errors_of_refused(&mut walk, value, max)
+}
+
+/// The errors of a value that does not pass, within what a walk has left.
+pub(crate) fn errors_of_refused<H: Host>(
+    walk: &mut Walk<'_, '_, H>,
+    value: H::Value,
+    max: usize,
+) -> Result<Vec<ValueError>, Interrupt> {
+    let root = walk.program.root();
     let mut collector = Collector {
         walk,
         path: String::new(),
         errors: Vec::new(),
         max: max.max(1),
     };
-    match collector.visit(program.root(), value) {
-        Ok(()) | Err(Stop::Full) => {}
-        Err(Stop::Interrupt(Interrupt::TypeBoxThrows)) if !collector.errors.is_empty() => {}
-        Err(Stop::Interrupt(Interrupt::TypeBoxThrows)) => {
-            let _ = collector.report("Unknown type");
+    let said = match collector.visit(root, value) {
+        // Where TypeBox's errors have nothing to say about what its check refuses.
+        Ok(()) | Err(Stop::Full) => "Unexpected value",
+        Err(Stop::Interrupt(Interrupt::TypeBoxThrows)) => "Unknown type",
+        Err(Stop::Interrupt(Interrupt::Limit(Limit::Work | Limit::Backtracking))) => {
+            "The value does not match the schema; finding out where takes too much work"
         }
         Err(Stop::Interrupt(interrupt)) => return Err(interrupt),
-    }
+    };
     if collector.errors.is_empty() {
-        // Where TypeBox's errors have nothing to say about what its check refuses.
-        let _ = collector.report("Unexpected value");
+        collector.errors.push(ValueError {
+            path: collector.path,
+            message: said.to_owned(),
+        });
     }
     Ok(collector.errors)
 }
@@ -76,18 +91,20 @@ impl From<Interrupt> for Stop {
     }
 }
 
-struct Collector<'p, 'h, H: Host> {
-    walk: Walk<'p, 'h, H>,
+struct Collector<'w, 'p, 'h, H: Host> {
+    walk: &'w mut Walk<'p, 'h, H>,
     path: String,
     errors: Vec<ValueError>,
     max: usize,
 }
 
-impl<H: Host> Collector<'_, '_, H> {
+impl<H: Host> Collector<'_, '_, '_, H> {
     fn report(&mut self, message: impl Into<Cow<'static, str>>) -> Result<(), Stop> {
         if self.errors.len() >= self.max {
             return Err(Stop::Full);
         }
+        // A name can be as long as the value, and each error repeats it.
+        self.walk.spend(10 + self.path.len() as u64)?;
         let message = shorten(&message.into()).into_owned();
         self.errors.push(ValueError {
             path: self.path.clone(),
@@ -98,7 +115,7 @@ impl<H: Host> Collector<'_, '_, H> {
 
     /// Whether a value passes, where TypeBox's exceptions mean no.
     fn passes(&mut self, id: NodeId, value: H::Value) -> Result<bool, Stop> {
-        Ok(verdict(self.walk.visit(id, value))?)
+        Ok(self.walk.passes(id, value)?)
     }
 
     /// Goes on at a key.
@@ -119,7 +136,7 @@ impl<H: Host> Collector<'_, '_, H> {
     fn at_index(&mut self, id: NodeId, array: H::Value, index: usize) -> Result<(), Stop> {
         let length = self.path.len();
         let _ = write!(self.path, "/{index}");
-        let element = self.walk.host.element(array, index)?;
+        let element = self.walk.element(array, index)?;
         let result = self.visit(id, element);
         self.path.truncate(length);
         result

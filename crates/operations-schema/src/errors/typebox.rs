@@ -9,7 +9,7 @@ use crate::ir::{
 };
 use crate::number::to_js_string;
 
-impl<H: Host> Collector<'_, '_, H> {
+impl<H: Host> Collector<'_, '_, '_, H> {
     pub(super) fn typebox(
         &mut self,
         id: NodeId,
@@ -108,7 +108,7 @@ impl<H: Host> Collector<'_, '_, H> {
         if self.walk.class(value)? != Class::BigInt {
             return self.report("Expected bigint");
         }
-        let value = self.walk.host.bigint(value)?;
+        let value = self.walk.bigint_value(value)?;
         let program = self.walk.program;
         let mut found = Vec::new();
         let mut test =
@@ -150,7 +150,7 @@ impl<H: Host> Collector<'_, '_, H> {
 
     fn date(&mut self, node: &DateNode, value: H::Value) -> Result<(), Stop> {
         let time = match self.walk.class(value)? {
-            Class::Object => self.walk.host.date(value)?.filter(|time| time.is_finite()),
+            Class::Object => self.walk.date(value)?.filter(|time| time.is_finite()),
             _ => None,
         };
         let Some(time) = time else {
@@ -171,7 +171,7 @@ impl<H: Host> Collector<'_, '_, H> {
 
     fn bytes(&mut self, node: Uint8ArrayNode, value: H::Value) -> Result<(), Stop> {
         let length = match self.walk.class(value)? {
-            Class::Object => self.walk.host.uint8_array(value)?,
+            Class::Object => self.walk.uint8_array(value)?,
             _ => None,
         };
         let Some(length) = length else {
@@ -223,7 +223,7 @@ impl<H: Host> Collector<'_, '_, H> {
         if min.is_none() && max.is_none() {
             return Ok(());
         }
-        let length = self.walk.host.utf16_length(value)?;
+        let length = self.walk.utf16_length(value)?;
         self.string_length(length, min, max)
     }
 

@@ -6,12 +6,12 @@ use crate::host::{Class, Host, Interrupt, OwnKeys};
 use crate::ir::{Additional, ArrayNode, IntersectNode, NodeId, ObjectNode, RecordNode, TupleNode};
 use crate::number::to_js_string;
 
-impl<H: Host> Collector<'_, '_, H> {
+impl<H: Host> Collector<'_, '_, '_, H> {
     pub(super) fn array(&mut self, node: &ArrayNode, value: H::Value) -> Result<(), Stop> {
         if self.walk.class(value)? != Class::Array {
             return self.report("Expected array");
         }
-        let length = self.walk.host.array_length(value)?;
+        let length = self.walk.array_length(value)?;
         self.item_count(length, node.min_items, node.max_items)?;
         for index in 0..length {
             self.at_index(node.items, value, index)?;
@@ -72,7 +72,7 @@ impl<H: Host> Collector<'_, '_, H> {
         if self.walk.class(value)? != Class::Array {
             return self.report("Expected tuple");
         }
-        let length = self.walk.host.array_length(value)?;
+        let length = self.walk.array_length(value)?;
         if (node.items.is_none() && length != 0) || node.length != Some(length as f64) {
             let wanted = to_js_string(node.length.unwrap_or(0.0));
             return self.report(format!("Expected tuple to have {wanted} elements"));
@@ -113,10 +113,10 @@ impl<H: Host> Collector<'_, '_, H> {
         which: OwnKeys,
         mut visit: impl FnMut(&mut Self, H::Key, &str) -> Result<bool, Stop>,
     ) -> Result<(), Stop> {
-        let mut keys = self.walk.host.own_keys(value, which)?;
-        while let Some(key) = self.walk.host.next_key(&mut keys)? {
+        let mut keys = self.walk.keys(value, which)?;
+        while let Some(key) = self.walk.next_key(&mut keys)? {
             self.walk.spend(1)?;
-            let text = self.walk.host.with_key(key, str::to_owned)?;
+            let text = self.walk.key_text(key, str::to_owned)?;
             if !visit(self, key, &text)? {
                 break;
             }
@@ -129,13 +129,12 @@ impl<H: Host> Collector<'_, '_, H> {
             return self.report("Expected object");
         }
         if node.min_properties.is_some() || node.max_properties.is_some() {
-            let count = self.walk.host.count_keys(value, OwnKeys::Names)?;
+            let count = self.walk.count_keys(value, OwnKeys::Names)?;
             self.property_count(count, node.min_properties, node.max_properties)?;
         }
         let program = self.walk.program;
         for key in &node.required {
-            let name = self.walk.name(*key);
-            if !self.walk.host.has_own(value, name)? {
+            if !self.walk.has_own(value, *key)? {
                 let name = program.key_text(*key);
                 self.at_key(name, |collector| {
                     collector.report("Expected required property")
@@ -152,7 +151,7 @@ impl<H: Host> Collector<'_, '_, H> {
             Additional::Schema(schema) => {
                 self.keys(value, OwnKeys::Names, |collector, key, name| {
                     if node.find(program, name).is_none() {
-                        let property = collector.walk.host.get_by_key(value, key)?;
+                        let property = collector.walk.by_key(value, key)?;
                         collector.at_key(name, |collector| collector.visit(schema, property))?;
                     }
                     Ok(true)
@@ -162,7 +161,7 @@ impl<H: Host> Collector<'_, '_, H> {
         }
         for property in &node.properties {
             let found = self.walk.get(value, property.key)?;
-            if property.required || !self.walk.host.is_undefined(found)? {
+            if property.required || !self.walk.is_undefined(found)? {
                 let name = program.key_text(property.key);
                 self.at_key(name, |collector| collector.visit(property.node, found))?;
             }
@@ -175,13 +174,13 @@ impl<H: Host> Collector<'_, '_, H> {
             return self.report("Expected object");
         }
         if node.min_properties.is_some() || node.max_properties.is_some() {
-            let count = self.walk.host.count_keys(value, OwnKeys::Names)?;
+            let count = self.walk.count_keys(value, OwnKeys::Names)?;
             self.property_count(count, node.min_properties, node.max_properties)?;
         }
         self.keys(value, OwnKeys::Enumerable, |collector, key, name| {
             let key_value = collector.walk.host.key_value(key);
             if collector.walk.matches(key_value, node.pattern)? {
-                let property = collector.walk.host.get_by_key(value, key)?;
+                let property = collector.walk.by_key(value, key)?;
                 collector.at_key(name, |collector| collector.visit(node.values, property))?;
             }
             Ok(true)
@@ -199,7 +198,7 @@ impl<H: Host> Collector<'_, '_, H> {
             }
             match node.additional {
                 Additional::Schema(schema) => {
-                    let property = collector.walk.host.get_by_key(value, key)?;
+                    let property = collector.walk.by_key(value, key)?;
                     collector.at_key(name, |collector| collector.visit(schema, property))?;
                     Ok(true)
                 }
@@ -231,7 +230,7 @@ impl<H: Host> Collector<'_, '_, H> {
                     if collector.walk.matches(key_value, unevaluated.known)? {
                         return Ok(true);
                     }
-                    let property = collector.walk.host.get_by_key(value, key)?;
+                    let property = collector.walk.by_key(value, key)?;
                     collector.at_key(name, |collector| match unevaluated.schema {
                         Some(schema) => collector.first_of(schema, property),
                         None => collector.report("Unexpected property"),
@@ -242,9 +241,9 @@ impl<H: Host> Collector<'_, '_, H> {
             Class::Array | Class::String => {
                 let array = self.walk.class(value)? == Class::Array;
                 let length = if array {
-                    self.walk.host.array_length(value)?
+                    self.walk.array_length(value)?
                 } else {
-                    self.walk.host.utf16_length(value)?
+                    self.walk.utf16_length(value)?
                 };
                 for index in self.walk.unknown_positions(unevaluated.known, length)? {
                     let name = if index == length {
@@ -254,7 +253,7 @@ impl<H: Host> Collector<'_, '_, H> {
                     };
                     match unevaluated.schema.filter(|_| array) {
                         Some(schema) if index < length => {
-                            let element = self.walk.host.element(value, index)?;
+                            let element = self.walk.element(value, index)?;
                             self.at_key(&name, |collector| collector.first_of(schema, element))?;
                         }
                         Some(_) => {}

@@ -6,6 +6,10 @@ mod pointer;
 mod time;
 mod uri;
 
+use crate::host::Limit;
+use crate::patterns::is_regular_expression;
+use crate::work::Budget;
+
 /// A format that this engine checks. Other words, OpenAPI's `int32` or `binary` among them, say
 /// nothing about a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -91,7 +95,19 @@ impl KnownFormat {
     /// Whether a string has the format.
     #[must_use]
     pub fn accepts(self, text: &str) -> bool {
-        match self {
+        self.accepts_within(text, &mut Budget::new(u64::MAX))
+            .unwrap_or(false)
+    }
+
+    /// Whether a string has the format, if that takes no more work than is left.
+    pub(crate) fn accepts_within(self, text: &str, budget: &mut Budget) -> Result<bool, Limit> {
+        if let Some(longest) = self.longest()
+            && text.len() > longest
+        {
+            return Ok(false);
+        }
+        budget.spend(4 + text.len() as u64 / 4)?;
+        Ok(match self {
             Self::DateTime => time::is_date_time(text),
             Self::Date => time::is_date(text),
             Self::Time => time::is_time(text),
@@ -110,7 +126,17 @@ impl KnownFormat {
             Self::Uuid => is_uuid(text),
             Self::JsonPointer => pointer::is_json_pointer(text),
             Self::RelativeJsonPointer => pointer::is_relative_json_pointer(text),
-            Self::Regex => crate::patterns::is_regular_expression(text),
+            Self::Regex => return is_regular_expression(text, budget),
+        })
+    }
+
+    /// How many bytes a string of this format has at most, where there is a limit.
+    fn longest(self) -> Option<usize> {
+        match self {
+            Self::Date | Self::Ipv4 | Self::Ipv6 | Self::Uuid => Some(64),
+            // 253 characters of at most four bytes.
+            Self::Hostname | Self::IdnHostname => Some(1012),
+            _ => None,
         }
     }
 }

@@ -2,11 +2,12 @@
 
 use num_bigint::BigInt;
 
-use super::{Class, Host, Interrupt, Name, OwnKeys};
+use super::{Class, Host, Interrupt, Name, OwnKeys, Prices};
 use crate::ir::{Format, FormatId, KindNode, PatternId};
 use crate::json::{Document, Json, Kind};
 use crate::number;
 use crate::patterns::{Dialect, Pattern, PatternFailure};
+use crate::work::Budget;
 
 /// How deep an array may be that is written as text (a `RegExp` kind meets an array).
 const MAX_ARRAY_TEXT_DEPTH: u32 = 64;
@@ -76,6 +77,15 @@ pub struct JsonKeys<'a> {
 }
 
 impl<'a> Host for JsonHost<'a> {
+    const PRICES: Prices = Prices {
+        rule: 2,
+        look: 0,
+        read: 2,
+        list: 0,
+        text: 0,
+        ask: 0,
+    };
+
     type Value = JsonRef<'a>;
     /// Name and value.
     type Key = (Json<'a>, Json<'a>);
@@ -162,6 +172,10 @@ impl<'a> Host for JsonHost<'a> {
         Ok(JsonKeys { object, next: 0 })
     }
 
+    fn listed(_: &JsonKeys<'a>) -> usize {
+        0
+    }
+
     fn count_keys(&mut self, object: JsonRef<'a>, _: OwnKeys) -> Result<usize, Interrupt> {
         Ok(match object {
             JsonRef::Value(value) => match value.kind() {
@@ -239,6 +253,7 @@ impl<'a> Host for JsonHost<'a> {
         value: JsonRef<'a>,
         _: PatternId,
         pattern: &Pattern,
+        budget: &mut Budget,
     ) -> Result<bool, Interrupt> {
         if pattern.dialect() == Dialect::TypeBox
             && matches!(pattern.failure(), Some(PatternFailure::Syntax(_)))
@@ -246,10 +261,10 @@ impl<'a> Host for JsonHost<'a> {
             return Err(Interrupt::TypeBoxThrows);
         }
         if let Some(text) = value.text() {
-            return Ok(pattern.matches(text)?);
+            return Ok(pattern.matches(text, budget)?);
         }
         let text = to_js_string(value, 0).ok_or(Interrupt::TypeBoxThrows)?;
-        Ok(pattern.matches(&text)?)
+        Ok(pattern.matches(&text, budget)?)
     }
 
     fn custom_format(

@@ -11,10 +11,11 @@ use std::collections::HashMap;
 use num_bigint::BigInt;
 
 use super::json::{JsonHost, JsonKeys, JsonRef};
-use super::{Class, Host, Interrupt, Name, OwnKeys};
+use super::{Class, Host, Interrupt, Name, OwnKeys, Prices};
 use crate::ir::{Format, FormatId, KindNode, PatternId};
 use crate::json::{Document, Json, array_index, push_number, push_string};
 use crate::patterns::Pattern;
+use crate::work::Budget;
 
 /// A value of the document, or one that the host made.
 #[derive(Clone, Copy, Debug)]
@@ -231,6 +232,12 @@ impl<'a> JsonBuilder<'a> {
 }
 
 impl<'a> Host for JsonBuilder<'a> {
+    const PRICES: Prices = Prices {
+        rule: 3,
+        read: 3,
+        ..JsonHost::PRICES
+    };
+
     type Value = JsonPart<'a>;
     type Key = JsonPartKey<'a>;
     type Keys = JsonPartKeys<'a>;
@@ -314,6 +321,10 @@ impl<'a> Host for JsonBuilder<'a> {
             }
             JsonPart::Made(id) => JsonPartKeys::Made(id, 0),
         })
+    }
+
+    fn listed(_: &JsonPartKeys<'a>) -> usize {
+        0
     }
 
     fn count_keys(&mut self, object: JsonPart<'a>, which: OwnKeys) -> Result<usize, Interrupt> {
@@ -438,8 +449,11 @@ impl<'a> Host for JsonBuilder<'a> {
         value: JsonPart<'a>,
         id: PatternId,
         pattern: &Pattern,
+        budget: &mut Budget,
     ) -> Result<bool, Interrupt> {
-        self.lend(value, |host, value| host.matches(value, id, pattern))
+        self.lend(value, |host, value| {
+            host.matches(value, id, pattern, budget)
+        })
     }
 
     fn custom_format(

@@ -26,6 +26,17 @@ pub enum Const {
 }
 
 impl Const {
+    /// How many values it consists of, a long text counting as several.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        1 + match self {
+            Self::String(text) => text.len() / 64,
+            Self::Array(items) => items.iter().map(Self::size).sum(),
+            Self::Object(entries) => entries.iter().map(|(_, item)| 1 + item.size()).sum(),
+            _ => 0,
+        }
+    }
+
     /// The string, if it is one.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {

@@ -7,8 +7,10 @@ use foldhash::fast::RandomState;
 use super::constant::Const;
 use super::node::{Meta, Node, Shape};
 use super::tables::{ConstId, Format, FormatId, Key, KeyId, NodeId, PatternId};
+use crate::bounds::{WORK_FROM_OUTSIDE, WORK_OF_OWN};
 use crate::formats::KnownFormat;
 use crate::patterns::{Dialect, Pattern};
+use crate::work::Budget;
 
 /// A compiled schema.
 #[derive(Debug)]
@@ -21,6 +23,7 @@ pub struct Program {
     pub(crate) formats: Vec<Format>,
     pub(crate) dynamic_anchors: HashMap<(u32, u32), NodeId>,
     pub(crate) has_dynamic_references: bool,
+    pub(crate) from_outside: bool,
     pub(crate) fallback: Node,
 }
 
@@ -103,6 +106,23 @@ impl Program {
     #[must_use]
     pub fn has_dynamic_references(&self) -> bool {
         self.has_dynamic_references
+    }
+
+    /// Whether any part of it is a JSON Schema. Such a part may come from a document or a server, and
+    /// then it decides nothing about how long the process stands still.
+    #[must_use]
+    pub fn is_from_outside(&self) -> bool {
+        self.from_outside
+    }
+
+    /// What one check against it may cost.
+    #[must_use]
+    pub fn budget(&self) -> Budget {
+        Budget::new(if self.from_outside {
+            WORK_FROM_OUTSIDE
+        } else {
+            WORK_OF_OWN
+        })
     }
 
     /// The node with this dynamic anchor in this resource.
@@ -196,6 +216,9 @@ impl<'a> ProgramBuilder<'a> {
         has_dynamic_references: bool,
     ) -> Program {
         Program {
+            from_outside: nodes
+                .iter()
+                .any(|node| matches!(node.shape, Shape::Json(_))),
             nodes,
             root,
             keys: self.keys,

@@ -51,7 +51,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         view: &View<'p>,
         value: H::Value,
     ) -> Result<ArrayParts<H>, Interrupt> {
-        let length = self.host.array_length(value)?;
+        let length = self.walk.array_length(value)?;
         let lengths = tuple_lengths(view);
         let declared = lengths.map(|(filled, _)| filled);
         let kept = match lengths {
@@ -78,10 +78,11 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         parts: &mut ArrayParts<H>,
     ) -> Result<Step<'p, H>, Interrupt> {
         while parts.index < parts.kept {
-            let element = self.host.element(array, parts.index)?;
+            self.walk.spend(view.arrays.len() as u64)?;
+            let element = self.walk.element(array, parts.index)?;
             let nodes = nodes_at(view, parts.index);
             if nodes.is_empty() {
-                self.spend(1)?;
+                self.walk.spend(1)?;
                 parts.put(Outcome::same(element));
                 continue;
             }
@@ -109,12 +110,10 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         }
         let mut elements = Vec::with_capacity(parts.uncopied + parts.elements.len());
         for index in 0..parts.uncopied {
-            elements.push(self.host.element(array, index)?);
+            elements.push(self.walk.element(array, index)?);
         }
         elements.append(&mut parts.elements);
-        Ok(Step::Finished(Outcome::new(
-            self.host.make_array(&elements)?,
-        )))
+        Ok(Step::Finished(Outcome::new(self.make_array(&elements)?)))
     }
 
     /// What a tuple lacks at its end. It stays short where no value can be made: what would follow

@@ -2,14 +2,14 @@
 
 use super::types::{self, Types};
 use super::walk::Walker;
-use crate::host::{BuildHost, Class, Interrupt, Name};
+use crate::host::{BuildHost, Class, Interrupt};
 use crate::ir::{ConstId, KeyId, NodeId, ObjectRules, Shape};
 
 /// How deep unions inside unions are scored.
 const MAX_NESTING: u32 = 16;
 
-/// How wide a union inside a union may be to be searched for a variant that accepts everything.
-const MAX_WIDTH: usize = 64;
+/// How many variants are looked at, in unions inside unions, for one that accepts everything.
+const MAX_LOOKS: u64 = 256;
 
 /// What a property counts: being the literal that the variant declares, passing its schema, being
 /// there at all. TypeBox's `Value.Cast` counts the same.
@@ -34,17 +34,19 @@ impl<H: BuildHost> Walker<'_, '_, H> {
         self.chose = true;
         let mut passing = Vec::new();
         for variant in variants {
-            if self.passes(*variant, value)? {
+            if self.walk.passes(*variant, value)? {
                 passing.push(*variant);
             }
         }
         if let [only] = passing.as_slice() {
             return Ok(Some(*only));
         }
-        if let Some(open) = passing
+        let mut looks = MAX_LOOKS;
+        let open = passing
             .iter()
-            .find(|variant| self.accepts_all(**variant, MAX_NESTING))
-        {
+            .find(|variant| self.accepts_all(**variant, MAX_NESTING, &mut looks));
+        self.walk.spend(MAX_LOOKS - looks)?;
+        if let Some(open) = open {
             // A union with Unknown is Unknown, and that is never touched.
             return Ok(Some(*open));
         }
@@ -64,25 +66,25 @@ impl<H: BuildHost> Walker<'_, '_, H> {
         }
         if !some_pass && class == Class::Array {
             // An array that breaks only a rule inside is better mended than replaced.
-            let fits =
-                |variant: &&NodeId| types::of_node(self.program, **variant).meets(Types::ARRAY);
-            if let Some(variant) = best.iter().find(fits) {
-                return Ok(Some(*variant));
+            for variant in &best {
+                let (types, looks) = types::of_node(self.walk.program, *variant);
+                self.walk.spend(looks)?;
+                if types.meets(Types::ARRAY) {
+                    return Ok(Some(*variant));
+                }
             }
         }
         Ok(best.first().copied())
     }
 
     /// Whether a variant accepts every value whatever.
-    fn accepts_all(&self, variant: NodeId, nesting: u32) -> bool {
-        match self.program.shape(self.program.resolve(variant)) {
+    fn accepts_all(&self, variant: NodeId, nesting: u32, looks: &mut u64) -> bool {
+        *looks = looks.saturating_sub(1);
+        match self.walk.program.shape(self.walk.program.resolve(variant)) {
             Shape::Any | Shape::Unknown | Shape::Argument | Shape::JsonBoolean(true) => true,
-            Shape::Union(variants) if nesting > 0 => {
-                variants.len() <= MAX_WIDTH
-                    && variants
-                        .iter()
-                        .any(|variant| self.accepts_all(*variant, nesting / 4))
-            }
+            Shape::Union(variants) if nesting > 0 && *looks > 0 => variants
+                .iter()
+                .any(|variant| *looks > 0 && self.accepts_all(*variant, nesting - 1, looks)),
             Shape::Json(json) => {
                 json.types.is_none()
                     && json.constant.is_none()
@@ -106,7 +108,8 @@ impl<H: BuildHost> Walker<'_, '_, H> {
         passes: Option<bool>,
         nesting: u32,
     ) -> Result<u64, Interrupt> {
-        let program = self.program;
+        self.walk.spend(H::PRICES.rule)?;
+        let program = self.walk.program;
         let variant = program.resolve(variant);
         match program.shape(variant) {
             Shape::Object(object) => {
@@ -141,7 +144,7 @@ impl<H: BuildHost> Walker<'_, '_, H> {
         }
         let passes = match passes {
             Some(known) => known,
-            None => self.passes(variant, value)?,
+            None => self.walk.passes(variant, value)?,
         };
         Ok(u64::from(passes))
     }
@@ -170,7 +173,7 @@ impl<H: BuildHost> Walker<'_, '_, H> {
 
     /// The constant that a JSON Schema is: `const`, or an `enum` of one.
     fn only_constant(&self, node: NodeId) -> Option<ConstId> {
-        let Shape::Json(json) = self.program.shape(node) else {
+        let Shape::Json(json) = self.walk.program.shape(node) else {
             return None;
         };
         match json.enumeration.as_deref() {
@@ -189,21 +192,20 @@ impl<H: BuildHost> Walker<'_, '_, H> {
         value: H::Value,
         missing_may_pass: bool,
     ) -> Result<u64, Interrupt> {
-        let Some(text) = self.program.keys().get(key.index()) else {
-            return Ok(0);
-        };
-        let name = Name { id: key, key: text };
-        let exists = self.host.has(value, name)?;
+        let exists = self.walk.has(value, key)?;
         if !exists && !missing_may_pass {
             return Ok(0);
         }
-        let found = self.host.get(value, name)?;
+        let found = self.walk.get(value, key)?;
         let mut score = if exists { EXISTS } else { 0 };
-        if self.passes(node, found)? {
+        if self.walk.passes(node, found)? {
             score += PASSES;
         }
         if let Some(id) = literal
-            && self.host.same(found, id, self.program.constant(id))?
+            && self
+                .walk
+                .host
+                .same(found, id, self.walk.program.constant(id))?
         {
             score += LITERAL;
         }
@@ -221,8 +223,8 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         let mut unions: Vec<&'p [NodeId]> = Vec::new();
         let mut pending = super::view::Pending::new(&[node]);
         while let Some((id, _)) = pending.next() {
-            self.spend(1 + pending.effort() as u64 / 16)?;
-            let Shape::Json(json) = self.program.shape(self.program.resolve(id)) else {
+            self.walk.spend(1 + pending.effort() as u64 / 16)?;
+            let Shape::Json(json) = self.walk.program.shape(self.walk.program.resolve(id)) else {
                 continue;
             };
             rules.extend(json.object.as_deref());

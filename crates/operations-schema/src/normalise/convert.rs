@@ -25,6 +25,9 @@ enum Scalar {
 /// The longest text that can be the spelling of something else; a bigint may have many digits.
 const MAX_TEXT: usize = 4096;
 
+/// What it costs to try a conversion.
+const CONVERSION: u64 = 40;
+
 /// What is tried, in this order, where several types are allowed.
 const TARGETS: [Types; 5] = [
     Types::BOOLEAN,
@@ -49,8 +52,8 @@ impl<H: BuildHost> Walker<'_, '_, H> {
             return Ok(None);
         };
         for id in &view.literals {
-            self.spend(1)?;
-            let constant = self.program.constant(*id);
+            self.walk.spend(CONVERSION)?;
+            let constant = self.walk.program.constant(*id);
             let types = types::of_constant(constant);
             if view.types.meets(types)
                 && let Some(converted) = convert_scalar(&scalar, types)
@@ -66,6 +69,7 @@ impl<H: BuildHost> Walker<'_, '_, H> {
             &view.preferred
         };
         for allowed in order {
+            self.walk.spend(CONVERSION)?;
             for target in TARGETS {
                 // Where any object will do, nobody asked for a Date.
                 if target == Types::DATE && allowed.meets(Types::PLAIN) {
@@ -89,14 +93,14 @@ impl<H: BuildHost> Walker<'_, '_, H> {
         Ok(Some(match class {
             Class::Bool(value) => Scalar::Bool(value),
             Class::Number(number) => Scalar::Number(number),
-            Class::BigInt => Scalar::BigInt(self.host.bigint(value)?),
+            Class::BigInt => Scalar::BigInt(self.walk.bigint_value(value)?),
             Class::String => {
-                if self.host.utf16_length(value)? > MAX_TEXT {
+                if self.walk.utf16_length(value)? > MAX_TEXT {
                     return Ok(None);
                 }
-                Scalar::Text(self.host.with_str(value, str::to_owned)?)
+                Scalar::Text(self.walk.text(value, str::to_owned)?)
             }
-            Class::Object => match self.host.date(value)? {
+            Class::Object => match self.walk.date(value)? {
                 Some(time) => Scalar::Time(time),
                 None => return Ok(None),
             },
@@ -106,11 +110,11 @@ impl<H: BuildHost> Walker<'_, '_, H> {
 
     fn make_scalar(&mut self, scalar: &Scalar) -> Result<Option<H::Value>, Interrupt> {
         match scalar {
-            Scalar::Bool(value) => Ok(Some(self.host.make_bool(*value))),
-            Scalar::Number(number) => Ok(self.host.make_number(*number)),
-            Scalar::BigInt(number) => self.host.make_bigint(number),
-            Scalar::Text(text) => self.host.make_string(text).map(Some),
-            Scalar::Time(time) => self.host.make_special(Special::Date(Some(*time))),
+            Scalar::Bool(value) => Ok(Some(self.walk.host.make_bool(*value))),
+            Scalar::Number(number) => Ok(self.walk.host.make_number(*number)),
+            Scalar::BigInt(number) => self.walk.host.make_bigint(number),
+            Scalar::Text(text) => self.make_string(text).map(Some),
+            Scalar::Time(time) => self.walk.host.make_special(Special::Date(Some(*time))),
         }
     }
 }

@@ -3,12 +3,12 @@
 
 use super::array::nodes_at;
 use super::nodes::NodeList;
-use super::template::first_string;
 use super::types::{self, Types};
 use super::view::{ArrayRule, ObjectRule, Pending, View, rest_rule, view_keywords};
 use super::walk::Walker;
 use crate::host::{BuildHost, EntryName, Interrupt, Name, Special};
 use crate::ir::{ConstId, FormatId, JsonSchema, KeyId, NodeId, Shape};
+use crate::patterns::Pattern;
 
 /// How many values may be in the making inside each other.
 const MAX_MAKING: u32 = 48;
@@ -57,7 +57,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
     /// A value that has the shape of all of `nodes`; none when the schema gives no such value.
     #[inline(never)]
     pub(super) fn make(&mut self, nodes: &[NodeId]) -> Result<Option<H::Value>, Interrupt> {
-        self.spend(1)?;
+        self.walk.spend(1)?;
         if self.making == 0 {
             self.made = 0;
         }
@@ -81,8 +81,8 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         if let Some(default) = plan.default {
             return self.make_default(nodes, default);
         }
-        let Some(first) = nodes.first().map(|node| self.program.resolve(*node)) else {
-            return self.host.make_object(&[]).map(Some);
+        let Some(first) = nodes.first().map(|node| self.walk.program.resolve(*node)) else {
+            return self.make_object(&[]).map(Some);
         };
         // A value that needs another of its own kind inside would never be finished.
         if plan.impossible || self.making_for.contains(&first) {
@@ -93,7 +93,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         self.making_for.pop();
         let Some(made) = made? else { return Ok(None) };
         for node in &plan.combined {
-            if !self.passes(*node, made)? {
+            if !self.walk.passes(*node, made)? {
                 return Ok(None);
             }
         }
@@ -107,7 +107,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
 
     /// Lays all that the nodes say side by side, without a value: of a union the first variant.
     fn plan(&mut self, nodes: &[NodeId]) -> Result<Box<Plan<'p>>, Interrupt> {
-        let program = self.program;
+        let program = self.walk.program;
         let mut plan = Box::new(Plan {
             view: View::empty(),
             default: None,
@@ -121,7 +121,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         });
         let mut pending = Pending::new(nodes);
         while let Some((id, _)) = pending.next() {
-            self.spend(1 + pending.effort() as u64 / 16)?;
+            self.walk.spend(1 + pending.effort() as u64 / 16)?;
             let node = program.node(id);
             plan.default = plan.default.or(node.meta.default);
             if let Some(types) = types::of_shape(program, &node.shape) {
@@ -148,7 +148,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
                 pending.push_all(&intersect.all_of, true);
                 if let Some(unevaluated) = intersect.unevaluated {
                     plan.view.objects.push(rest_rule(
-                        self.program,
+                        self.walk.program,
                         unevaluated.schema,
                         Some(unevaluated.known),
                     ));
@@ -169,9 +169,10 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
             }
             Shape::TemplateLiteral(pattern) => {
                 plan.text = self
+                    .walk
                     .program
                     .pattern(*pattern)
-                    .and_then(|pattern| first_string(pattern.source()));
+                    .and_then(Pattern::first_text);
                 plan.impossible |= plan.text.is_none();
             }
             Shape::Promise => plan.special = Some(Special::Promise),
@@ -195,7 +196,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         plan: &mut Plan<'p>,
         pending: &mut Pending,
     ) {
-        view_keywords(self.program, json, &mut plan.view);
+        view_keywords(self.walk.program, json, &mut plan.view);
         if let Some(rules) = &json.number {
             plan.raise_minimum(rules.minimum);
         }
@@ -221,7 +222,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
 
     fn plan_format(&self, format: Option<FormatId>, plan: &mut Plan<'p>) {
         let Some(id) = format else { return };
-        match self.program.format(id) {
+        match self.walk.program.format(id) {
             Some(format) if format.known.is_some() => plan.impossible = true,
             _ => plan.formats.push(id),
         }
@@ -229,7 +230,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
 
     fn make_of_type(&mut self, plan: &Plan<'p>) -> Result<Option<H::Value>, Interrupt> {
         if let Some(special) = plan.special {
-            return self.host.make_special(special);
+            return self.walk.host.make_special(special);
         }
         if !plan.view.literals.is_empty() {
             return self.make_literal(plan);
@@ -247,7 +248,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
                 .find(|types| allowed.meets(*types))
                 .unwrap_or(Types::NONE)
         };
-        let host = &mut *self.host;
+        let host = &mut *self.walk.host;
         match types {
             Types::STRING => self.make_text(plan),
             Types::NUMBER => Ok(host.make_number(plan.minimum.unwrap_or(0.0))),
@@ -270,14 +271,14 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
 
     /// The first constant that is of an allowed type.
     fn make_literal(&mut self, plan: &Plan<'p>) -> Result<Option<H::Value>, Interrupt> {
-        let program = self.program;
+        let program = self.walk.program;
         let fits = |id: &&ConstId| {
             plan.view
                 .types
                 .meets(types::of_constant(program.constant(**id)))
         };
         match plan.view.literals.iter().find(fits) {
-            Some(id) => self.host.make_constant(*id, program.constant(*id)),
+            Some(id) => self.make_constant(*id),
             None => Ok(None),
         }
     }
@@ -290,10 +291,10 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
                 None => return Ok(None),
             },
         };
-        let made = self.host.make_string(&text)?;
+        let made = self.make_string(&text)?;
         for id in &plan.formats {
-            if let Some(format) = self.program.format(*id)
-                && self.host.custom_format(made, *id, format)?.is_some()
+            if let Some(format) = self.walk.program.format(*id)
+                && self.walk.host.custom_format(made, *id, format)?.is_some()
             {
                 // A format of the user's own: as with the known ones, only a default can satisfy it.
                 return Ok(None);
@@ -322,14 +323,14 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
                     continue;
                 };
                 done.insert(position, key);
-                let Some(name) = self.name(key) else { continue };
+                let name = self.walk.name(key);
                 let Some(value) = self.make_property(plan, name)? else {
                     return Ok(None);
                 };
                 entries.push((EntryName::Program(name), value));
             }
         }
-        self.host.make_object(&entries).map(Some)
+        self.make_object(&entries).map(Some)
     }
 
     fn make_property(
@@ -382,7 +383,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
             let Some(made) = made else { return Ok(None) };
             elements.push(made);
         }
-        self.host.make_array(&elements).map(Some)
+        self.make_array(&elements).map(Some)
     }
 }
 

@@ -17,22 +17,22 @@ impl<H: BuildHost> Walker<'_, '_, H> {
         if self.default_of(nodes)?.is_some() {
             return self.make(nodes);
         }
-        let undefined = self.host.undefined();
+        let undefined = self.walk.host.undefined();
         for node in nodes {
-            if !self.passes(*node, undefined)? {
+            if !self.walk.passes(*node, undefined)? {
                 return self.make(nodes);
             }
         }
         // `undefined` is fine. Where it cannot be stored, being missing is the same thing; and a
         // JSON Schema that accepts everything names no type to make an empty value of.
-        let program = self.program;
+        let program = self.walk.program;
         if nodes
             .iter()
             .any(|node| is_json_schema(program.shape(*node)))
         {
             return Ok(None);
         }
-        Ok(self.host.stored_undefined())
+        Ok(self.walk.host.stored_undefined())
     }
 
     /// A copy of a default, brought into the declared shape: it is converted, stripped and filled
@@ -48,8 +48,7 @@ impl<H: BuildHost> Walker<'_, '_, H> {
             self.endless = true;
             return Ok(None);
         }
-        let constant = self.program.constant(id);
-        let Some(value) = self.host.make_constant(id, constant)? else {
+        let Some(value) = self.make_constant(id)? else {
             return Ok(None);
         };
         let mark = self.notes.mark();

@@ -51,7 +51,10 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         key: Option<H::Key>,
         known: &mut Option<KeyId>,
     ) -> Result<Fate, Interrupt> {
-        let program = self.program;
+        let program = self.walk.program;
+        // Each rule is asked, and each may add a schema that is compared with those before it.
+        let rules = (view.objects.len() + view.names.len()) as u64;
+        self.walk.spend(rules * 4 + rules * rules / 8)?;
         let mut fate = Fate {
             nodes: NodeList::new(),
             requiring: NodeList::new(),
@@ -110,7 +113,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
                         fate.needs_presence = true;
                     }
                     for member in &rules.patterns {
-                        self.spend(1)?;
+                        self.walk.spend(1)?;
                         if self.key_matches(member.pattern, text, key)? {
                             fate.declare(member.node);
                             named = true;
@@ -153,11 +156,11 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
 
     /// A name that is required although no schema is declared for it.
     fn required_key(&mut self, required: &[KeyId], text: &str) -> Result<Option<KeyId>, Interrupt> {
-        self.spend(required.len() as u64 / 8)?;
+        self.walk.spend(required.len() as u64 / 2)?;
         Ok(required
             .iter()
             .copied()
-            .find(|id| self.program.key_text(*id) == text))
+            .find(|id| self.walk.program.key_text(*id) == text))
     }
 
     fn key_matches(
@@ -166,14 +169,11 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         text: &str,
         key: Option<H::Key>,
     ) -> Result<bool, Interrupt> {
-        let Some(pattern) = self.program.pattern(id) else {
-            return Ok(false);
-        };
         let value = match key {
-            Some(key) => self.host.key_value(key),
-            None => self.host.make_string(text)?,
+            Some(key) => self.walk.host.key_value(key),
+            None => self.make_string(text)?,
         };
-        self.host.matches(value, id, pattern)
+        self.walk.matches(value, id)
     }
 }
 

@@ -12,20 +12,20 @@ mod create;
 mod date_text;
 mod default;
 mod fate;
+mod making;
 mod nodes;
 mod notes;
 mod number_text;
 mod object;
-mod template;
 mod types;
 mod view;
 mod walk;
 
 pub use notes::{Note, What};
 
-use crate::bounds::DEFAULT_MAX_ERRORS;
-use crate::check::check_counting;
-use crate::errors::collect_errors;
+use crate::bounds::{DEFAULT_MAX_ERRORS, NORMALISE_FACTOR};
+use crate::check::Walk;
+use crate::errors::errors_of_refused;
 use crate::host::{BuildHost, Interrupt};
 use crate::ir::Program;
 use notes::Notes;
@@ -54,8 +54,8 @@ pub struct Normalised<V> {
     pub notes: Vec<Note>,
     /// How many notes did not fit into `notes`.
     pub omitted_notes: usize,
-    /// How many steps the check of the result took: a measure of how much there is to normalise.
-    pub steps: u64,
+    /// What the check of the result cost: a measure of how much there is to normalise.
+    pub work: u64,
 }
 
 /// How often a changed value is walked again. A change can make another variant of a union fit or
@@ -74,34 +74,41 @@ pub fn normalise<H: BuildHost>(
     value: H::Value,
     mode: Mode,
 ) -> Result<Normalised<H::Value>, Interrupt> {
-    let mut walker = Walker::new(program, host, mode, Notes::new(DEFAULT_MAX_ERRORS));
-    walker.grant_steps(value);
-    let mut result = walker.walk(value)?;
+    let mut budget = program.budget();
+    budget.grant(budget.left() * (NORMALISE_FACTOR - 1));
+    let mut walker = Walker::new(Walk::new(program, host, value, budget), mode);
+    let mut result = walker.whole(value)?;
     let mut pass = 1;
     let mut last = result.changed;
     while last && walker.chose && pass < MAX_PASSES {
         walker.notes.next_pass();
-        let again = walker.walk(result.value)?;
+        let again = walker.whole(result.value)?;
         last = again.changed;
         result.value = again.value;
         pass += 1;
     }
+    let Walker {
+        mut walk,
+        mut notes,
+        chose,
+        ..
+    } = walker;
     // A schema that contradicts itself can send a value round in circles: then there is no value to
     // be made, and the original stays.
-    let mut notes = if last && walker.chose {
+    if last && chose {
         result = Outcome::same(value);
-        Notes::new(DEFAULT_MAX_ERRORS)
-    } else {
-        walker.notes
-    };
-    let (valid, steps) = check_counting(program, host, result.value)?;
+        notes = Notes::new(DEFAULT_MAX_ERRORS);
+    }
+    let before = walk.budget.spent();
+    let valid = walk.passes(program.root(), result.value)?;
+    let work = walk.budget.spent() - before;
     if valid && !result.changed {
         // Rules that contradict each other on a property that only one of them reads (an inherited one,
         // say) leave a note behind, although there was nothing to do.
         notes = Notes::new(DEFAULT_MAX_ERRORS);
     }
     if !valid {
-        for error in collect_errors(program, host, result.value, DEFAULT_MAX_ERRORS)? {
+        for error in errors_of_refused(&mut walk, result.value, DEFAULT_MAX_ERRORS)? {
             if !notes.tells_of(&error.path) {
                 let what = What::Kept {
                     message: error.message,
@@ -129,6 +136,6 @@ pub fn normalise<H: BuildHost>(
         valid,
         notes,
         omitted_notes,
-        steps,
+        work,
     })
 }

@@ -54,7 +54,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         value: H::Value,
     ) -> Result<ObjectParts<'p, H>, Interrupt> {
         Ok(ObjectParts {
-            keys: self.host.own_keys(value, which_keys(view))?,
+            keys: self.walk.keys(value, which_keys(view))?,
             others: None,
             entries: Vec::new(),
             seen: Vec::new(),
@@ -71,7 +71,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         parts: &mut ObjectParts<'p, H>,
     ) -> Result<Step<'p, H>, Interrupt> {
         if parts.others.is_none() {
-            while let Some(key) = self.host.next_key(&mut parts.keys)? {
+            while let Some(key) = self.walk.next_key(&mut parts.keys)? {
                 if let Some(frame) = self.own_property(view, value, key, parts)? {
                     return Ok(Step::Into(frame));
                 }
@@ -93,9 +93,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
             .filter(|entry| !entry.empty)
             .map(|entry| (entry.name, entry.value))
             .collect();
-        Ok(Step::Finished(Outcome::new(
-            self.host.make_object(&entries)?,
-        )))
+        Ok(Step::Finished(Outcome::new(self.make_object(&entries)?)))
     }
 
     /// A property that the object has itself.
@@ -106,10 +104,10 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         key: H::Key,
         parts: &mut ObjectParts<'p, H>,
     ) -> Result<Option<Box<Frame<'p, H>>>, Interrupt> {
-        self.spend(1)?;
+        self.walk.spend(1)?;
         let mut text = std::mem::take(&mut self.text);
         text.clear();
-        self.host.with_key(key, |own| text.push_str(own))?;
+        self.walk.key_text(key, |own| text.push_str(own))?;
         let mut known = None;
         let fate = self.fate_of(view, &text, Some(key), &mut known)?;
         parts.seen.extend(known);
@@ -118,7 +116,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
             self.text = text;
             return Ok(None);
         }
-        let child = self.host.get_by_key(object, key)?;
+        let child = self.walk.by_key(object, key)?;
         let before = self.notes.step_into_property(&text);
         self.text = text;
         self.present_property(&fate, child, EntryName::Own(key), before, parts)
@@ -136,7 +134,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
     ) -> Result<Option<Box<Frame<'p, H>>>, Interrupt> {
         if fate.nodes.is_empty() {
             parts.put(name, Outcome::same(child));
-        } else if self.host.is_undefined(child)? {
+        } else if self.walk.is_undefined(child)? {
             self.empty_property(fate, child, name, parts)?;
         } else {
             match self.enter(fate.nodes.as_slice(), child, Remedy::Replace)? {
@@ -184,7 +182,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
 
     fn all_pass(&mut self, nodes: &NodeList, value: H::Value) -> Result<bool, Interrupt> {
         for node in nodes.as_slice() {
-            if !self.passes(*node, value)? {
+            if !self.walk.passes(*node, value)? {
                 return Ok(false);
             }
         }
@@ -219,15 +217,13 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         required: bool,
         parts: &mut ObjectParts<'p, H>,
     ) -> Result<Option<Box<Frame<'p, H>>>, Interrupt> {
-        self.spend(1)?;
+        self.walk.spend(1)?;
         let Err(position) = parts.seen.binary_search(&key) else {
             return Ok(None);
         };
-        let Some(name) = self.name(key) else {
-            return Ok(None);
-        };
-        let found = self.host.get(object, name)?;
-        let missing = self.host.is_undefined(found)?;
+        let name = self.walk.name(key);
+        let found = self.walk.get(object, key)?;
+        let missing = self.walk.is_undefined(found)?;
         if missing && !required {
             // Another rule may still require it.
             return Ok(None);
@@ -261,14 +257,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         if fate.nodes.is_empty() || !self.all_pass(&fate.requiring, undefined)? {
             return Ok(false);
         }
-        Ok(!fate.needs_presence || self.host.has(object, name)?)
-    }
-
-    pub(super) fn name(&self, id: KeyId) -> Option<Name<'p>> {
-        self.program
-            .keys()
-            .get(id.index())
-            .map(|key| Name { id, key })
+        Ok(!fate.needs_presence || self.walk.has(object, name.id)?)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The types that a place allows, as a set that can be intersected and united.
 
+use crate::check::Walk;
 use crate::host::{Class, Host, Interrupt};
 use crate::ir::{Const, JsonSchema, NodeId, Program, Shape, TypeSet};
 
@@ -58,7 +59,7 @@ impl Types {
 /// Whether a value has one of the types. Questions about objects cost a call into the host each,
 /// so they are asked only where the answer matters.
 pub(super) fn has_type<H: Host>(
-    host: &mut H,
+    walk: &mut Walk<'_, '_, H>,
     value: H::Value,
     class: Class,
     types: Types,
@@ -75,7 +76,7 @@ pub(super) fn has_type<H: Host>(
         Class::Array => Types::ARRAY,
         Class::Object if types.covers(Types::OBJECT) => return Ok(true),
         Class::Object if !types.meets(Types::OBJECT) => return Ok(false),
-        Class::Object => object_type(host, value)?,
+        Class::Object => object_type(walk, value)?,
     };
     Ok(types.meets(own))
 }
@@ -90,15 +91,15 @@ fn number_type(number: f64) -> Types {
     }
 }
 
-fn object_type<H: Host>(host: &mut H, value: H::Value) -> Result<Types, Interrupt> {
-    if let Some(time) = host.date(value)? {
+fn object_type<H: Host>(walk: &mut Walk<'_, '_, H>, value: H::Value) -> Result<Types, Interrupt> {
+    if let Some(time) = walk.date(value)? {
         return Ok(if time.is_finite() {
             Types::DATE
         } else {
             Types::NO_DATE
         });
     }
-    Ok(if host.uint8_array(value)?.is_some() {
+    Ok(if walk.uint8_array(value)?.is_some() {
         Types::BYTES
     } else {
         Types::PLAIN
@@ -196,13 +197,14 @@ const MAX_NESTING: u32 = 24;
 /// How many nodes are looked at for the same purpose: references can fan out.
 const MAX_LOOKS: u32 = 4096;
 
-/// The types that a node allows whatever the value is.
-pub(super) fn of_node(program: &Program, id: NodeId) -> Types {
-    Looker {
+/// The types that a node allows whatever the value is, and how many nodes were looked at for that.
+pub(super) fn of_node(program: &Program, id: NodeId) -> (Types, u64) {
+    let mut looker = Looker {
         program,
         looks: MAX_LOOKS,
-    }
-    .node(id, MAX_NESTING)
+    };
+    let types = looker.node(id, MAX_NESTING);
+    (types, u64::from(MAX_LOOKS - looker.looks))
 }
 
 struct Looker<'p> {

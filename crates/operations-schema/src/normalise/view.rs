@@ -130,15 +130,6 @@ impl Pending {
 }
 
 impl<'p, H: BuildHost> Walker<'p, '_, H> {
-    /// Whether a property is there and holds anything.
-    pub(super) fn is_present(&mut self, object: H::Value, key: KeyId) -> Result<bool, Interrupt> {
-        let Some(name) = self.name(key) else {
-            return Ok(false);
-        };
-        let found = self.host.get(object, name)?;
-        Ok(!self.host.is_undefined(found)?)
-    }
-
     /// Everything that `nodes`, all at once, say about a value.
     pub(super) fn view(
         &mut self,
@@ -146,11 +137,11 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         value: H::Value,
         class: Class,
     ) -> Result<Box<View<'p>>, Interrupt> {
-        let program = self.program;
+        let program = self.walk.program;
         let mut view = Box::new(View::empty());
         let mut pending = Pending::new(nodes);
         while let Some((id, applies)) = pending.next() {
-            self.spend(1 + pending.effort() as u64 / 16)?;
+            self.walk.spend(1 + pending.effort() as u64 / 16)?;
             let shape = program.shape(id);
             if !applies {
                 lend_names(shape, &mut view, &mut pending);
@@ -173,6 +164,8 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
                 }
                 Shape::Json(json) if json.nullable && class == Class::Null => continue,
                 Shape::Json(json) => {
+                    let listed = json.enumeration.as_ref().map_or(0, Vec::len);
+                    self.walk.spend(listed as u64)?;
                     view_keywords(program, json, &mut view);
                     self.view_applicators(id, json, value, class, &mut view, &mut pending)?;
                 }
@@ -203,7 +196,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         view: &mut View<'p>,
         pending: &mut Pending,
     ) -> Result<(), Interrupt> {
-        self.spend(variants.len() as u64)?;
+        self.walk.spend(variants.len() as u64)?;
         let has_parts = matches!(class, Class::Object | Class::Array);
         if has_parts && !self.are_plain(variants) {
             match self.choose(variants, value, class)? {
@@ -214,7 +207,8 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         }
         let mut all = Types::NONE;
         for variant in variants {
-            let types = types::of_node(self.program, *variant);
+            let (types, looks) = types::of_node(self.walk.program, *variant);
+            self.walk.spend(looks)?;
             all = all.or(types);
             view.preferred.push(types);
             self.list_literals(*variant, view);
@@ -226,13 +220,13 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
     /// Whether no variant has anything to say about properties or elements.
     fn are_plain(&self, variants: &[NodeId]) -> bool {
         variants.iter().all(|variant| {
-            types::of_shape(self.program, self.program.shape(*variant))
+            types::of_shape(self.walk.program, self.walk.program.shape(*variant))
                 .is_some_and(|types| !types.meets(Types::OBJECT.or(Types::ARRAY)))
         })
     }
 
     fn list_literals(&self, variant: NodeId, view: &mut View<'p>) {
-        match self.program.shape(self.program.resolve(variant)) {
+        match self.walk.program.shape(self.walk.program.resolve(variant)) {
             Shape::Literal(constant) => view.literals.push(*constant),
             Shape::Json(json) => view_listed(json, view),
             _ => {}
@@ -251,7 +245,8 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         if let Some(unevaluated) = &json.unevaluated
             && let Some(rest) = unevaluated.properties
         {
-            view.objects.push(rest_rule(self.program, Some(rest), None));
+            view.objects
+                .push(rest_rule(self.walk.program, Some(rest), None));
         }
         if class == Class::Object
             && let Some(object) = &json.object
@@ -289,7 +284,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
             return Ok(());
         };
         self.chose = true;
-        let met = self.passes(condition, value)?;
+        let met = self.walk.passes(condition, value)?;
         pending.push(condition, met);
         for (branch, taken) in [(logic.then, met), (logic.otherwise, !met)] {
             if let Some(branch) = branch {
@@ -308,7 +303,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
     ) -> Result<(), Interrupt> {
         for dependency in &object.dependencies {
             self.chose = true;
-            let present = self.is_present(value, dependency.key)?;
+            let present = self.walk.is_present(value, dependency.key)?;
             if let Some(node) = dependency.node {
                 pending.push(node, present);
             }

@@ -6,10 +6,10 @@ use super::object::ObjectParts;
 use super::types::{self, Types, has_type};
 use super::view::View;
 use super::{Mode, nodes::NodeList};
-use crate::bounds::{BASE_STEPS, MAX_COUNTED_VALUE_NODES, MAX_VALUE_DEPTH, STEPS_PER_VALUE_NODE};
-use crate::check::{Walk, verdict};
+use crate::bounds::{DEFAULT_MAX_ERRORS, MAX_VALUE_DEPTH};
+use crate::check::Walk;
 use crate::host::{BuildHost, Class, Interrupt, Limit};
-use crate::ir::{ConstId, NodeId, Program, Shape};
+use crate::ir::{ConstId, NodeId, Shape};
 
 /// The result of one place.
 #[derive(Clone, Copy, Debug)]
@@ -70,15 +70,13 @@ pub(super) enum Step<'p, H: BuildHost> {
 
 /// The state of one normalisation.
 pub(super) struct Walker<'p, 'h, H: BuildHost> {
-    pub(super) program: &'p Program,
-    pub(super) host: &'h mut H,
+    /// Checks on the way, with the same allowance and as deep as this is.
+    pub(super) walk: Walk<'p, 'h, H>,
     pub(super) mode: Mode,
     pub(super) notes: Notes,
     /// Something about the value decided which schemas apply, or a value was made: walking again may
     /// lead elsewhere.
     pub(super) chose: bool,
-    /// How many containers are open.
-    pub(super) depth: u32,
     /// How many values are being made inside each other.
     pub(super) making: u32,
     /// How many values were made from nothing for the present place.
@@ -91,77 +89,27 @@ pub(super) struct Walker<'p, 'h, H: BuildHost> {
     pub(super) endless: bool,
     /// The text of the key at hand.
     pub(super) text: String,
-    value: Option<H::Value>,
-    steps_left: u64,
-    granted: bool,
 }
 
 impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
-    pub(super) fn new(program: &'p Program, host: &'h mut H, mode: Mode, notes: Notes) -> Self {
+    pub(super) fn new(walk: Walk<'p, 'h, H>, mode: Mode) -> Self {
         Self {
-            program,
-            host,
+            walk,
             mode,
-            notes,
+            notes: Notes::new(DEFAULT_MAX_ERRORS),
             chose: false,
-            depth: 0,
             making: 0,
             made: 0,
             making_for: Vec::new(),
             settling: Vec::new(),
             endless: false,
             text: String::new(),
-            value: None,
-            steps_left: BASE_STEPS,
-            granted: false,
-        }
-    }
-
-    /// Names the value whose size decides how much work is allowed.
-    pub(super) fn grant_steps(&mut self, value: H::Value) {
-        self.value = Some(value);
-    }
-
-    /// Counts work against the bound.
-    pub(super) fn spend(&mut self, steps: u64) -> Result<(), Interrupt> {
-        if let Some(left) = self.steps_left.checked_sub(steps) {
-            self.steps_left = left;
-            return Ok(());
-        }
-        self.grant_more(steps)
-    }
-
-    #[cold]
-    fn grant_more(&mut self, steps: u64) -> Result<(), Interrupt> {
-        let Some(value) = self.value.filter(|_| !self.granted) else {
-            return Err(Limit::Work.into());
-        };
-        self.granted = true;
-        let nodes = self.host.count_nodes(value, MAX_COUNTED_VALUE_NODES)?;
-        let more = (nodes * STEPS_PER_VALUE_NODE).saturating_sub(BASE_STEPS);
-        self.steps_left = more.checked_sub(steps).ok_or(Limit::Work)?;
-        Ok(())
-    }
-
-    /// Whether a value passes the check of a node.
-    pub(super) fn passes(&mut self, node: NodeId, value: H::Value) -> Result<bool, Interrupt> {
-        loop {
-            let mut walk =
-                Walk::new(self.program, self.host, value).resuming(self.steps_left, self.depth);
-            let result = verdict(walk.visit(node, value));
-            let left = walk.steps_left();
-            if result == Err(Interrupt::Limit(Limit::Work)) && !self.granted {
-                self.grant_more(0)?;
-                continue;
-            }
-            self.steps_left = left;
-            return result;
         }
     }
 
     /// Walks the whole value.
-    pub(super) fn walk(&mut self, value: H::Value) -> Result<Outcome<H::Value>, Interrupt> {
-        let root = NodeList::one(self.program.root());
+    pub(super) fn whole(&mut self, value: H::Value) -> Result<Outcome<H::Value>, Interrupt> {
+        let root = NodeList::one(self.walk.program.root());
         self.visit(root.as_slice(), value, Remedy::Replace)
     }
 
@@ -201,7 +149,7 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
                 Ok(step) => step,
                 Err(interrupt) => {
                     while let Some(frame) = open.pop() {
-                        self.host.close_region(frame.region, None);
+                        self.walk.host.close_region(frame.region, None);
                     }
                     return Err(interrupt);
                 }
@@ -216,8 +164,8 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
         value: H::Value,
         remedy: Remedy,
     ) -> Result<Next<'p, H>, Interrupt> {
-        self.spend(1)?;
-        let class = self.host.classify(value)?;
+        self.walk.spend(1)?;
+        let class = self.walk.class(value)?;
         if self.is_settled(nodes, value, class)? {
             return Ok(Next::Done(Outcome::same(value)));
         }
@@ -248,10 +196,10 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
         value: H::Value,
         class: Class,
     ) -> Result<Next<'p, H>, Interrupt> {
-        if self.depth >= MAX_VALUE_DEPTH {
+        if self.walk.depth >= MAX_VALUE_DEPTH {
             return Err(Limit::Depth.into());
         }
-        let region = self.host.open_region()?;
+        let region = self.walk.host.open_region()?;
         let parts = if class == Class::Array {
             self.open_array(&view, value).map(Parts::Array)
         } else {
@@ -259,7 +207,7 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
         };
         match parts {
             Ok(parts) => {
-                self.depth += 1;
+                self.walk.depth += 1;
                 Ok(Next::Into(Box::new(Frame {
                     view,
                     value,
@@ -268,7 +216,7 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
                 })))
             }
             Err(interrupt) => {
-                self.host.close_region(region, None);
+                self.walk.host.close_region(region, None);
                 Err(interrupt)
             }
         }
@@ -276,9 +224,9 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
 
     /// Leaves a container; of everything in there only a changed copy survives.
     fn close(&mut self, frame: Frame<'p, H>, outcome: Outcome<H::Value>) -> Outcome<H::Value> {
-        self.depth -= 1;
+        self.walk.depth -= 1;
         let survivor = outcome.changed.then_some(outcome.value);
-        match self.host.close_region(frame.region, survivor) {
+        match self.walk.host.close_region(frame.region, survivor) {
             Some(value) => Outcome::new(value),
             None => Outcome::same(frame.value),
         }
@@ -312,7 +260,7 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
         let [node] = nodes else {
             return Ok(nodes.is_empty());
         };
-        let shape = self.program.shape(*node);
+        let shape = self.walk.program.shape(*node);
         if matches!(
             shape,
             Shape::Any | Shape::Unknown | Shape::Argument | Shape::JsonBoolean(true)
@@ -322,8 +270,8 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
         if matches!(class, Class::Object | Class::Array) {
             return Ok(false);
         }
-        match types::of_shape(self.program, shape) {
-            Some(types) => has_type(self.host, value, class, types),
+        match types::of_shape(self.walk.program, shape) {
+            Some(types) => has_type(&mut self.walk, value, class, types),
             None => Ok(false),
         }
     }
@@ -334,13 +282,13 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
         value: H::Value,
         class: Class,
     ) -> Result<bool, Interrupt> {
-        Ok(has_type(self.host, value, class, view.types)? && self.is_granted(view, value)?)
+        Ok(has_type(&mut self.walk, value, class, view.types)? && self.is_granted(view, value)?)
     }
 
     /// Whether the nodes that must be asked say yes.
     fn is_granted(&mut self, view: &View<'p>, value: H::Value) -> Result<bool, Interrupt> {
         for node in &view.asked {
-            if !self.passes(*node, value)? {
+            if !self.walk.passes(*node, value)? {
                 return Ok(false);
             }
         }
@@ -357,7 +305,7 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
         class: Class,
         remedy: Remedy,
     ) -> Result<Outcome<H::Value>, Interrupt> {
-        if !has_type(self.host, value, class, view.types)?
+        if !has_type(&mut self.walk, value, class, view.types)?
             && let Some(converted) = self.convert(view, value, class)?
             && self.is_granted(view, converted)?
         {
@@ -387,16 +335,16 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
         class: Class,
         created: H::Value,
     ) -> Result<bool, Interrupt> {
-        if self.host.classify(created)? != class {
+        if self.walk.class(created)? != class {
             return Ok(false);
         }
         Ok(match class {
             Class::Undefined | Class::Null | Class::Bool(_) | Class::Number(_) => true,
             Class::String => {
-                let text = self.host.with_str(created, str::to_owned)?;
-                self.host.with_str(value, |own| own == text)?
+                let text = self.walk.text(created, str::to_owned)?;
+                self.walk.text(value, |own| own == text)?
             }
-            Class::BigInt => self.host.bigint(created)? == self.host.bigint(value)?,
+            Class::BigInt => self.walk.bigint_value(created)? == self.walk.bigint_value(value)?,
             _ => false,
         })
     }

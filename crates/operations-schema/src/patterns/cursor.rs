@@ -1,7 +1,9 @@
-//! Reading a pattern character by character, and what must be known before it is translated.
+//! Reading a pattern character by character, and what must be known before it is understood.
 
-use super::engine::PatternFailure;
-use super::translate::syntax_error;
+use std::collections::HashMap;
+
+use super::PatternFailure;
+use super::parse::syntax_error;
 
 /// Characters with a cursor.
 pub(super) struct Cursor {
@@ -59,13 +61,13 @@ impl Cursor {
 /// Group names and the number of groups: back references can look ahead.
 pub(super) struct Groups {
     pub(super) count: usize,
-    pub(super) names: Vec<(String, usize)>,
+    pub(super) names: HashMap<String, usize>,
 }
 
 pub(super) fn find_groups(cursor: &mut Cursor) -> Result<Groups, PatternFailure> {
     let mut groups = Groups {
         count: 0,
-        names: Vec::new(),
+        names: HashMap::new(),
     };
     let mut in_class = false;
     while let Some(found) = cursor.next() {
@@ -84,10 +86,9 @@ pub(super) fn find_groups(cursor: &mut Cursor) -> Result<Groups, PatternFailure>
                     groups.count += 1;
                     cursor.eat_text("?<");
                     let name = read_group_name(cursor)?;
-                    if groups.names.iter().any(|(known, _)| *known == name) {
+                    if groups.names.insert(name, groups.count).is_some() {
                         return syntax_error("a group name is used twice");
                     }
-                    groups.names.push((name, groups.count));
                 }
             }
             _ => {}

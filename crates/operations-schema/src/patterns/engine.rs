@@ -1,120 +1,88 @@
-//! The engines that run a translated pattern.
+//! Runs a pattern on the engine that suits it.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
-use super::Dialect;
-use super::translate::{Syntax, Translated, split_astral, translate};
+use super::ast::Parsed;
+use super::backtrack;
+use super::linear::{self, Linear};
+use super::program::Program;
+use super::units::split_astral;
 use crate::host::Limit;
+use crate::work::Budget;
 
-/// How much memory one compiled pattern may take.
-const SIZE_LIMIT: usize = 1 << 20;
-/// How often the backtracking engine may step back.
-const BACKTRACK_LIMIT: usize = 200_000;
-/// How long a text the backtracking engine gets: its work can grow with the square of it.
-const MAX_BACKTRACKED_TEXT: usize = 32 * 1024;
+/// How many steps of a pattern are one unit of work.
+const STEPS_PER_UNIT: u64 = 2;
 
-/// Why a pattern cannot run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PatternFailure {
-    /// It is not a regular expression of JavaScript.
-    Syntax(String),
-    /// It is one, but this engine cannot run it.
-    Unsupported(String),
-}
-
-impl std::fmt::Display for PatternFailure {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Syntax(reason) | Self::Unsupported(reason) => out.write_str(reason),
-        }
-    }
-}
-
-#[derive(Debug)]
-enum Machine {
-    Linear(regex::Regex),
-    Backtracking(Box<fancy_regex::Regex>),
-}
+/// How many steps a pattern gets before the linear engine is built for it, and how many more for
+/// each byte of the text. Most patterns need fewer, on any text, and then nothing is built at all.
+const FEW_STEPS: u64 = 256;
+const FEW_STEPS_PER_BYTE: u64 = 4;
 
 /// A pattern that can run.
 #[derive(Debug)]
 pub(super) struct Engine {
-    machine: Machine,
-    /// The pattern sees UTF-16 units, as JavaScript does without the `u` flag.
-    by_unit: bool,
+    pub(super) parsed: Parsed,
+    program: Program,
+    linear: OnceLock<Option<Linear>>,
 }
 
 impl Engine {
-    pub(super) fn build(
-        source: &str,
-        flags: &str,
-        dialect: Dialect,
-    ) -> Result<Self, PatternFailure> {
-        let syntax = Syntax::new(flags, dialect)?;
-        match Self::from_syntax(source, syntax) {
-            Err(PatternFailure::Syntax(_)) if dialect == Dialect::JsonSchema => {
-                Self::from_syntax(source, syntax.lenient())
-            }
-            other => other,
+    pub(super) fn new(parsed: Parsed) -> Self {
+        Self {
+            program: Program::new(&parsed),
+            parsed,
+            linear: OnceLock::new(),
         }
     }
 
-    pub(super) fn build_strict(source: &str) -> Result<Self, PatternFailure> {
-        Self::from_syntax(source, Syntax::new("", Dialect::JsonSchema)?)
-    }
-
-    fn from_syntax(source: &str, syntax: Syntax) -> Result<Self, PatternFailure> {
-        let linear = translate(source, syntax, false)?;
-        let machine = if linear.needs_backtracking {
-            Machine::Backtracking(Box::new(backtracking(&translate(source, syntax, true)?)?))
-        } else {
-            Machine::Linear(linear_engine(&linear)?)
-        };
-        Ok(Self {
-            machine,
-            by_unit: !syntax.by_code_point,
-        })
-    }
-
-    pub(super) fn matches(&self, text: &str) -> Result<bool, Limit> {
+    /// Whether the pattern matches somewhere in the text.
+    pub(super) fn matches(&self, text: &str, budget: &mut Budget) -> Result<bool, Limit> {
+        let length = text.len() as u64;
+        budget.spend(1 + length / 64)?;
         // Only characters beyond the basic plane (four bytes) are more than one unit.
-        let text = if self.by_unit && text.bytes().any(|byte| byte >= 0xF0) {
+        let text = if self.parsed.by_unit && text.bytes().any(|byte| byte >= 0xF0) {
+            budget.spend(length / 4)?;
             Cow::Owned(split_astral(text))
         } else {
             Cow::Borrowed(text)
         };
-        match &self.machine {
-            Machine::Linear(regex) => Ok(regex.is_match(&text)),
-            Machine::Backtracking(regex) => {
-                if text.len() > MAX_BACKTRACKED_TEXT {
-                    return Err(Limit::Backtracking);
-                }
-                regex.is_match(&*text).map_err(|_| Limit::Backtracking)
-            }
+        let few = FEW_STEPS + FEW_STEPS_PER_BYTE * length;
+        if let Some(found) = self.backtrack(&text, few, budget)? {
+            return Ok(found);
+        }
+        match self.linear(budget)? {
+            Some(linear) => linear.matches(&text, budget),
+            None => self.backtrack(&text, u64::MAX, budget)?.ok_or(Limit::Work),
         }
     }
-}
 
-fn linear_engine(translated: &Translated) -> Result<regex::Regex, PatternFailure> {
-    regex::RegexBuilder::new(&translated.text)
-        .size_limit(SIZE_LIMIT)
-        .dfa_size_limit(SIZE_LIMIT)
-        .build()
-        .map_err(|error| match error {
-            regex::Error::CompiledTooBig(_) => {
-                PatternFailure::Unsupported("it is too large when compiled".into())
+    /// Tries with so many steps; no answer when they are not enough.
+    fn backtrack(
+        &self,
+        text: &str,
+        steps: u64,
+        budget: &mut Budget,
+    ) -> Result<Option<bool>, Limit> {
+        let granted = steps.min(budget.left().saturating_mul(STEPS_PER_UNIT));
+        let mut left = granted;
+        let found = backtrack::matches(&self.program, text, &mut left);
+        budget.spend((granted - left).div_ceil(STEPS_PER_UNIT))?;
+        Ok(found.ok())
+    }
+
+    /// The linear engine, built when it is first needed; none where it cannot serve.
+    fn linear(&self, budget: &mut Budget) -> Result<Option<&Linear>, Limit> {
+        if self.linear.get().is_none() {
+            let size = linear::size(&self.parsed);
+            if let Some(states) = size {
+                budget.spend(states.saturating_mul(linear::UNITS_PER_STATE))?;
             }
-            // What the translation lets through and the engine does not know are names of
-            // Unicode properties.
-            _ => PatternFailure::Syntax("it names an unknown Unicode property".into()),
-        })
-}
-
-fn backtracking(translated: &Translated) -> Result<fancy_regex::Regex, PatternFailure> {
-    fancy_regex::RegexBuilder::new(&translated.text)
-        .backtrack_limit(BACKTRACK_LIMIT)
-        .delegate_size_limit(SIZE_LIMIT)
-        .delegate_dfa_size_limit(SIZE_LIMIT)
-        .build()
-        .map_err(|_| PatternFailure::Unsupported("the backtracking engine cannot run it".into()))
+            // Another thread may have been quicker.
+            let _ = self
+                .linear
+                .set(size.and_then(|_| Linear::build(&self.parsed)));
+        }
+        Ok(self.linear.get().and_then(Option::as_ref))
+    }
 }

@@ -1,20 +1,20 @@
 //! What follows a backslash.
 
-use std::fmt::Write as _;
+use std::sync::Arc;
 
+use regex_syntax::hir::{Class, HirKind};
+
+use super::PatternFailure;
+use super::ast::{DIGITS, SPACE, Set, WORD, set_of};
 use super::cursor::{Cursor, Groups, read_group_name};
-use super::engine::PatternFailure;
-use super::translate::{Syntax, WORD, syntax_error};
-
-/// JavaScript's white space, as the inside of a class.
-const SPACE: &str = r"\x{9}-\x{D}\x{20}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\x{FEFF}";
+use super::parse::{Parser, Syntax, syntax_error};
 
 /// The meaning of an escape.
 pub(super) enum Escape {
     /// A character.
     Code(u32),
-    /// A set of characters, written as the inside of a class.
-    Set(String),
+    /// A set of characters.
+    Set(Set),
     /// `\b`, or `\B` when `inside`.
     Boundary {
         /// Between two characters of the same sort.
@@ -24,50 +24,99 @@ pub(super) enum Escape {
     Group(usize),
 }
 
-/// Reads an escape after its backslash.
-pub(super) fn read_escape(
-    cursor: &mut Cursor,
-    syntax: Syntax,
-    groups: &Groups,
-    in_class: bool,
-) -> Result<Escape, PatternFailure> {
-    let Some(found) = cursor.next() else {
-        return syntax_error("it ends with a backslash");
-    };
-    let code = match found {
-        'd' => return Ok(Escape::Set("0-9".into())),
-        'D' => return Ok(Escape::Set("[^0-9]".into())),
-        'w' => return Ok(Escape::Set(WORD.into())),
-        'W' => return Ok(Escape::Set(format!("[^{WORD}]"))),
-        's' => return Ok(Escape::Set(SPACE.into())),
-        'S' => return Ok(Escape::Set(format!("[^{SPACE}]"))),
-        'b' if in_class => 0x8,
-        'b' => return Ok(Escape::Boundary { inside: false }),
-        'B' if !in_class => return Ok(Escape::Boundary { inside: true }),
-        'p' | 'P' if syntax.by_code_point => return property(cursor, found == 'P'),
-        't' => 0x9,
-        'n' => 0xA,
-        'v' => 0xB,
-        'f' => 0xC,
-        'r' => 0xD,
-        'c' => return control(cursor, syntax, in_class),
-        'x' => match hex(cursor, 2) {
-            Some(code) => code,
-            None if syntax.strict => return syntax_error("\\x needs two hexadecimal digits"),
-            None => u32::from('x'),
-        },
-        'u' => return Ok(Escape::Code(unicode(cursor, syntax)?)),
-        'k' if !in_class && (syntax.strict || !groups.names.is_empty()) => {
-            return named(cursor, groups);
+impl Parser {
+    /// Reads an escape after its backslash.
+    pub(super) fn escape(&mut self, in_class: bool) -> Result<Escape, PatternFailure> {
+        let syntax = self.syntax;
+        let cursor = &mut self.cursor;
+        let Some(found) = cursor.next() else {
+            return syntax_error("it ends with a backslash");
+        };
+        let code = match found {
+            'd' | 'D' => return Ok(self.known(&DIGITS, found == 'D')),
+            'w' | 'W' => return Ok(self.known(&WORD, found == 'W')),
+            's' | 'S' => return Ok(self.known(&SPACE, found == 'S')),
+            'b' if in_class => 0x8,
+            'b' => return Ok(Escape::Boundary { inside: false }),
+            'B' if !in_class => return Ok(Escape::Boundary { inside: true }),
+            'p' | 'P' if syntax.by_code_point => return self.property(found == 'P'),
+            't' => 0x9,
+            'n' => 0xA,
+            'v' => 0xB,
+            'f' => 0xC,
+            'r' => 0xD,
+            'c' => return control(cursor, syntax, in_class),
+            'x' => match hex(cursor, 2) {
+                Some(code) => code,
+                None if syntax.strict => return syntax_error("\\x needs two hexadecimal digits"),
+                None => u32::from('x'),
+            },
+            'u' => return Ok(Escape::Code(unicode(cursor, syntax)?)),
+            'k' if !in_class && (syntax.strict || !self.groups.names.is_empty()) => {
+                return named(cursor, &self.groups);
+            }
+            '0'..='9' => return digits(cursor, syntax, self.groups.count, found, in_class),
+            '-' if in_class => u32::from('-'),
+            '^' | '$' | '\\' | '.' | '*' | '+' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '|'
+            | '/' => u32::from(found),
+            _ if syntax.strict => {
+                return syntax_error("it escapes a character that needs no escape");
+            }
+            other => u32::from(other),
+        };
+        Ok(Escape::Code(code))
+    }
+
+    fn known(&self, ranges: &[(char, char)], negated: bool) -> Escape {
+        let mut set = self.folded(set_of(ranges));
+        if negated {
+            set.negate();
         }
-        '0'..='9' => return digits(cursor, syntax, groups, found, in_class),
-        '-' if in_class => u32::from('-'),
-        '^' | '$' | '\\' | '.' | '*' | '+' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '|'
-        | '/' => u32::from(found),
-        _ if syntax.strict => return syntax_error("it escapes a character that needs no escape"),
-        other => u32::from(other),
-    };
-    Ok(Escape::Code(code))
+        Escape::Set(Arc::new(set))
+    }
+
+    /// After `\p` or `\P`.
+    fn property(&mut self, negated: bool) -> Result<Escape, PatternFailure> {
+        const WRONG: &str = "\\p needs a property name in braces";
+        self.beyond_ascii = true;
+        if !self.cursor.eat('{') {
+            return syntax_error(WRONG);
+        }
+        let mut name = String::from(if negated { "\\P{" } else { "\\p{" });
+        let empty = name.len();
+        loop {
+            match self.cursor.next() {
+                Some('}') if name.len() > empty => break,
+                Some(found) if found.is_ascii_alphanumeric() || found == '_' || found == '=' => {
+                    name.push(found);
+                }
+                _ => return syntax_error(WRONG),
+            }
+        }
+        name.push('}');
+        let set = if let Some(known) = self.properties.get(&name) {
+            known.clone()
+        } else {
+            let set = unicode_property(&name).map(|set| Arc::new(self.folded(set)));
+            self.properties.insert(name, set.clone());
+            set
+        };
+        match set {
+            Some(set) => {
+                self.count_ranges(&set)?;
+                Ok(Escape::Set(set))
+            }
+            None => syntax_error("it names an unknown Unicode property"),
+        }
+    }
+}
+
+/// The set behind `\p{...}`, by the tables of Rust's own engine.
+fn unicode_property(text: &str) -> Option<regex_syntax::hir::ClassUnicode> {
+    match regex_syntax::parse(text).ok()?.into_kind() {
+        HirKind::Class(Class::Unicode(set)) => Some(set),
+        _ => None,
+    }
 }
 
 fn hex(cursor: &mut Cursor, count: usize) -> Option<u32> {
@@ -140,34 +189,14 @@ fn control(cursor: &mut Cursor, syntax: Syntax, in_class: bool) -> Result<Escape
     }
 }
 
-/// After `\p` or `\P`.
-fn property(cursor: &mut Cursor, negated: bool) -> Result<Escape, PatternFailure> {
-    if !cursor.eat('{') {
-        return syntax_error("\\p needs a property name in braces");
-    }
-    let mut name = String::new();
-    loop {
-        match cursor.next() {
-            Some('}') if !name.is_empty() => break,
-            Some(found) if found.is_ascii_alphanumeric() || found == '_' || found == '=' => {
-                name.push(found);
-            }
-            _ => return syntax_error("\\p needs a property name in braces"),
-        }
-    }
-    let mut set = String::new();
-    let _ = write!(set, "\\{}{{{name}}}", if negated { 'P' } else { 'p' });
-    Ok(Escape::Set(set))
-}
-
 /// After `\k`.
 fn named(cursor: &mut Cursor, groups: &Groups) -> Result<Escape, PatternFailure> {
     if !cursor.eat('<') {
         return syntax_error("\\k needs a group name");
     }
     let name = read_group_name(cursor)?;
-    match groups.names.iter().find(|(known, _)| *known == name) {
-        Some((_, number)) => Ok(Escape::Group(*number)),
+    match groups.names.get(&name) {
+        Some(number) => Ok(Escape::Group(*number)),
         None => syntax_error("it refers to a group that does not exist"),
     }
 }
@@ -176,7 +205,7 @@ fn named(cursor: &mut Cursor, groups: &Groups) -> Result<Escape, PatternFailure>
 fn digits(
     cursor: &mut Cursor,
     syntax: Syntax,
-    groups: &Groups,
+    groups: usize,
     first: char,
     in_class: bool,
 ) -> Result<Escape, PatternFailure> {
@@ -190,7 +219,7 @@ fn digits(
             cursor.next();
             number = number.saturating_mul(10).saturating_add(digit as usize);
         }
-        if number <= groups.count {
+        if number <= groups {
             return Ok(Escape::Group(number));
         }
         cursor.rewind(start);

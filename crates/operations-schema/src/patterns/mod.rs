@@ -1,20 +1,42 @@
-//! Regular expressions of schemas: ECMAScript syntax, run by engines with bounds.
+//! Regular expressions of schemas: ECMAScript syntax, run by engines that count their work.
 //!
-//! A pattern is translated to Rust's syntax. Most run on the linear-time engine; lookaround and
-//! back references need the backtracking one, which has a limit.
+//! A pattern is read once ([`ast`]). It runs on an engine that tries one way to read the text after
+//! another; where that takes long, and the pattern has no look around and no back reference, an
+//! engine takes over whose time grows with the text alone. `proven` tells which patterns may run on
+//! the host's own `RegExp`.
 
+mod ast;
+mod backtrack;
 mod class;
 mod cursor;
 mod engine;
 mod escape;
-mod translate;
+mod linear;
+mod parse;
+mod program;
+mod proven;
+mod template;
+mod units;
 
 use std::sync::OnceLock;
 
 use engine::Engine;
-pub use engine::PatternFailure;
+use parse::{Syntax, parse};
+pub(crate) use proven::{LONGEST_SUBJECT, Price};
 
 use crate::host::Limit;
+use crate::work::Budget;
+
+/// Why a pattern cannot run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PatternFailure {
+    /// It is not a regular expression of JavaScript.
+    #[error("{0}")]
+    Syntax(Box<str>),
+    /// It is one, but this engine cannot run it.
+    #[error("{0}")]
+    Unsupported(Box<str>),
+}
 
 /// Which ECMAScript regular expressions a pattern is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,7 +48,7 @@ pub enum Dialect {
     JsonSchema,
 }
 
-/// A regular expression of a schema. The engine behind it is built when it is first needed.
+/// A regular expression of a schema, read when it is first needed.
 #[derive(Debug)]
 pub struct Pattern {
     source: Box<str>,
@@ -65,38 +87,62 @@ impl Pattern {
         self.dialect
     }
 
-    fn engine(&self) -> &Result<Engine, PatternFailure> {
-        self.engine
-            .get_or_init(|| Engine::build(&self.source, &self.flags, self.dialect))
+    fn engine(&self) -> Result<&Engine, &PatternFailure> {
+        let built = self.engine.get_or_init(|| {
+            let syntax = Syntax::new(&self.flags, self.dialect)?;
+            let parsed = match parse(&self.source, syntax).0 {
+                Err(PatternFailure::Syntax(_)) if self.dialect == Dialect::JsonSchema => {
+                    parse(&self.source, syntax.lenient()).0
+                }
+                other => other,
+            };
+            parsed.map(Engine::new)
+        });
+        built.as_ref()
     }
 
     /// Why the pattern cannot run, if it cannot.
     #[must_use]
     pub fn failure(&self) -> Option<&PatternFailure> {
-        self.engine().as_ref().err()
+        self.engine().err()
     }
 
     /// Whether the pattern matches somewhere in the text. One that is not valid JavaScript matches
     /// nothing: `new RegExp` would have thrown.
     ///
     /// # Errors
-    /// When the engine cannot run this pattern or reaches its bound.
-    pub fn matches(&self, text: &str) -> Result<bool, Limit> {
+    /// When the engine cannot run this pattern, or it takes more work than is left.
+    pub fn matches(&self, text: &str, budget: &mut Budget) -> Result<bool, Limit> {
         match self.engine() {
-            Ok(engine) => engine.matches(text),
+            Ok(engine) => engine
+                .matches(text, budget)
+                .map_err(|_| Limit::Backtracking),
             Err(PatternFailure::Syntax(_)) => Ok(false),
             Err(PatternFailure::Unsupported(_)) => Err(Limit::Pattern),
         }
     }
+
+    /// What the pattern costs on the host's own `RegExp` with the `u` flag, where it is proven that
+    /// it takes time in proportion to the text there and means the same.
+    pub(crate) fn price_elsewhere(&self) -> Option<Price> {
+        let engine = self.engine().ok()?;
+        proven::price(&engine.parsed, self.source.len())
+    }
+
+    /// The first text that matches, where there are finitely many.
+    pub(crate) fn first_text(&self) -> Option<String> {
+        template::first_text(&self.engine().ok()?.parsed)
+    }
 }
 
 /// Whether a text is a regular expression in ECMAScript's unicode mode (the format `regex`).
-#[must_use]
-pub fn is_regular_expression(text: &str) -> bool {
-    match Engine::build_strict(text) {
-        Ok(_) | Err(PatternFailure::Unsupported(_)) => true,
-        Err(PatternFailure::Syntax(_)) => false,
-    }
+pub(crate) fn is_regular_expression(text: &str, budget: &mut Budget) -> Result<bool, Limit> {
+    let (parsed, work) = match Syntax::new("", Dialect::JsonSchema) {
+        Ok(syntax) => parse(text, syntax),
+        Err(failure) => (Err(failure), 0),
+    };
+    budget.spend(work)?;
+    Ok(!matches!(parsed, Err(PatternFailure::Syntax(_))))
 }
 
 #[cfg(test)]

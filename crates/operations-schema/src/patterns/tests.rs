@@ -1,21 +1,26 @@
 use super::*;
 
+/// More than any check gets.
+const PLENTY: u64 = 10_000_000;
+
+fn matches(pattern: &Pattern, text: &str) -> Result<bool, Limit> {
+    pattern.matches(text, &mut Budget::new(PLENTY))
+}
+
+fn is_regular_expression(text: &str) -> bool {
+    super::is_regular_expression(text, &mut Budget::new(PLENTY)).unwrap()
+}
+
 fn unicode(pattern: &str, text: &str) -> bool {
-    Pattern::new(pattern, "", Dialect::JsonSchema)
-        .matches(text)
-        .unwrap()
+    matches(&Pattern::new(pattern, "", Dialect::JsonSchema), text).unwrap()
 }
 
 fn plain(pattern: &str, text: &str) -> bool {
-    Pattern::new(pattern, "", Dialect::TypeBox)
-        .matches(text)
-        .unwrap()
+    matches(&Pattern::new(pattern, "", Dialect::TypeBox), text).unwrap()
 }
 
 fn flagged(pattern: &str, flags: &str, text: &str) -> bool {
-    Pattern::new(pattern, flags, Dialect::TypeBox)
-        .matches(text)
-        .unwrap()
+    matches(&Pattern::new(pattern, flags, Dialect::TypeBox), text).unwrap()
 }
 
 #[test]
@@ -105,7 +110,7 @@ fn what_is_not_a_pattern_matches_nothing_and_says_why() {
                 matches!(pattern.failure(), Some(PatternFailure::Syntax(_))),
                 "{source}"
             );
-            assert_eq!(pattern.matches("a"), Ok(false), "{source}");
+            assert_eq!(matches(&pattern, "a"), Ok(false), "{source}");
         }
     }
 }
@@ -128,24 +133,144 @@ fn unicode_mode_is_strict_for_the_format_and_lenient_for_patterns() {
 #[test]
 fn evil_patterns_end() {
     let long = "a".repeat(50_000);
+    let evil =
+        |source: &str, text: &str| matches(&Pattern::new(source, "", Dialect::JsonSchema), text);
+    // Without a look around an engine serves that reads every character once.
+    for source in [
+        "^(a+)+$",
+        "^(a|a)*$",
+        "^(a*)*$",
+        "^(a|aa)+$",
+        "^(.*a){20}$",
+        "a*a*a*b",
+    ] {
+        assert_eq!(evil(source, &format!("{long}!")), Ok(false), "{source}");
+    }
+    for source in [
+        "^(a|a)*(?=!)b",
+        // Looks around that succeed are work as well.
+        &format!("{}y", "(?=.*x)".repeat(50)),
+        "^(?=(?:(?=.*x).)*$)(?:(?=.*x)(?=.*y)a)*!",
+        "(?<=^[ab]*)(?<=^[ac]*)!",
+        r"^(a*)(a*)(a*)\1\2\3b",
+        r"^(?:(a+)\1*)*$b",
+        "^(?:(?!.*!b)a)*$",
+        "(?:a?){50}(?=b)",
+    ] {
+        assert_eq!(
+            evil(source, &format!("{long}x!")),
+            Err(Limit::Backtracking),
+            "{source}"
+        );
+    }
+}
+
+#[test]
+fn work_is_counted_whatever_the_verdict() {
+    let cost = |source: &str, text: &str| {
+        let mut budget = Budget::new(PLENTY);
+        let pattern = Pattern::new(source, "", Dialect::JsonSchema);
+        let verdict = pattern.matches(text, &mut budget).unwrap();
+        (verdict, budget.spent())
+    };
+    let text = |length: usize| format!("{}x", "a".repeat(length));
+    for (source, verdict) in [
+        ("(?=.*x)(?=.*x)a", true),
+        ("^(?=.*x)(?=.*x)a*x$", true),
+        ("(?=.*x)b", false),
+    ] {
+        let (short, long) = (cost(source, &text(200)), cost(source, &text(400)));
+        assert_eq!((short.0, long.0), (verdict, verdict));
+        // A look from each place to the end grows with the square.
+        let least = if verdict { 2 } else { 3 };
+        assert!(
+            long.1 >= short.1 * least - 50,
+            "{source}: {} and {}",
+            short.1,
+            long.1
+        );
+    }
+}
+
+#[test]
+fn patterns_beyond_a_size_still_run() {
+    let pattern = |source: &str| Pattern::new(source, "", Dialect::JsonSchema);
+    // Too many states for the engine that reads every character once.
     assert_eq!(
-        Pattern::new("^(a+)+$", "", Dialect::JsonSchema).matches(&format!("{long}!")),
+        matches(&pattern(r"^((a{1000}){1000}){1000}$"), "aaa"),
         Ok(false)
     );
-    let evil = Pattern::new("^(a|a)*(?=!)b", "", Dialect::JsonSchema);
     assert_eq!(
-        evil.matches(&format!("{}!", &long[..5000])),
-        Err(Limit::Backtracking)
+        matches(&pattern(r"^(\p{L}{400}|\p{N}{400}){2}$"), &"é".repeat(800)),
+        Ok(true)
     );
-    assert_eq!(evil.matches(&long), Err(Limit::Backtracking));
-    for source in [
-        r"((a{1000}){1000}){1000}".to_owned(),
-        "(".repeat(5000) + &")".repeat(5000),
-        "a".repeat(100_000),
-    ] {
+    for source in ["(".repeat(5000) + &")".repeat(5000), "a".repeat(100_000)] {
         assert!(matches!(
-            Pattern::new(&source, "", Dialect::JsonSchema).failure(),
+            pattern(&source).failure(),
             Some(PatternFailure::Unsupported(_))
         ));
     }
+    assert!(matches!(
+        pattern(&r"[^\p{L}]".repeat(4000)).failure(),
+        Some(PatternFailure::Unsupported(_))
+    ));
+}
+
+#[test]
+fn both_engines_say_the_same() {
+    use super::backtrack;
+    use super::linear::Linear;
+    use super::program::Program;
+
+    let mut seed = 12_345_u64;
+    let mut random = move |below: usize| {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        usize::try_from(seed % below as u64).unwrap()
+    };
+    let words = [
+        "a", "b", "é", ".", "[ab]", "[^a]", r"\w", r"\b", "(", "(?:", ")", "|", "*", "+", "?",
+        "{0,2}", "{2}", "*?", "^", "$",
+    ];
+    let letters = ['a', 'b', 'é', ' ', '\n'];
+    let mut compared = 0;
+    for _ in 0..20_000 {
+        let source: String = (0..random(9)).map(|_| words[random(words.len())]).collect();
+        let (Ok(parsed), _) = parse(&source, Syntax::new("", Dialect::JsonSchema).unwrap()) else {
+            continue;
+        };
+        let Some(linear) = Linear::build(&parsed) else {
+            continue;
+        };
+        let program = Program::new(&parsed);
+        for _ in 0..4 {
+            let text: String = (0..random(7))
+                .map(|_| letters[random(letters.len())])
+                .collect();
+            let one = backtrack::matches(&program, &text, &mut 1_000_000).unwrap();
+            let other = linear.matches(&text, &mut Budget::new(PLENTY)).unwrap();
+            assert_eq!(one, other, "{source:?} on {text:?}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 10_000, "{compared}");
+}
+
+#[test]
+fn back_references_and_loops_are_those_of_the_specification() {
+    // Groups inside a loop are unset at the start of each round.
+    assert!(unicode(r"^(?:(a)|b)*\1$", "ab") && !unicode(r"^(?:(a)|b)*\1c$", "abac"));
+    assert!(unicode(r"(?=(a+))a*b\1", "baaabac"));
+    // A round that reads nothing does not count beyond the least.
+    assert!(unicode("^(a?)*$", "aaa") && unicode("^(a*)*?b$", "aab") && unicode("^(?:a?){3}$", ""));
+    // What a look around remembers stays, what it only tried does not.
+    assert!(unicode(r"^(?=(a+))\1$", "aaa") && unicode(r"^(?!(a)b)\1ac$", "ac"));
+    // A look behind reads backwards.
+    assert!(unicode(r"(?<=(\d+)(\d+))$", "1053") && unicode(r"(?<=\1(a))b", "aab"));
+    assert!(!unicode(r"(?<=\1(a))b", "cab") && unicode("(?<!abc)d", "abd"));
+    assert!(
+        unicode("^.*?x$", "aaxbx") && unicode("^a{2,3}?b$", "aaab") && !unicode("^a{2,3}?b$", "ab")
+    );
+    assert!(flagged("^(a)\\1$", "i", "aA"));
 }
