@@ -322,10 +322,10 @@ fn who_does_a_call_is_found_out() {
     );
     open(Work::Host);
     assert_eq!(route("op", Context::default()), "host");
-    assert!(!fixture.registry.is_native("ns.op"));
+    assert!(fixture.registry.is_for_host("ns.op"));
     open(scripted([]));
     assert_eq!(route("op", Context::default()), "here");
-    assert!(fixture.registry.is_native("ns.op"));
+    assert!(!fixture.registry.is_for_host("ns.op"));
     let steering = |metadata: &str| Context {
         metadata: Some(metadata.to_owned()),
         ..Context::default()

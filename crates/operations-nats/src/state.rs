@@ -31,6 +31,15 @@ pub struct Publication {
     pub is_notice: bool,
 }
 
+/// Who works on a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doer {
+    /// JavaScript.
+    Host,
+    /// The registry, on this side.
+    Registry,
+}
+
 /// Something about a call, for whoever works on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum News {
@@ -49,7 +58,7 @@ pub struct Todo {
     pub publish: Vec<Publication>,
     /// For JavaScript, in its order.
     pub deliver: Vec<Item>,
-    /// For the work that is done without JavaScript, in its order.
+    /// For the registry, in its order.
     pub native: Vec<News>,
     /// What discovery has found.
     pub found: Vec<Notice>,
@@ -88,8 +97,8 @@ impl Todo {
     }
 
     /// Something for whoever works on a call.
-    pub fn tell(&mut self, is_native: bool, news: News) {
-        if is_native {
+    pub fn tell(&mut self, doer: Doer, news: News) {
+        if doer == Doer::Registry {
             self.native.push(news);
             return;
         }

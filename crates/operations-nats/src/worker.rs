@@ -12,7 +12,7 @@ use operations_core::registry::Registry;
 
 use crate::limits::{IDS_PER_PING, STREAM_WINDOW, TAKEN_DELAY};
 use crate::loss;
-use crate::state::{News, Todo};
+use crate::state::{Doer, News, Todo};
 use crate::subjects::Subjects;
 use crate::wire::{Arrival, Notice, Served};
 
@@ -26,8 +26,7 @@ type Want = (Arc<str>, Arc<str>);
 struct Running {
     from: Arc<str>,
     operation: Arc<str>,
-    /// Whether it is worked on without JavaScript.
-    is_native: bool,
+    doer: Doer,
     /// The caller knows that it is here.
     is_told: bool,
     is_aborted: bool,
@@ -57,7 +56,7 @@ pub struct Worker {
     name: String,
     concurrency: usize,
     operations: BTreeMap<Arc<str>, Served>,
-    /// Knows which operations need no JavaScript.
+    /// Does what needs no JavaScript.
     registry: Option<Arc<Registry>>,
     is_draining: bool,
     running: HashMap<Arc<str>, Running>,
@@ -197,16 +196,16 @@ impl Worker {
             is_waiting: false,
         });
         let is_stream = stream.is_some();
-        let is_native = self
-            .registry
-            .as_ref()
-            .is_some_and(|registry| registry.is_native(&operation));
+        let doer = match &self.registry {
+            Some(registry) if !registry.is_for_host(&operation) => Doer::Registry,
+            _ => Doer::Host,
+        };
         self.running.insert(
             Arc::clone(&id),
             Running {
                 from,
                 operation,
-                is_native,
+                doer,
                 is_told: false,
                 is_aborted: false,
                 is_answered: false,
@@ -220,7 +219,7 @@ impl Worker {
         } else {
             self.tell_at.get_or_insert(now + TAKEN_DELAY);
         }
-        todo.tell(is_native, News::Requested(id, event.to_json()));
+        todo.tell(doer, News::Requested(id, event.to_json()));
         if more > 0 {
             self.remember(want, usize::try_from(more).unwrap_or(usize::MAX));
             self.grant(now, todo);
@@ -262,7 +261,7 @@ impl Worker {
             return false;
         }
         running.is_aborted = true;
-        todo.tell(running.is_native, News::Aborted(id.into()));
+        todo.tell(running.doer, News::Aborted(id.into()));
         true
     }
 
@@ -316,7 +315,7 @@ impl Worker {
             if let Some(running) = self.running.get_mut(id)
                 && !std::mem::replace(&mut running.is_aborted, true)
             {
-                todo.tell(running.is_native, News::Aborted(Arc::clone(id)));
+                todo.tell(running.doer, News::Aborted(Arc::clone(id)));
             }
         }
         ids

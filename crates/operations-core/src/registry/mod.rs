@@ -123,11 +123,11 @@ impl Registry {
             })
     }
 
-    /// Whether calls of this operation may be done here. A quick look; [`Registry::route`] has the last word.
+    /// Whether calls of this operation are surely the host's. A quick look; [`Registry::route`] has the last word.
     #[must_use]
-    pub fn is_native(&self, id: &str) -> bool {
+    pub fn is_for_host(&self, id: &str) -> bool {
         self.get(id)
-            .is_some_and(|operation| matches!(operation.work, Work::Native(_)))
+            .is_some_and(|operation| matches!(operation.work, Work::Host))
     }
 
     /// Finds out who is to do a call. This may compile schemas, so it is no work for a thread that others wait for.

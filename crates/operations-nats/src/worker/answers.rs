@@ -8,7 +8,7 @@ use operations_core::json;
 use super::Worker;
 use crate::limits::STREAM_WINDOW;
 use crate::loss;
-use crate::state::{News, Todo};
+use crate::state::{Doer, News, Todo};
 use crate::wire;
 
 impl Worker {
@@ -100,8 +100,8 @@ impl Worker {
     pub fn hand_over(&mut self, now: f64, id: &Arc<str>, payload: String, todo: &mut Todo) {
         match self.running.get_mut(id) {
             Some(running) if !running.is_aborted => {
-                running.is_native = false;
-                todo.tell(false, News::Requested(Arc::clone(id), payload));
+                running.doer = Doer::Host;
+                todo.tell(Doer::Host, News::Requested(Arc::clone(id), payload));
             }
             _ => self.finished(now, id, todo),
         }
@@ -136,7 +136,7 @@ impl Worker {
         stream.up_to = stream.up_to.max(up_to.min(stream.sent + STREAM_WINDOW));
         if stream.is_waiting && stream.sent < stream.up_to {
             stream.is_waiting = false;
-            todo.tell(running.is_native, News::MayGoOn(id.into()));
+            todo.tell(running.doer, News::MayGoOn(id.into()));
         }
     }
 }
