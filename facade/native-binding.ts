@@ -94,7 +94,7 @@ export interface Runtime {
 /** The native twin of a registry. Specs are JSON (`registry/native-twin.ts`). */
 export interface NativeRegistry {
   /** An operation whose calls go to JavaScript. */
-  setHost(spec: string, hasHandler: boolean): void;
+  setHost(spec: string): void;
   /** An imported HTTP operation (`NativeSchemas` in `registry/native-handler.ts`). */
   setHttp(
     spec: string,

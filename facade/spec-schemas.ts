@@ -63,6 +63,11 @@ const specProperties = {
   errorSchemas: Type.Optional(
     Type.Array(ErrorDefinitionSchema, { description: "How the operation may fail" }),
   ),
+  visibility: Type.Optional(
+    Type.Union([Type.Literal("external"), Type.Literal("internal")], {
+      description: "Whether it can be called through the call protocol and through servers",
+    }),
+  ),
   _meta: Type.Optional(
     Type.Record(Type.String(), Type.Unknown(), { description: "What an adapter wants to remember" }),
   ),

@@ -107,6 +107,9 @@ export interface OperationSpec<TInput = any, TOutput = any> {
   outputSchema: SchemaOf<TOutput>;
   accessControl: AccessControl;
   errorSchemas?: ErrorDefinition[];
+  /** Who can see it. `"internal"`: it is called directly and through `env`, never through the call protocol or a
+   * server, where it does not exist. `"external"` is the default. */
+  visibility?: "external" | "internal";
   /** What an adapter wants to remember. */
   _meta?: Record<string, unknown>;
 }
@@ -173,6 +176,7 @@ interface SpecDraft {
   tags?: readonly string[] | undefined;
   accessControl: AccessRules;
   errorSchemas?: readonly ErrorDefinition[] | undefined;
+  visibility?: "external" | "internal" | undefined;
   _meta?: Record<string, unknown> | undefined;
 }
 

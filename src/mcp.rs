@@ -8,10 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
-use napi::bindgen_prelude::{Env, spawn};
+use napi::bindgen_prelude::{Env, spawn, within_runtime_if_available};
 use napi_derive::napi;
 use operations_core::error::{CallError, InfrastructureErrorCode};
-use operations_mcp::{CallOptions, Client, OnProgress, ServerConfig};
+use operations_mcp::{CallOptions, Client, OnProgress, ServerConfig, Started};
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use crate::mcp_inbox::{Inbox, InboxHost};
@@ -21,7 +22,13 @@ use crate::wake::Look;
 /// The longest time limit: a year.
 const LONGEST: f64 = 365.0 * 24.0 * 3600.0 * 1000.0;
 
-type Cancels = Arc<Mutex<HashMap<u32, CancellationToken>>>;
+/// How each request that is under way can be ended.
+type Cancels = Arc<Mutex<HashMap<u32, Cancel>>>;
+
+enum Cancel {
+    Task(CancellationToken),
+    Call(Started),
+}
 
 /// One MCP server.
 #[napi]
@@ -31,7 +38,7 @@ pub struct McpClient {
     cancels: Cancels,
 }
 
-fn lock(cancels: &Cancels) -> MutexGuard<'_, HashMap<u32, CancellationToken>> {
+fn lock(cancels: &Cancels) -> MutexGuard<'_, HashMap<u32, Cancel>> {
     cancels.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -59,8 +66,9 @@ impl McpClient {
         let config = bridge.run(&env, || ServerConfig::from_json(&name, &config))?;
         let inbox = Inbox::new(&wake)?;
         let host = Arc::new(InboxHost(Arc::clone(&inbox)));
+        let runtime = within_runtime_if_available(Handle::current);
         Ok(Self {
-            client: Client::new(config, host, bridge.logger().clone()),
+            client: Client::new(config, host, bridge.logger().clone(), runtime),
             inbox,
             cancels: Cancels::default(),
         })
@@ -72,7 +80,7 @@ impl McpClient {
         F: Future<Output = Result<String, CallError>> + Send + 'static,
     {
         let cancel = CancellationToken::new();
-        lock(&self.cancels).insert(request, cancel.clone());
+        lock(&self.cancels).insert(request, Cancel::Task(cancel.clone()));
         // Boxed at once: the future of a call is large, and is moved several times on its way.
         let work = Box::pin(work(self.client.clone(), cancel));
         let work = AssertUnwindSafe(work).catch_unwind();
@@ -111,11 +119,19 @@ impl McpClient {
             on_progress,
             ..options(timeout)
         };
-        self.run(request, |client, cancel| async move {
-            client
-                .call_tool(&tool, arguments.as_deref(), options, &cancel)
-                .await
-        });
+        let (inbox, cancels) = (Arc::clone(&self.inbox), Arc::clone(&self.cancels));
+        // Held until the request is noted: its end waits for that.
+        let mut noted = lock(&self.cancels);
+        let started =
+            self.client
+                .start_tool(&tool, arguments.as_deref(), options, move |outcome| {
+                    lock(&cancels).remove(&request);
+                    inbox.settle(request, outcome);
+                });
+        match started {
+            Ok(started) => drop(noted.insert(request, Cancel::Call(started))),
+            Err(error) => self.inbox.settle(request, Err(error)),
+        }
     }
 
     /// Asks for something else than a tool.
@@ -162,8 +178,11 @@ impl McpClient {
     /// Nobody waits for the answer any more.
     #[napi]
     pub fn cancel(&self, request: u32) {
-        if let Some(cancel) = lock(&self.cancels).get(&request) {
-            cancel.cancel();
+        let cancel = lock(&self.cancels).remove(&request);
+        match cancel {
+            Some(Cancel::Task(cancel)) => cancel.cancel(),
+            Some(Cancel::Call(started)) => started.cancel(),
+            None => {}
         }
     }
 

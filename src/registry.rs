@@ -45,14 +45,9 @@ impl NativeRegistry {
 
     /// An operation whose calls go to JavaScript. `spec` is JSON (`OperationSpec`).
     #[napi]
-    pub fn set_host(&self, env: Env, spec: String, has_handler: bool) -> napi::Result<()> {
-        let work = if has_handler {
-            Work::Host
-        } else {
-            Work::Nobody
-        };
+    pub fn set_host(&self, env: Env, spec: String) -> napi::Result<()> {
         let anything = || Schema::ready(None);
-        self.set(&env, &spec, anything(), anything(), work)
+        self.set(&env, &spec, anything(), anything(), Work::Host)
     }
 
     /// An imported HTTP operation. A schema that is absent lets everything pass; the bits of `own` say that it is the

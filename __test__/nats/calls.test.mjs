@@ -149,6 +149,20 @@ describe("calls over NATS", { skip, timeout: 60_000 }, () => {
     await assert.rejects(callMap.subscribe("t.none", {}).next(), { code: "OPERATION_NOT_FOUND" });
   });
 
+  it("of an internal operation fail as if there were none", async () => {
+    await nats.worker([query("sweep", () => 1, { visibility: "internal" }), query("open", () => 2)], {
+      prefix: "internal",
+    });
+    const connection = await nats.connect({ prefix: "internal" });
+    assert.equal(unwrap(await connection.callMap.call("t.open", {})), 2);
+    await assert.rejects(connection.callMap.call("t.sweep", {}), { code: "OPERATION_NOT_FOUND" });
+    const { operations } = await connection.discover();
+    assert.deepEqual(
+      operations.map(({ operationId }) => operationId),
+      ["t.open"],
+    );
+  });
+
   it("that cannot be sent say why", async () => {
     await nats.worker([query("any", (input) => input)], { prefix: "unsendable" });
     const { callMap } = await nats.connect({ prefix: "unsendable" });

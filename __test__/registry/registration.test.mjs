@@ -378,3 +378,41 @@ describe("schemas", () => {
     assert.equal((await registry.execute(idOf(good), 1)).data, 1);
   });
 });
+
+describe("what a refusal says", () => {
+  it("lists the words that a type may be", () => {
+    const registry = new OperationRegistry();
+    assert.throws(
+      () => registry.register(operation({ namespace: "n", name: "x", type: "QUERY" })),
+      callError(
+        "VALIDATION_ERROR",
+        "n.x",
+        'type: Expected "query", "mutation" or "subscription", not "QUERY"',
+      ),
+    );
+    assert.throws(
+      () => registry.register(operation({ visibility: "hidden" })),
+      callError("VALIDATION_ERROR", 'visibility: Expected "external" or "internal", not "hidden"'),
+    );
+  });
+
+  it("names both operations of one id", () => {
+    const registry = new OperationRegistry();
+    registry.register(operation({ namespace: "a.b", name: "c" }));
+    assert.throws(
+      () => registry.register(operation({ namespace: "a", name: "b.c" })),
+      callError(
+        "VALIDATION_ERROR",
+        '"b.c" in namespace "a"',
+        '"c" in namespace "a.b"',
+        "its id is a.b.c",
+        "Rename one of them",
+      ),
+    );
+    assert.equal(registry.get("a.b.c").namespace, "a.b", "what was there stays");
+    registry.register(operation({ namespace: "a.b", name: "c", version: "2.0.0" }));
+    assert.equal(registry.get("a.b.c").version, "2.0.0", "the same pair overwrites");
+    registry.unregister("a.b.c");
+    registry.register(operation({ namespace: "a", name: "b.c" }));
+  });
+});

@@ -137,26 +137,36 @@ describe("a handler that returns no async iterable", () => {
     });
   }
 
-  it("a QUERY, whose promise may fail later without ending the process", async () => {
-    const unhandled = [];
-    const note = (reason) => unhandled.push(reason);
-    process.on("unhandledRejection", note);
-    try {
+  for (const type of ["query", "mutation"]) {
+    it(`a ${type} is refused before its handler is called`, async () => {
+      let called = 0;
       const { registry, id } = registered({
+        type,
+        accessControl: { requiredScopes: ["nobody has it"] },
         handler: async () => {
-          throw new Error("too late");
+          called += 1;
         },
       });
-      await assert.rejects(
-        subscribe(registry, id, {}, {}).next(),
-        callError("EXECUTION_ERROR", "must return an async iterable"),
+      const refused = callError(
+        "EXECUTION_ERROR",
+        id,
+        `is a ${type}`,
+        "use execute() instead of subscribe()",
       );
-      await settled();
-      await settled();
-      assert.deepEqual(unhandled, []);
-    } finally {
-      process.off("unhandledRejection", note);
-    }
+      await assert.rejects(subscribe(registry, id, {}, {}).next(), refused);
+      await assert.rejects(registry.subscribe(id, {}).next(), refused);
+      assert.equal(called, 0);
+    });
+  }
+
+  it("registry.subscribe is the same as subscribe", async () => {
+    const { registry, id } = registered({ type: "subscription" });
+    const values = [];
+    for await (const { data, meta } of registry.subscribe(id, [1, 2])) values.push([data, meta.operationId]);
+    assert.deepEqual(values, [
+      [1, id],
+      [2, id],
+    ]);
   });
 });
 

@@ -3,6 +3,7 @@ import { logger } from "../logging.js";
 import { assertConfig, type MCPClientConfig } from "./config.js";
 import {
   argumentsOf,
+  type ListedTools,
   type MCPOperation,
   type MCPToolProblem,
   type ToolChanges,
@@ -69,14 +70,13 @@ export interface MCPClientWrapper {
   getStatus(): MCPServerStatus;
 }
 
-interface Connected {
+interface Connected extends ListedTools {
   about: {
     serverInfo?: MCPServerInfo | null;
     protocolVersion?: string | null;
     capabilities?: Json | null;
     instructions?: string | null;
   };
-  tools: unknown[];
 }
 
 /** A server, once it is connected. @internal */
@@ -89,7 +89,7 @@ export class ConnectedServer implements MCPClientWrapper {
   #closing: Promise<void> | undefined;
   tools: MCPOperation[];
 
-  constructor(link: ServerLink, { about, tools }: Connected) {
+  constructor(link: ServerLink, { about, ...tools }: Connected) {
     this.name = link.name;
     this.#link = link;
     const serverInfo = about.serverInfo ?? {};
@@ -156,7 +156,7 @@ export class ConnectedServer implements MCPClientWrapper {
     return JSON.parse(await this.#link.query(what, options, name, input));
   }
 
-  #toolsChanged(tools: unknown[]): void {
+  #toolsChanged(tools: ListedTools): void {
     const changes = this.#list.update(tools);
     if (changes.added.length + changes.removed.length + changes.changed.length === 0) return;
     this.tools = this.#list.operations;

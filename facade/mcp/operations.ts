@@ -22,6 +22,12 @@ export interface MCPToolProblem {
   reason: string;
 }
 
+/** A server's list of tools, and what had to be left out of it. */
+export interface ListedTools {
+  tools: unknown[];
+  problems: MCPToolProblem[];
+}
+
 /** A tool as the server lists it. */
 interface Tool {
   name: string;
@@ -57,11 +63,11 @@ export class ToolList {
   }
 
   /** Takes over a list of tools. Tells what is different now. */
-  update(tools: readonly unknown[]): ToolChanges {
+  update({ tools, problems }: ListedTools): ToolChanges {
     const before = this.#imported;
     const changes: ToolChanges = { added: [], removed: [], changed: [] };
     this.#imported = new Map();
-    this.#listProblems = [];
+    this.#listProblems = [...problems];
     tools.forEach((tool, index) => {
       if (!isTool(tool) || this.#imported.has(tool.name)) {
         this.#skip(tool, index);

@@ -19,6 +19,8 @@ export class Entry {
   readonly id: string;
   readonly spec: OperationSpec;
   readonly isSubscription: boolean;
+  /** To the call protocol and to servers there is no such operation. */
+  readonly isInternal: boolean;
   handler: AnyHandler | undefined;
   /** The schemas, ready for use; none where everything passes untouched. See `prepare`. */
   input: CompiledSchema | undefined = undefined;
@@ -29,6 +31,7 @@ export class Entry {
     this.id = id;
     this.spec = spec;
     this.isSubscription = spec.type === OperationType.SUBSCRIPTION;
+    this.isInternal = spec.visibility === "internal";
     this.handler = handler;
   }
 

@@ -20,19 +20,24 @@ export class NativeTwin {
   }
 
   /** Takes an operation over, as it is now. */
-  set({ spec, handler }: Entry): void {
+  set({ id, spec, handler, isInternal }: Entry): void {
+    // From outside there is no such operation.
+    if (isInternal) {
+      this.remove(id);
+      return;
+    }
     this.#tellFormats();
     const told = describe(spec);
     const text = JSON.stringify(told, wellFormed);
     const work = handler === undefined ? undefined : nativeWorkOf(handler);
     if (work === undefined || !work.isPossible() || told.accessControl.customAuth !== undefined) {
-      this.native.setHost(text, handler !== undefined);
+      this.native.setHost(text);
       return;
     }
     lookAround();
     const schemas = schemasOf(spec, work);
     // A rule with half a surrogate pair is nothing that Rust could compare.
-    if (schemas === undefined || text !== JSON.stringify(told)) this.native.setHost(text, true);
+    if (schemas === undefined || text !== JSON.stringify(told)) this.native.setHost(text);
     else work.register(this.native, text, schemas);
   }
 

@@ -1,3 +1,4 @@
+import { findDenial } from "../access.js";
 import { messageOf, textOf } from "../border/text.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
@@ -14,12 +15,13 @@ import type {
   OperationDraft,
   OperationHandler,
   OperationSpec,
-  OperationType,
   SubscriptionHandler,
 } from "../types.js";
+import { OperationType } from "../types.js";
 import { type AuthorisedCall, authorise, type CustomAuth, holdsScopes } from "./authorise.js";
 import { type AnyHandler, Entry, type OutputMode } from "./entry.js";
 import { NativeTwin } from "./native-twin.js";
+import { operationNotFound } from "./nearest.js";
 import { envelopeOf } from "./output.js";
 import { isDirect, SERVED } from "./protocol-context.js";
 import { assertHandler, assertSpec, operationId } from "./spec-check.js";
@@ -94,8 +96,8 @@ export class OperationRegistry<TOperations = any> {
   }
 
   /** Registers a spec; a handler that is there stays. */
-  registerSpec(spec: OperationSpec): void {
-    const { spec: bare } = apart(spec);
+  registerSpec(spec: AnyOperation): void {
+    const { spec: bare } = apart(spec as RegisteredOperation);
     this.#add(bare, this.#entries.get(operationId(bare))?.handler);
   }
 
@@ -124,6 +126,7 @@ export class OperationRegistry<TOperations = any> {
     const id = operationId(original);
     const spec = this.#adapted(id, original);
     assertSpec(spec);
+    refuseCollision(id, spec, this.#entries.get(id)?.spec);
     if (handler !== undefined) assertHandler(id, spec, handler);
     const entry = new Entry(id, spec, handler);
     this.#entries.set(id, entry);
@@ -203,10 +206,15 @@ export class OperationRegistry<TOperations = any> {
   ): Promise<ResponseEnvelope> {
     try {
       const entry = this.#entries.get(id);
-      if (entry === undefined || entry.handler === undefined || entry.isSubscription) {
-        throw notExecutable(entry, id);
-      }
       const isServed = served === SERVED;
+      if (
+        entry === undefined ||
+        entry.handler === undefined ||
+        entry.isSubscription ||
+        (isServed && entry.isInternal)
+      ) {
+        throw this.#notCallable(entry, id, isServed ? context : undefined);
+      }
       const isTrusted = !isServed && this.#isTrusted(context);
       // Looked at here first, because these scopes are all that most operations ask for.
       if (!isTrusted && !holdsScopes(entry.spec.accessControl, context.identity)) {
@@ -247,7 +255,15 @@ export class OperationRegistry<TOperations = any> {
   /** What `subscribe()` needs: the checked way to the handler, and from its values to envelopes. @internal */
   async openSubscription(id: string, input: unknown, context: OperationContext): Promise<OpenSubscription> {
     const entry = this.#entries.get(id);
-    if (entry === undefined || entry.handler === undefined) throw notFound(entry, id);
+    const isServed = !isDirect(context);
+    if (
+      entry === undefined ||
+      entry.handler === undefined ||
+      !entry.isSubscription ||
+      (isServed && entry.isInternal)
+    ) {
+      throw this.#notCallable(entry, id, isServed ? context : undefined);
+    }
     if (!this.#isTrusted(context)) await this.#authorise(entry, input, context);
     admit(entry, input);
     refuseAborted(entry, context);
@@ -257,6 +273,27 @@ export class OperationRegistry<TOperations = any> {
       source: handler(input, context),
       envelope: (value) => envelopeOf(entry, value, mode),
     };
+  }
+
+  /** Why an operation cannot be called this way. Somebody from outside (`served` is their context) is not told about
+   * operations that they may not call. */
+  #notCallable(entry: Entry | undefined, id: unknown, served: OperationContext | undefined): CallError {
+    if (entry !== undefined && !(served !== undefined && entry.isInternal)) {
+      return entry.handler === undefined ? noHandler(entry) : wrongWay(entry);
+    }
+    return operationNotFound(id, this.#idsFor(served));
+  }
+
+  #idsFor(served: OperationContext | undefined): string[] {
+    const entries = Array.from(this.#entries.values());
+    const seen =
+      served === undefined
+        ? entries
+        : entries.filter(
+            ({ isInternal, spec }) =>
+              !isInternal && findDenial(spec.accessControl, served.identity) === undefined,
+          );
+    return seen.map(({ id }) => id);
   }
 
   #isTrusted(context: OperationContext): boolean {
@@ -326,21 +363,33 @@ async function callAfter<TOutput>(
   return envelopeOf(entry, await handler(input, context), mode) as ResponseEnvelope<TOutput>;
 }
 
-function notExecutable(entry: Entry | undefined, id: string): CallError {
-  if (entry?.handler === undefined) return notFound(entry, id);
+function wrongWay({ id, spec }: Entry): CallError {
+  const message =
+    spec.type === OperationType.SUBSCRIPTION
+      ? `Operation ${id} is a subscription: use subscribe() instead of execute()`
+      : `Operation ${id} is a ${spec.type}: use execute() instead of subscribe()`;
+  return new CallError(InfrastructureErrorCode.EXECUTION_ERROR, message, { operationId: id });
+}
+
+function noHandler({ id }: Entry): CallError {
   return new CallError(
-    InfrastructureErrorCode.EXECUTION_ERROR,
-    `Operation ${id} is a subscription: use subscribe() instead of execute()`,
+    InfrastructureErrorCode.OPERATION_NOT_FOUND,
+    `No handler registered for operation: ${id}`,
     { operationId: id },
   );
 }
 
-function notFound(entry: Entry | undefined, id: unknown): CallError {
-  const message =
-    entry === undefined
-      ? `Operation not found: ${textOf(id)}`
-      : `No handler registered for operation: ${entry.id}`;
-  return new CallError(InfrastructureErrorCode.OPERATION_NOT_FOUND, message, { operationId: id });
+/** Two pairs of namespace and name that make one id would overwrite each other unseen. */
+function refuseCollision(id: string, spec: OperationSpec, present: OperationSpec | undefined): void {
+  if (present === undefined || present.namespace === spec.namespace) return;
+  const words = ({ namespace, name }: OperationSpec) =>
+    `${JSON.stringify(name)} in namespace ${JSON.stringify(namespace)}`;
+  throw new CallError(
+    InfrastructureErrorCode.VALIDATION_ERROR,
+    `Cannot register operation ${words(spec)}: its id is ${id}, and so is that of operation ${words(present)}, ` +
+      "which is registered already. Rename one of them",
+    { operationId: id },
+  );
 }
 
 /** Copies of the spec, whose schemas are not made by it, and of the handler. */

@@ -1,7 +1,8 @@
 // A spec that cannot work is refused when it is registered, by name and field.
 
+import { quoted } from "../border/text.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
-import { compiled } from "../schema/compiled.js";
+import { compiled, type ValueError } from "../schema/compiled.js";
 import { withoutLazySchemas } from "../schema/lazy.js";
 import { OperationSpecSchema } from "../spec-schemas.js";
 import { type OperationSpec, OperationType } from "../types.js";
@@ -23,7 +24,25 @@ export function assertSpec(spec: unknown): asserts spec is OperationSpec {
   }
   const checked = compiled(OperationSpecSchema);
   const seen = withoutLazySchemas(spec, {});
-  if (!checked.check(seen)) throw refusal(`operation ${operationId(spec)}`, checked.errors(seen));
+  if (!checked.check(seen)) {
+    const errors = checked.errors(seen).map((error) => inWords(error, spec as Record<string, unknown>));
+    throw refusal(`operation ${operationId(spec)}`, errors);
+  }
+}
+
+/** The words that a field may be, where it is one of a few. */
+const WORDS: Record<string, readonly string[]> = {
+  "/type": Object.values(OperationType),
+  "/visibility": ["external", "internal"],
+};
+
+/** "Expected union value" helps nobody. */
+function inWords({ path, message }: ValueError, spec: Record<string, unknown>): ValueError {
+  const words = WORDS[path]?.map((word) => JSON.stringify(word));
+  const value = spec[path.slice(1)];
+  if (words === undefined || value === undefined) return { path, message };
+  const list = `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
+  return { path, message: `Expected ${list}, not ${quoted(value)}` };
 }
 
 function refusal(what: string, errors: { path: string; message: string }[]): CallError {

@@ -4,17 +4,12 @@ use std::error::Error;
 use std::time::Duration;
 
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
-use rmcp::model::ErrorData;
-use rmcp::service::{ClientInitializeError, ServiceError};
-use rmcp::transport::AuthError;
-use rmcp::transport::streamable_http_client::{
-    AuthRequiredError, HttpStatusError, InsufficientScopeError, StreamableHttpError,
-};
 use serde_json::{Map, Value, json};
 
 use crate::config::ServerConfig;
 use crate::process::Exit;
 use crate::process::stderr::StderrTail;
+use crate::transport::message::RpcError;
 
 /// A server that failed us, before anybody was told.
 #[derive(Debug)]
@@ -25,14 +20,20 @@ pub(crate) enum Failure {
     Aborted,
     /// The connection is gone. `sent` says whether the request had left us.
     Lost { sent: bool },
-    /// One HTTP request failed. `sent` as above; `unauthorized`: because the server wants a token.
+    /// One HTTP request failed. `sent` as above; `answered`: the server did answer, but not as the protocol says.
     Transport {
         sent: bool,
-        unauthorized: bool,
+        answered: bool,
+        reason: String,
+    },
+    /// The server wants a token, or one that allows more. `scope` is what it should allow.
+    NotAuthorized {
+        status: u16,
+        scope: Option<String>,
         reason: String,
     },
     /// The server refused.
-    Refused(ErrorData),
+    Refused(RpcError),
     /// The answer was larger than the limit.
     TooLarge(usize),
     /// The server said something that is no answer.
@@ -40,100 +41,42 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    pub(crate) fn from_rmcp(error: ServiceError, sent: bool) -> Self {
-        match error {
-            ServiceError::McpError(error) => Self::Refused(error),
-            ServiceError::TransportClosed => Self::Lost { sent },
-            // A pipe that is broken.
-            ServiceError::TransportSend(error) if error.error.is::<std::io::Error>() => {
-                Self::Lost { sent }
-            }
-            ServiceError::TransportSend(error) => Self::Transport {
-                unauthorized: wants_token(error.error.as_ref()),
-                sent: sent && !never_arrived(error.error.as_ref()),
-                reason: transport_reason(error.error.as_ref()),
-            },
-            ServiceError::Cancelled { .. } => Self::Aborted,
-            ServiceError::Timeout { timeout } => Self::Timeout(timeout),
-            other => Self::Odd(other.to_string()),
+    /// An HTTP answer that is none in the protocol.
+    pub(crate) fn answered(reason: String) -> Self {
+        Self::Transport {
+            sent: true,
+            answered: true,
+            reason,
         }
     }
 
-    /// Whether the connection is of no use any more. Over one that lacks a token, nothing goes; a new one
-    /// is made with the user's help.
-    pub(crate) fn ends_connection(&self) -> bool {
-        matches!(
-            self,
-            Self::Lost { .. }
-                | Self::Transport {
-                    unauthorized: true,
-                    ..
-                }
-        )
+    /// A request that got no answer.
+    pub(crate) fn http(error: &reqwest::Error) -> Self {
+        Self::Transport {
+            // To a connection that was never made, nothing was sent.
+            sent: !(error.is_connect() || error.is_builder()),
+            answered: false,
+            reason: http_reason(error),
+        }
     }
 
     /// Whether nobody can have acted on the request.
     pub(crate) fn never_left(&self) -> bool {
         matches!(self, Self::Lost { sent: false })
     }
-}
 
-/// A connection that was never made, and requests that were turned away at the door, carried nothing out.
-fn never_arrived(error: &(dyn Error + 'static)) -> bool {
-    chain(error).any(|error| {
-        error
-            .downcast_ref::<reqwest::Error>()
-            .is_some_and(|error| error.is_connect() || error.is_builder())
-            || error.is::<AuthRequiredError>()
-            || error.is::<InsufficientScopeError>()
-            || error
-                .downcast_ref::<HttpStatusError>()
-                .is_some_and(|error| matches!(error.status, 429 | 503))
-    })
-}
-
-/// Whether the server wants a token, or another one.
-pub(crate) fn wants_token(error: &(dyn Error + 'static)) -> bool {
-    chain(error).any(|error| {
-        error.is::<AuthRequiredError>()
-            || matches!(
-                error.downcast_ref::<AuthError>(),
-                Some(AuthError::AuthorizationRequired)
-            )
-    })
-}
-
-fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |error| {
-        let error: &'a (dyn Error + 'static) = *error;
-        // rmcp does not tell that this one has a cause.
-        match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
-            Some(StreamableHttpError::Client(cause)) => Some(cause),
-            _ => error.source(),
+    /// Whether somebody may have acted on it.
+    pub(crate) fn may_have_executed(&self) -> bool {
+        match self {
+            Self::Lost { sent } | Self::Transport { sent, .. } => *sent,
+            Self::NotAuthorized { .. } => false,
+            _ => true,
         }
-    })
+    }
 }
 
 /// All that is said along the chain of causes, once each. reqwest puts the URL into its messages, which
 /// may hold a token; the name of the server is enough to know which one is meant.
-pub(crate) fn transport_reason(error: &(dyn Error + 'static)) -> String {
-    let mut reasons: Vec<String> = Vec::new();
-    for cause in chain(error) {
-        let text = cause
-            .downcast_ref::<reqwest::Error>()
-            .map_or_else(|| cause.to_string(), http_reason);
-        // A challenge is for programs.
-        if cause.is::<AuthRequiredError>() || cause.is::<InsufficientScopeError>() {
-            continue;
-        }
-        let is_news = !reasons.iter().any(|known| known.contains(&text));
-        if is_news && !text.contains("for url (") {
-            reasons.push(text);
-        }
-    }
-    reasons.join(": ")
-}
-
 fn http_reason(error: &reqwest::Error) -> String {
     let what = if error.is_connect() {
         "the connection could not be made"
@@ -146,7 +89,17 @@ fn http_reason(error: &reqwest::Error) -> String {
     } else {
         "the request failed"
     };
-    what.to_owned()
+    let mut reasons = vec![what.to_owned()];
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let text = cause.to_string();
+        let is_news = !reasons.iter().any(|known| known.contains(&text));
+        if is_news && !text.contains("for url (") {
+            reasons.push(text);
+        }
+        next = cause.source();
+    }
+    reasons.join(": ")
 }
 
 /// What a message is about.
@@ -236,14 +189,26 @@ impl<'a> About<'a> {
                 let what = format!("the connection was lost, {}", carried_out(sent));
                 self.error(Code::ExecutionError, &what, executed(sent))
             }
+            Failure::NotAuthorized {
+                status,
+                scope,
+                reason,
+            } => {
+                let what = format!("{reason}, and the call was not carried out");
+                let mut details = json!({ "status": status, "mayHaveExecuted": false });
+                if let (Some(details), Some(scope)) = (details.as_object_mut(), scope) {
+                    details.insert("scope".to_owned(), json!(scope));
+                }
+                self.error(Code::ExecutionError, &what, details)
+            }
             Failure::Transport { sent, reason, .. } => {
                 let what = format!("{reason}, {}", carried_out(sent));
                 self.error(Code::ExecutionError, &what, executed(sent))
             }
             Failure::Refused(error) => {
-                let what = format!("error {}: {}", error.code.0, error.message);
+                let what = format!("error {}: {}", error.code, error.message);
                 let details = json!({
-                    "rpcCode": error.code.0,
+                    "rpcCode": error.code,
                     "rpcMessage": error.message,
                     "rpcData": error.data,
                 });
@@ -274,7 +239,8 @@ fn carried_out(sent: bool) -> &'static str {
 }
 
 /// Why a connection did not come about.
-pub(crate) struct Failed {
+#[derive(Debug)]
+pub(crate) struct NotConnected {
     pub(crate) code: Code,
     pub(crate) reason: String,
     pub(crate) details: Value,
@@ -282,13 +248,21 @@ pub(crate) struct Failed {
     pub(crate) closed: bool,
 }
 
-impl Failed {
+impl NotConnected {
     pub(crate) fn new(reason: impl std::fmt::Display) -> Self {
         Self {
             code: Code::ExecutionError,
             reason: format!("it could not be connected: {reason}"),
             details: json!({}),
             closed: false,
+        }
+    }
+
+    /// The configuration cannot work.
+    pub(crate) fn invalid(reason: impl std::fmt::Display) -> Self {
+        Self {
+            code: Code::ValidationError,
+            ..Self::new(reason)
         }
     }
 
@@ -314,52 +288,43 @@ impl Failed {
         }
         self
     }
+}
 
-    /// The same with another code.
-    pub(crate) fn with(mut self, code: Code) -> Self {
-        self.code = code;
-        self
-    }
-
-    pub(crate) fn handshake(error: ClientInitializeError) -> Self {
-        use ClientInitializeError as E;
-        match error {
-            E::ConnectionClosed(_) => Self {
+impl From<Failure> for NotConnected {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Lost { .. } => Self {
                 closed: true,
                 ..Self::new("it closed the connection before it was ready")
             },
-            E::TransportError { error, .. } if wants_token(error.error.as_ref()) => Self::new(
-                "it wants a token (HTTP 401). Send one in 'headers', or let the user grant one: 'oauth' in \
-                 the configuration says how",
-            ),
-            E::TransportError { error, .. } => Self {
-                closed: true,
-                ..Self::new(transport_reason(error.error.as_ref()))
+            Failure::Transport { reason, .. } => Self::new(reason),
+            Failure::NotAuthorized {
+                reason,
+                status,
+                scope,
+            } => Self {
+                details: json!({ "status": status, "scope": scope }),
+                ..Self::new(reason)
             },
-            E::JsonRpcError(error) => Self {
-                details: json!({ "rpcCode": error.code.0, "rpcMessage": error.message }),
-                ..Self::new(format!("error {}: {}", error.code.0, error.message))
+            Failure::Refused(error) => Self {
+                details: json!({ "rpcCode": error.code, "rpcMessage": error.message }),
+                ..Self::new(format!("error {}: {}", error.code, error.message))
             },
-            E::LegacyFallbackFailed { fallback, .. } => Self::handshake(*fallback),
-            E::ExpectedInitResponse(_) | E::ExpectedInitResult(_) => {
-                Self::new("its answer to the first message is not what the protocol prescribes")
-            }
-            other => Self::new(other.to_string()),
-        }
-    }
-
-    pub(crate) fn listing(failure: Failure, config: &ServerConfig) -> Self {
-        let closed = matches!(failure, Failure::Lost { .. });
-        let error = About::server(config).failure(failure);
-        let reason = if closed {
-            "it closed the connection before it was ready".to_owned()
-        } else {
-            error.message
-        };
-        Self {
-            details: error.details.unwrap_or_else(|| json!({})),
-            closed,
-            ..Self::new(reason)
+            Failure::TooLarge(limit) => Self::new(format!(
+                "an answer is larger than the limit of {limit} bytes. 'maxResultBytes' in the configuration sets \
+                 the limit"
+            )),
+            Failure::Odd(reason) => Self::new(format!(
+                "an answer that does not follow the protocol: {reason}"
+            )),
+            Failure::Timeout(_) => Self {
+                code: Code::Timeout,
+                ..Self::new("it does not answer")
+            },
+            Failure::Aborted => Self {
+                code: Code::Aborted,
+                ..Self::new("it was not wanted any more")
+            },
         }
     }
 }

@@ -14,6 +14,6 @@ mod process;
 mod secrets;
 mod transport;
 
-pub use client::{CallOptions, Client, Host, OnProgress, Question};
+pub use client::{CallOptions, Client, Host, OnProgress, Question, Started};
 pub use config::{Http, OAuth, ServerConfig, Stdio, Target};
 pub use secrets::Secrets;

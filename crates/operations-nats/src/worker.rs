@@ -197,7 +197,7 @@ impl Worker {
         });
         let is_stream = stream.is_some();
         let doer = match &self.registry {
-            Some(registry) if !registry.is_for_host(&operation) => Doer::Registry,
+            Some(registry) if registry.is_native(&operation) => Doer::Registry,
             _ => Doer::Host,
         };
         self.running.insert(

@@ -15,13 +15,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use indexmap::IndexMap;
 use operations_schema::Program;
-use serde_json::json;
 
 pub use handler::{Call, Context, Envelope, Handler, Outcome, Produced};
 pub use operation::{Made, OnlyHost, Operation, OutputMode, Schema, Work};
-pub use served::Served;
+pub use served::{Answer, Served};
 
-use crate::error::{CallError, InfrastructureErrorCode};
 use crate::log::Logger;
 use warnings::Warnings;
 
@@ -45,8 +43,6 @@ pub enum Route {
     Host,
     /// This registry.
     Here(Served),
-    /// Nobody can.
-    Refused(CallError),
 }
 
 impl Registry {
@@ -123,50 +119,41 @@ impl Registry {
             })
     }
 
-    /// Whether calls of this operation are surely the host's. A quick look; [`Registry::route`] has the last word.
+    /// Whether calls of this operation may be done here. A quick look; [`Registry::route`] has the last word.
     #[must_use]
-    pub fn is_for_host(&self, id: &str) -> bool {
+    pub fn is_native(&self, id: &str) -> bool {
         self.get(id)
-            .is_some_and(|operation| matches!(operation.work, Work::Host))
+            .is_some_and(|operation| matches!(operation.work, Work::Native(_)))
     }
 
-    /// Finds out who is to do a call. This may compile schemas, so it is no work for a thread that others wait for.
+    /// Finds out who is to do a call. What is not known here is the host's to explain. This may compile schemas, so it
+    /// is no work for a thread that others wait for.
     #[must_use]
     pub fn route(self: &Arc<Self>, call: Call) -> Route {
-        let id = &call.operation_id;
-        let Some(operation) = self.get(id) else {
-            return Route::Refused(not_found(id, format!("Operation not found: {id}")));
-        };
-        let handler = match &operation.work {
-            Work::Host => return Route::Host,
-            Work::Nobody => {
-                let message = format!("No handler registered for operation: {id}");
-                return Route::Refused(not_found(id, message));
-            }
-            Work::Native(handler) => Arc::clone(handler),
+        self.served(call).map_or(Route::Host, Route::Here)
+    }
+
+    fn served(self: &Arc<Self>, call: Call) -> Option<Served> {
+        let operation = self.get(&call.operation_id)?;
+        let Work::Native(handler) = &operation.work else {
+            return None;
         };
         if !handler.takes(&call.context) {
-            return Route::Host;
+            return None;
         }
-        match (operation.input.program(), operation.output.program()) {
-            (Ok(input), Ok(output))
-                if !self.needs_host(input.as_ref()) && !self.needs_host(output.as_ref()) =>
-            {
-                Route::Here(Served {
-                    registry: Arc::clone(self),
-                    operation,
-                    handler,
-                    input,
-                    output,
-                    call,
-                })
-            }
-            _ => Route::Host,
+        let handler = Arc::clone(handler);
+        let input = operation.input.program().ok()?;
+        let output = operation.output.program().ok()?;
+        if self.needs_host(input.as_ref()) || self.needs_host(output.as_ref()) {
+            return None;
         }
+        Some(Served {
+            registry: Arc::clone(self),
+            operation,
+            handler,
+            input,
+            output,
+            call,
+        })
     }
-}
-
-fn not_found(id: &str, message: String) -> CallError {
-    CallError::new(InfrastructureErrorCode::OperationNotFound, message)
-        .with_details(json!({ "operationId": id }))
 }

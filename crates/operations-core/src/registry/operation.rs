@@ -39,8 +39,6 @@ pub struct Operation {
 /// Who does the work of an operation.
 #[derive(Clone)]
 pub enum Work {
-    /// There is no handler.
-    Nobody,
     /// The host: calls are handed to it as they are, with nothing looked at.
     Host,
     /// A handler that needs no host.
@@ -50,7 +48,6 @@ pub enum Work {
 impl fmt::Debug for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Nobody => "Nobody",
             Self::Host => "Host",
             Self::Native(_) => "Native",
         })

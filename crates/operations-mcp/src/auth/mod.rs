@@ -1,91 +1,253 @@
 //! How a server gets the token that it wants: rmcp knows the protocol, the user's program shows the page.
 
 pub(crate) mod callback;
+mod challenge;
 pub(crate) mod tokens;
 
-use rmcp::transport::auth::{OAuthClientConfig, OAuthState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rmcp::transport::auth::{AuthorizationSession, OAuthClientConfig};
 use rmcp::transport::{AuthError, AuthorizationManager, AuthorizationRequest};
 use serde_json::json;
+use tokio::sync::Mutex;
 use url::Url;
 
-use crate::auth::callback::Callback;
-use crate::client::handler::Handler;
-use crate::client::host::Question;
+use self::callback::Callback;
+pub(crate) use self::challenge::Challenge;
+use self::tokens::Tokens;
+use crate::client::{Host, Question};
 use crate::config::OAuth;
-use crate::error::Failed;
+use crate::error::Failure;
+use crate::secrets::Secrets;
 
 /// The name that a user sees who is asked for permission.
 const CLIENT_NAME: &str = "@alkdev/operations";
+/// How often more is asked for, for the sake of one request.
+const STEP_UPS: u32 = 3;
+/// How often one request is tried in all.
+const TRIES: u32 = 8;
 
-/// The authorization of one server.
-pub(crate) struct Authorization<'a> {
-    pub(crate) handler: &'a Handler,
-    pub(crate) url: &'a str,
-    pub(crate) settings: &'a OAuth,
+/// What was done for one request that a server refused.
+#[derive(Default)]
+pub(crate) struct Attempts {
+    all: u32,
+    refreshed: bool,
+    asked: bool,
+    step_ups: u32,
 }
 
-impl Authorization<'_> {
-    async fn manager(&self) -> Result<AuthorizationManager, AuthError> {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut manager = AuthorizationManager::new(self.url).await?;
-        manager.set_credential_store(self.handler.tokens.clone());
-        Ok(manager)
-    }
+/// The authorization of one server, over all its connections.
+pub(crate) struct Authorization {
+    url: String,
+    settings: OAuth,
+    host: Arc<dyn Host>,
+    tokens: Tokens,
+    /// Held while the user is asked: whoever else needs a token waits for the same answer.
+    state: Mutex<State>,
+    is_asking: AtomicBool,
+}
 
-    /// With the tokens that are there, if there are any.
-    pub(crate) async fn known(&self) -> Result<AuthorizationManager, Failed> {
-        let known = async {
-            let mut manager = self.manager().await?;
-            let found = manager.initialize_from_store().await?;
-            if let (true, Some(id), Some(secret)) = (
-                found,
-                &self.settings.client_id,
-                &self.settings.client_secret,
-            ) {
-                let redirect = self.settings.redirect_url.as_deref().unwrap_or(self.url);
-                let config = OAuthClientConfig::new(id, redirect).with_client_secret(secret);
-                manager.configure_client(config)?;
-            }
-            Ok(manager)
-        };
-        let known: Result<_, AuthError> = known.await;
-        known.map_err(|error| Failed::new(format!("the saved tokens cannot be used: {error}")))
-    }
+#[derive(Default)]
+struct State {
+    /// None before the first request.
+    manager: Option<AuthorizationManager>,
+    /// What the user was asked to allow.
+    requested: Vec<String>,
+    /// What was asked for in vain: the user is not asked for it again.
+    in_vain: Vec<String>,
+}
 
-    /// Asks the user. `challenge` is what the server said when it refused.
-    pub(crate) async fn ask(&self, challenge: &str) -> Result<AuthorizationManager, Failed> {
-        let failed = |error: AuthError| Failed::new(format!("no permission was granted: {error}"));
-        let refused = |why: String| failed(AuthError::AuthorizationFailed(why));
-        let redirect = Callback::open(self.settings.redirect_url.as_deref()).await;
-        let redirect = redirect.map_err(refused)?;
-        let mut state = OAuthState::Unauthorized(self.manager().await.map_err(failed)?);
-        let request = self.request(redirect.url(), challenge);
-        state.start_authorization(request).await.map_err(failed)?;
-        let url = state.get_authorization_url().await.map_err(failed)?;
-        let secret = checked_page(&url).map_err(refused)?;
-        let page = json!({ "url": url, "redirectUrl": redirect.url() }).to_string();
-        let shown = self.handler.host.ask(Question::Authorize, page);
-        let came_back = redirect.wait(shown, &secret).await.map_err(refused)?;
-        state
-            .handle_callback_url(&came_back)
-            .await
-            .map_err(failed)?;
-        if matches!(state, OAuthState::Session(_)) {
-            state.complete_authorization().await.map_err(failed)?;
+impl Authorization {
+    pub(crate) fn new(url: &str, settings: &OAuth, host: Arc<dyn Host>, secrets: Secrets) -> Self {
+        Self {
+            url: url.to_owned(),
+            settings: settings.clone(),
+            tokens: Tokens::new(Arc::clone(&host), secrets),
+            host,
+            state: Mutex::default(),
+            is_asking: AtomicBool::new(false),
         }
-        state
-            .into_authorization_manager()
-            .ok_or_else(|| failed(AuthError::AuthorizationRequired))
     }
 
-    fn request(&self, redirect: &str, challenge: &str) -> AuthorizationRequest {
+    /// Whether the user is being asked right now.
+    pub(crate) fn is_asking(&self) -> bool {
+        self.is_asking.load(Ordering::Acquire)
+    }
+
+    /// The token to send, if there is one.
+    pub(crate) async fn token(&self) -> Result<Option<String>, Failure> {
+        let mut state = self.state.lock().await;
+        let token = async {
+            let manager = match state.manager.take() {
+                Some(manager) => manager,
+                None => self.known().await?,
+            };
+            let token = manager.get_access_token().await;
+            state.manager = Some(manager);
+            token
+        };
+        match token.await {
+            Ok(token) => Ok(Some(token)),
+            Err(AuthError::AuthorizationRequired) => Ok(None),
+            Err(error) => Err(failure(
+                401,
+                None,
+                "the saved tokens cannot be used",
+                &error,
+            )),
+        }
+    }
+
+    /// With the tokens that were kept, if there are any.
+    async fn known(&self) -> Result<AuthorizationManager, AuthError> {
+        let mut manager = self.manager().await?;
+        let found = manager.initialize_from_store().await?;
         let OAuth {
             client_id,
             client_secret,
-            scopes,
+            redirect_url,
+            ..
+        } = &self.settings;
+        if let (true, Some(id), Some(secret)) = (found, client_id, client_secret) {
+            let redirect = redirect_url.as_deref().unwrap_or(&self.url);
+            let config = OAuthClientConfig::new(id, redirect).with_client_secret(secret);
+            manager.configure_client(config)?;
+        }
+        Ok(manager)
+    }
+
+    async fn manager(&self) -> Result<AuthorizationManager, AuthError> {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut manager = AuthorizationManager::new(self.url.as_str()).await?;
+        manager.set_credential_store(self.tokens.clone());
+        Ok(manager)
+    }
+
+    /// Does what a server wants that refused a request which had this token. If it returns, the request is worth
+    /// another try.
+    pub(crate) async fn satisfy(
+        &self,
+        challenge: &Challenge,
+        sent: Option<&str>,
+        attempts: &mut Attempts,
+    ) -> Result<(), Failure> {
+        attempts.all += 1;
+        if attempts.all >= TRIES {
+            return Err(challenge.failure());
+        }
+        let mut state = self.state.lock().await;
+        let now = match &state.manager {
+            Some(manager) => manager.get_access_token().await.ok(),
+            None => None,
+        };
+        if now.is_some() && now.as_deref() != sent {
+            // Somebody else was refused too, and has seen to it.
+            return Ok(());
+        }
+        if challenge.wants_more() {
+            return self.step_up(&mut state, challenge, attempts).await;
+        }
+        if sent.is_some() && !attempts.refreshed {
+            attempts.refreshed = true;
+            if let Some(manager) = &state.manager {
+                match manager.refresh_token().await {
+                    Ok(_) => return Ok(()),
+                    Err(AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_)) => {}
+                    Err(error) => {
+                        return Err(failure(401, None, "the token cannot be renewed", &error));
+                    }
+                }
+            }
+        }
+        if attempts.asked {
+            return Err(challenge.failure());
+        }
+        attempts.asked = true;
+        self.ask(&mut state, challenge, Vec::new()).await
+    }
+
+    /// Asks for what the user has allowed already and what the server wants beside it.
+    async fn step_up(
+        &self,
+        state: &mut State,
+        challenge: &Challenge,
+        attempts: &mut Attempts,
+    ) -> Result<(), Failure> {
+        let wanted = challenge.scope().unwrap_or_default();
+        if attempts.step_ups >= STEP_UPS {
+            state.in_vain.push(wanted.to_owned());
+        }
+        if state.in_vain.iter().any(|scope| scope == wanted) {
+            return Err(challenge.failure());
+        }
+        attempts.step_ups += 1;
+        let mut scopes = state.requested.clone();
+        scopes.extend(self.tokens.granted().await);
+        scopes.extend(self.settings.scopes.iter().cloned());
+        scopes.extend(wanted.split_whitespace().map(str::to_owned));
+        let mut seen = std::collections::HashSet::new();
+        scopes.retain(|scope| seen.insert(scope.clone()));
+        self.ask(state, challenge, scopes).await
+    }
+
+    /// Asks the user. Without `scopes`, for what the configuration or else the server says.
+    async fn ask(
+        &self,
+        state: &mut State,
+        challenge: &Challenge,
+        scopes: Vec<String>,
+    ) -> Result<(), Failure> {
+        let asking = Asking::new(&self.is_asking);
+        let asked = self.asked(challenge, scopes).await;
+        drop(asking);
+        let (manager, requested) = asked.map_err(|error| {
+            let scope = challenge.scope().map(str::to_owned);
+            failure(challenge.status, scope, "no permission was granted", &error)
+        })?;
+        state.manager = Some(manager);
+        state.requested = requested;
+        Ok(())
+    }
+
+    async fn asked(
+        &self,
+        challenge: &Challenge,
+        scopes: Vec<String>,
+    ) -> Result<(AuthorizationManager, Vec<String>), AuthError> {
+        let refused = AuthError::AuthorizationFailed;
+        let callback = Callback::open(self.settings.redirect_url.as_deref()).await;
+        let callback = callback.map_err(refused)?;
+        let mut manager = self.manager().await?;
+        let metadata = manager
+            .resolve_metadata_from_challenge(Some(&challenge.header))
+            .await?;
+        manager.set_metadata(metadata.metadata);
+        let request = self.request(callback.url(), &challenge.header, scopes);
+        let session = AuthorizationSession::new(manager, request).await;
+        let session = session.map_err(|(_, error)| error)?;
+        let url = session.get_authorization_url();
+        let page = Page::read(url).map_err(refused)?;
+        let shown = json!({ "url": url, "redirectUrl": callback.url() }).to_string();
+        let shown = self.host.ask(Question::Authorize, shown);
+        let came_back = callback.wait(shown, &page.state).await.map_err(refused)?;
+        session.handle_callback_url(&came_back).await?;
+        Ok((session.auth_manager, page.scopes))
+    }
+
+    fn request(
+        &self,
+        redirect: &str,
+        challenge: &str,
+        scopes: Vec<String>,
+    ) -> AuthorizationRequest {
+        let OAuth {
+            client_id,
+            client_secret,
+            scopes: configured,
             client_name,
             ..
-        } = self.settings;
+        } = &self.settings;
         let name = client_name.as_deref().unwrap_or(CLIENT_NAME);
         let mut request = AuthorizationRequest::new(redirect)
             .with_client_name(name)
@@ -93,8 +255,13 @@ impl Authorization<'_> {
         if !challenge.is_empty() {
             request = request.with_challenge(challenge);
         }
+        let scopes = if scopes.is_empty() {
+            configured.clone()
+        } else {
+            scopes
+        };
         if !scopes.is_empty() {
-            request = request.with_scopes(scopes.iter().cloned());
+            request = request.with_scopes(scopes);
         }
         if let Some(id) = client_id {
             request = request.with_preregistered_client(id);
@@ -106,20 +273,61 @@ impl Authorization<'_> {
     }
 }
 
-/// The `state` of the page that the user is to visit. The page comes from a server that nobody here controls,
-/// and programs hand it to whatever opens addresses: it must be one of the web.
-fn checked_page(page: &str) -> Result<String, String> {
-    let url = Url::parse(page).map_err(|error| format!("the page to visit is no URL ({error})"))?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err(format!(
-            "the page to visit is not of the web but of '{}'",
-            url.scheme()
-        ));
+/// That the user is being asked, for as long as this is there: whoever waits for it may leave.
+struct Asking<'a>(&'a AtomicBool);
+
+impl<'a> Asking<'a> {
+    fn new(flag: &'a AtomicBool) -> Self {
+        flag.store(true, Ordering::Release);
+        Self(flag)
     }
-    url.query_pairs()
-        .find(|(name, _)| name == "state")
-        .map(|(_, state)| state.into_owned())
-        .ok_or_else(|| "the page to visit has no state".to_owned())
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+fn failure(status: u16, scope: Option<String>, what: &str, error: &AuthError) -> Failure {
+    Failure::NotAuthorized {
+        status,
+        scope,
+        reason: format!("{what}: {error}"),
+    }
+}
+
+/// What is to be known about the page that the user is to visit.
+#[derive(Debug, PartialEq, Eq)]
+struct Page {
+    state: String,
+    scopes: Vec<String>,
+}
+
+impl Page {
+    /// The page comes from a server that nobody here controls, and programs hand it to whatever opens addresses: it
+    /// must be one of the web.
+    fn read(page: &str) -> Result<Self, String> {
+        let url =
+            Url::parse(page).map_err(|error| format!("the page to visit is no URL ({error})"))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(format!(
+                "the page to visit is not of the web but of '{}'",
+                url.scheme()
+            ));
+        }
+        let find = |name: &str| {
+            let mut pairs = url.query_pairs();
+            pairs.find(|(key, _)| key == name).map(|(_, value)| value)
+        };
+        let scopes = find("scope").unwrap_or_default();
+        Ok(Self {
+            state: find("state")
+                .ok_or_else(|| "the page to visit has no state".to_owned())?
+                .into_owned(),
+            scopes: scopes.split_whitespace().map(str::to_owned).collect(),
+        })
+    }
 }
 
 #[cfg(test)]
@@ -128,7 +336,9 @@ mod tests {
 
     #[test]
     fn only_pages_of_the_web_are_shown() {
-        assert_eq!(checked_page("https://a/b?x=1&state=s").as_deref(), Ok("s"));
+        let page = Page::read("https://a/b?x=1&state=s&scope=read+write").unwrap();
+        assert_eq!(page.state, "s");
+        assert_eq!(page.scopes, ["read", "write"]);
         for page in [
             "javascript:alert(1)?state=s",
             "file:///etc/hosts?state=s",
@@ -136,7 +346,7 @@ mod tests {
             "x",
             "http://a/",
         ] {
-            assert!(checked_page(page).is_err(), "{page}");
+            assert!(Page::read(page).is_err(), "{page}");
         }
     }
 }

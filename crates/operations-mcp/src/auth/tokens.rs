@@ -7,7 +7,7 @@ use rmcp::transport::{AuthError, CredentialStore, StoredCredentials};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-use crate::client::host::{Host, Question};
+use crate::client::{Host, Question};
 use crate::secrets::Secrets;
 
 /// The tokens of one server.
@@ -32,6 +32,13 @@ impl Tokens {
             .ask(question, json)
             .await
             .map_err(AuthError::CredentialStoreError)
+    }
+
+    /// What the user has allowed.
+    pub(super) async fn granted(&self) -> Vec<String> {
+        let kept = self.kept.lock().await;
+        kept.as_ref()
+            .map_or_else(Vec::new, |kept| kept.granted_scopes.clone())
     }
 
     /// From now on, the tokens are shown nowhere.

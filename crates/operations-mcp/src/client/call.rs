@@ -1,164 +1,401 @@
-//! Requests that the server may answer with a question of its own, and be asked again.
+//! A call: what becomes of it when the server ends in the middle, and when it answers with a question.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::json::{MAX_ANSWER_DEPTH, is_too_deep};
-use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, GetPromptRequest,
-    GetPromptRequestParams, InputRequest, InputRequests, InputResponses, JsonObject,
-    ReadResourceRequest, ReadResourceRequestParams,
-};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::client::connection::Connection;
-use crate::client::handler::Handler;
-use crate::client::request::Patience;
-use crate::client::slot::{Keep, OnProgress, Slot};
-use crate::error::Failure;
+use super::connection::{Connection, Request};
+use super::lifecycle::Lifecycle;
+use super::requests::{OnProgress, Patience};
+use crate::error::{About, Failure};
+use crate::transport::message;
 
+/// How often a call is sent again that met the end of its server.
+const REPEATS: usize = 2;
 /// How often a server may come back with another question.
 const ROUNDS: usize = 10;
 /// How long we wait before we ask a server again that only wanted to be asked again.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What is asked for.
-#[derive(Debug, Clone)]
-pub(crate) enum Ask {
-    Tool {
-        name: String,
-        arguments: Option<JsonObject>,
-    },
-    Prompt {
-        name: String,
-        arguments: Option<JsonObject>,
-    },
-    Resource {
-        uri: String,
-    },
+/// How one call is treated.
+#[derive(Default, Clone)]
+pub struct CallOptions {
+    /// In place of the server's own.
+    pub timeout: Option<Duration>,
+    /// Whether progress starts the time anew; the server's own setting when there is none.
+    pub reset_timeout_on_progress: Option<bool>,
+    /// Receives progress as JSON.
+    pub on_progress: Option<OnProgress>,
 }
 
-impl Ask {
-    fn request(&self, answers: Option<InputResponses>, state: Option<String>) -> ClientRequest {
-        match self.clone() {
-            Self::Tool { name, arguments } => {
-                let mut params = CallToolRequestParams::new(name);
-                params.arguments = arguments;
-                params.input_responses = answers;
-                params.request_state = state;
-                ClientRequest::CallToolRequest(CallToolRequest::new(params))
-            }
-            Self::Prompt { name, arguments } => {
-                let mut params = GetPromptRequestParams::new(name);
-                params.arguments = arguments;
-                params.input_responses = answers;
-                params.request_state = state;
-                ClientRequest::GetPromptRequest(GetPromptRequest::new(params))
-            }
-            Self::Resource { uri } => {
-                let mut params = ReadResourceRequestParams::new(uri);
-                params.input_responses = answers;
-                params.request_state = state;
-                ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))
-            }
+/// Something to call, and how far it got.
+pub(crate) struct Call {
+    request: Arc<Request>,
+    /// The same with our answers to what the server asked back.
+    round: Option<Arc<Request>>,
+    rounds: usize,
+    repeats: usize,
+    patience: Patience,
+    on_progress: Option<OnProgress>,
+    /// Whether the server may have carried it out, be it at an earlier attempt.
+    may_have_executed: bool,
+}
+
+impl Call {
+    fn tool(&self) -> Option<&str> {
+        let name = self.request.name.as_deref();
+        name.filter(|_| self.request.method == "tools/call")
+    }
+
+    /// What is to be sent now.
+    fn next_request(&self) -> Arc<Request> {
+        Arc::clone(self.round.as_ref().unwrap_or(&self.request))
+    }
+}
+
+/// A call that is under way without anybody waiting for it in a task.
+pub struct Started {
+    connection: Weak<Connection>,
+    request: Option<u64>,
+    cancel: CancellationToken,
+}
+
+impl Started {
+    /// Ends the call, if it has not ended.
+    pub fn cancel(&self) {
+        self.cancel.cancel();
+        if let (Some(connection), Some(request)) = (self.connection.upgrade(), self.request) {
+            connection.withdraw(request, Failure::Aborted);
         }
     }
 }
 
-/// A result that is a question.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Incomplete {
-    result_type: String,
-    #[serde(default)]
-    input_requests: Option<InputRequests>,
-    request_state: Option<String>,
+/// What to do after an attempt.
+enum Next {
+    Finished(String),
+    Failed(Failure),
+    Again,
 }
 
-/// The question in a result, if it is one.
-fn question(result: &str) -> Option<Incomplete> {
-    const MARK: &str = "input_required";
-    // Almost every result is none, and may be large: look before reading.
-    if !result.contains(MARK) {
-        return None;
+impl Lifecycle {
+    pub(crate) fn prepare(&self, request: Request, options: CallOptions) -> Call {
+        let config = self.config();
+        Call {
+            request: Arc::new(request),
+            round: None,
+            rounds: 0,
+            repeats: 0,
+            patience: Patience {
+                limit: options.timeout.unwrap_or(config.timeout),
+                reset_on_progress: options
+                    .reset_timeout_on_progress
+                    .unwrap_or(config.reset_timeout_on_progress),
+            },
+            on_progress: options.on_progress,
+            may_have_executed: false,
+        }
     }
-    let read: Incomplete = serde_json::from_str(result).ok()?;
-    (read.result_type == MARK).then_some(read)
-}
 
-/// Asks, answers what is asked back, and asks again. The result is JSON as the server wrote it.
-pub(crate) async fn ask(
-    connection: &Connection,
-    what: &Ask,
-    patience: Patience,
-    on_progress: Option<&OnProgress>,
-    cancel: &CancellationToken,
-) -> Result<String, Failure> {
-    let (mut answers, mut state) = (None, None);
-    for _ in 0..ROUNDS {
-        let slot = Slot::new(Keep::Instead, on_progress.cloned());
-        let request = what.request(answers, state);
-        let result = connection
-            .link
-            .send(request, slot, patience, cancel)
-            .await?;
+    /// Calls, and waits for the result, which is JSON as the server wrote it.
+    pub(crate) async fn call(
+        self: &Arc<Self>,
+        mut call: Call,
+        cancel: &CancellationToken,
+    ) -> Result<String, CallError> {
+        loop {
+            let connection = self.connected(call.patience.limit, cancel).await;
+            let connection = connection.map_err(|error| delivery(error, call.may_have_executed))?;
+            let progress = call.on_progress.clone();
+            let outcome = connection
+                .request(&call.next_request(), call.patience, progress, cancel)
+                .await;
+            if let Some(end) = self
+                .attempted(&mut call, &connection, outcome, cancel)
+                .await
+            {
+                return end;
+            }
+        }
+    }
+
+    /// The same without waiting: `done` is called once, and never before this returns. If the server is there, the
+    /// request is on its way by then, and no task is needed for it.
+    pub(crate) fn start(
+        self: &Arc<Self>,
+        mut call: Call,
+        done: impl FnOnce(Result<String, CallError>) + Send + 'static,
+    ) -> Started {
+        let cancel = CancellationToken::new();
+        let server = Arc::clone(self);
+        let Some(connection) = self.live() else {
+            let token = cancel.clone();
+            self.runtime
+                .spawn(async move { done(server.call(call, &token).await) });
+            return Started {
+                connection: Weak::new(),
+                request: None,
+                cancel,
+            };
+        };
+        let (request, patience, progress) =
+            (call.next_request(), call.patience, call.on_progress.clone());
+        let (token, way) = (cancel.clone(), Arc::clone(&connection));
+        let ended = Box::new(move |outcome: Result<String, Failure>| match outcome {
+            Ok(result) if is_plain(&result) => {
+                server.is_well();
+                done(Ok(result));
+            }
+            outcome => {
+                let runtime = server.runtime.clone();
+                runtime.spawn(async move {
+                    let end = server.attempted(&mut call, &way, outcome, &token).await;
+                    drop(way);
+                    match end {
+                        Some(end) => done(end),
+                        None => done(server.call(call, &token).await),
+                    }
+                });
+            }
+        });
+        let request = match connection.start(&request, patience, progress, ended) {
+            Ok(id) => Some(id),
+            // It was lost at this very moment.
+            Err(ended) => {
+                ended(Err(Failure::Lost { sent: false }));
+                None
+            }
+        };
+        Started {
+            connection: Arc::downgrade(&connection),
+            request,
+            cancel,
+        }
+    }
+
+    /// What an attempt has come to. Nothing, if there is to be another.
+    async fn attempted(
+        &self,
+        call: &mut Call,
+        connection: &Connection,
+        outcome: Result<String, Failure>,
+        cancel: &CancellationToken,
+    ) -> Option<Result<String, CallError>> {
+        let next = match outcome {
+            Ok(result) => {
+                self.is_well();
+                if is_plain(&result) {
+                    return Some(Ok(result));
+                }
+                let answered = Box::pin(self.answer_back(call, connection, result, cancel));
+                answered.await.unwrap_or_else(Next::Failed)
+            }
+            Err(failure) if self.may_repeat(&failure, call) => {
+                call.repeats += 1;
+                call.round = None;
+                call.may_have_executed |= failure.may_have_executed();
+                Next::Again
+            }
+            Err(failure) => Next::Failed(failure),
+        };
+        match next {
+            Next::Finished(result) => Some(Ok(result)),
+            Next::Again => None,
+            Next::Failed(failure) => {
+                let told = Box::pin(self.told(connection, call.tool(), failure));
+                Some(Err(delivery(told.await, call.may_have_executed)))
+            }
+        }
+    }
+
+    /// Whether a call that met its server's end may be sent to the next one: if it never left us, or if
+    /// doing it twice does no harm.
+    fn may_repeat(&self, failure: &Failure, call: &Call) -> bool {
+        if call.repeats >= REPEATS || !self.config().reconnect || self.closed.is_cancelled() {
+            return false;
+        }
+        let is_harmless = || {
+            let tool = call.tool();
+            tool.is_none_or(|tool| self.seen().names.get(tool) == Some(&true))
+        };
+        failure.never_left() || (matches!(failure, Failure::Lost { .. }) && is_harmless())
+    }
+
+    /// Sees to a result that may be a question: if it is, answers it, and has the call sent again with the answers.
+    async fn answer_back(
+        &self,
+        call: &mut Call,
+        connection: &Connection,
+        result: String,
+        cancel: &CancellationToken,
+    ) -> Result<Next, Failure> {
         // Lists go without this: one tool with a bad schema must not hide the others.
         if is_too_deep(&result) {
             let reason = format!("it is nested more than {MAX_ANSWER_DEPTH} levels deep");
             return Err(Failure::Odd(reason));
         }
-        let Some(incomplete) = question(&result) else {
-            return Ok(result);
+        let Some(incomplete) = Incomplete::read(&result) else {
+            return Ok(Next::Finished(result));
         };
-        let requests = incomplete.input_requests.unwrap_or_default();
-        if requests.is_empty() {
-            tokio::time::sleep(PAUSE).await;
+        call.rounds += 1;
+        if call.rounds >= ROUNDS {
+            let reason = format!("it asked back more than {ROUNDS} times");
+            return Err(Failure::Odd(reason));
         }
-        let answering = Box::pin(answer_all(&connection.handler, requests));
-        let given = tokio::select! {
-            given = answering => given?,
+        let answering = async {
+            if incomplete.input_requests.is_empty() {
+                sleep(PAUSE).await;
+            }
+            incomplete.answers(connection).await
+        };
+        let answers = tokio::select! {
+            answers = answering => answers?,
             () = cancel.cancelled() => return Err(Failure::Aborted),
         };
-        answers = (!given.is_empty()).then_some(given);
-        state = incomplete.request_state;
+        let mut round = Request::clone(&call.request);
+        round.params.push_str(&answers);
+        call.round = Some(Arc::new(round));
+        Ok(Next::Again)
     }
-    Err(Failure::Odd(format!(
-        "it asked back more than {ROUNDS} times"
-    )))
+
+    /// The error that a failure is told as.
+    pub(crate) async fn told(
+        &self,
+        connection: &Connection,
+        tool: Option<&str>,
+        failure: Failure,
+    ) -> CallError {
+        let died = matches!(failure, Failure::Lost { .. });
+        let mut about = connection.about(tool, died).await;
+        // A refusal or a time limit says it all; words from long ago would only confuse.
+        if matches!(
+            failure,
+            Failure::Refused(_) | Failure::Aborted | Failure::TooLarge(_)
+        ) {
+            about.stderr.clear();
+        }
+        let error = about.failure(failure);
+        self.seen().last_error = serde_json::to_value(&error).ok();
+        error
+    }
+
+    /// The connection that is there, or a new one.
+    pub(crate) async fn connected(
+        self: &Arc<Self>,
+        limit: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<Connection>, CallError> {
+        match self.live() {
+            Some(connection) => Ok(connection),
+            // Boxed: what is rarely needed must not make every call larger.
+            None => Box::pin(self.connected_within(limit, cancel)).await,
+        }
+    }
+
+    /// The connection, as far as the caller's patience goes. One that is being made when it ends is made
+    /// all the same, for the next call.
+    async fn connected_within(
+        self: &Arc<Self>,
+        limit: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<Connection>, CallError> {
+        let server = Arc::clone(self);
+        let connecting = tokio::spawn(async move { server.connection().await });
+        let about = About::server(self.config());
+        let details = json!({ "mayHaveExecuted": false });
+        tokio::select! {
+            biased;
+            connected = connecting => match connected {
+                Ok(connected) => connected.map_err(|error| delivery(error, false)),
+                Err(error) => {
+                    let what = format!("it could not be connected: {error}");
+                    Err(about.error(Code::ExecutionError, &what, details))
+                }
+            },
+            () = cancel.cancelled() => {
+                let what = "the call was aborted before it was sent";
+                Err(about.error(Code::Aborted, what, details))
+            }
+            () = sleep(limit) => {
+                let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+                let what = format!("it was not connected again within {limit} ms; the call was not sent");
+                Err(about.error(Code::Timeout, &what, details))
+            }
+        }
+    }
 }
 
-async fn answer_all(handler: &Handler, requests: InputRequests) -> Result<InputResponses, Failure> {
-    let mut answers = InputResponses::new();
-    for (key, request) in requests {
-        answers.insert(key, answer(handler, request).await?);
+/// An error that knows whether the call may have been carried out: never less than was known already.
+fn delivery(mut error: CallError, may_have_executed: bool) -> CallError {
+    let details = error.details.get_or_insert_with(|| json!({}));
+    if let Value::Object(details) = details {
+        let known = details.get("mayHaveExecuted");
+        if known.is_none() || may_have_executed {
+            details.insert("mayHaveExecuted".to_owned(), json!(may_have_executed));
+        }
     }
-    Ok(answers)
+    error
 }
 
-async fn answer(handler: &Handler, request: InputRequest) -> Result<Value, Failure> {
-    let value = match request {
-        InputRequest::Elicitation(request) => {
-            let answer = handler
-                .elicit(request.params)
-                .await
-                .map_err(Failure::Refused)?;
-            serde_json::to_value(answer)
+const MARK: &str = "input_required";
+
+/// Whether a result is certainly no question, and can be handed on as it is. Almost every one is.
+fn is_plain(result: &str) -> bool {
+    !result.contains(MARK) && !is_too_deep(result)
+}
+
+/// A result that is a question.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Incomplete<'a> {
+    result_type: String,
+    #[serde(borrow, default)]
+    input_requests: HashMap<String, InputRequest<'a>>,
+    #[serde(borrow)]
+    request_state: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct InputRequest<'a> {
+    method: String,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+}
+
+impl<'a> Incomplete<'a> {
+    /// The question in a result, if it is one.
+    fn read(result: &'a str) -> Option<Self> {
+        let read: Self = serde_json::from_str(result).ok()?;
+        (read.result_type == MARK).then_some(read)
+    }
+
+    /// Our answers, as further members of the parameters.
+    async fn answers(&self, connection: &Connection) -> Result<String, Failure> {
+        let questions = &connection.conversation.questions;
+        let mut answers = Vec::new();
+        for (key, InputRequest { method, params }) in &self.input_requests {
+            let params = params.map(RawValue::get);
+            let answer = questions.answer(method, params).await;
+            let answer = answer.map_err(Failure::Refused)?;
+            answers.push(format!("{}:{answer}", message::text(key)));
         }
-        InputRequest::CreateMessage(request) => {
-            let answer = handler
-                .sample(request.params)
-                .await
-                .map_err(Failure::Refused)?;
-            serde_json::to_value(answer)
+        let mut members = String::new();
+        if !answers.is_empty() {
+            members = format!(r#","inputResponses":{{{}}}"#, answers.join(","));
         }
-        _ => {
-            return Err(Failure::Odd(
-                "it asked back for something unknown".to_owned(),
-            ));
+        if let Some(state) = self.request_state {
+            members.push_str(r#","requestState":"#);
+            members.push_str(state.get());
         }
-    };
-    value.map_err(|error| Failure::Odd(error.to_string()))
+        Ok(members)
+    }
 }
 
 #[cfg(test)]
@@ -167,9 +404,29 @@ mod tests {
 
     #[test]
     fn a_result_that_mentions_the_mark_is_no_question() {
-        assert!(question(r#"{"content":[{"type":"text","text":"input_required"}]}"#).is_none());
-        assert!(question(r#"{"resultType":"complete","content":["input_required"]}"#).is_none());
-        let read = question(r#"{"resultType":"input_required","requestState":"s"}"#).unwrap();
-        assert_eq!(read.request_state.as_deref(), Some("s"));
+        for plain in [
+            r#"{"content":[{"type":"text","text":"input_required"}]}"#,
+            r#"{"resultType":"complete","content":["input_required"]}"#,
+        ] {
+            assert!(!is_plain(plain) && Incomplete::read(plain).is_none());
+        }
+        assert!(is_plain(r#"{"content":[]}"#));
+        let read = Incomplete::read(r#"{"resultType":"input_required","requestState":"s"}"#);
+        assert_eq!(read.unwrap().request_state.unwrap().get(), r#""s""#);
+    }
+
+    #[test]
+    fn what_may_have_been_carried_out_once_stays_so() {
+        let not = || {
+            let error = CallError::new(Code::ExecutionError, "x");
+            error.with_details(json!({ "mayHaveExecuted": false }))
+        };
+        let told = |error: CallError| error.details.unwrap()["mayHaveExecuted"].clone();
+        assert_eq!(told(delivery(not(), false)), false);
+        assert_eq!(told(delivery(not(), true)), true);
+        assert_eq!(
+            told(delivery(CallError::new(Code::Timeout, "x"), false)),
+            false
+        );
     }
 }

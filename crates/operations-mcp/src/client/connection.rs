@@ -1,154 +1,261 @@
-//! One connection to a server, from the moment when it works to its end.
+//! One connection, from its handshake to its end.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use operations_core::log::{Level, Logger};
-use rmcp::RoleClient;
-use rmcp::model::{ServerPeerInfo, SubscriptionFilter};
-use rmcp::service::RunningService;
 use serde_json::json;
-use tokio::time::timeout;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::client::handler::Handler;
-use crate::client::listing::{self, List};
-use crate::client::request::{Link, Patience};
-use crate::client::tap::Tap;
+use super::conversation::Conversation;
+use super::handshake::Server;
+use super::list::Tools;
+use super::requests::{Done, OnProgress, Patience, watch_deadlines};
+use crate::config::ServerConfig;
 use crate::error::{About, Failure};
 use crate::process::ServerProcess;
+use crate::transport::message;
+use crate::transport::{Kind, Outgoing, Transport};
 
 /// How long the end of a process is awaited for the sake of a better message.
 pub(crate) const POST_MORTEM: Duration = Duration::from_secs(2);
 /// How long its last words are.
 pub(crate) const LAST_WORDS: Duration = Duration::from_millis(300);
-/// How long rmcp may take to say goodbye: the deletion of an HTTP session takes a request.
-const GOODBYE: Duration = Duration::from_secs(3);
+/// Pauses before a server is asked again to tell about changes.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// As good as for ever.
+const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Something to ask a server.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    pub(crate) method: &'static str,
+    /// Of the tool or prompt, or the address of the resource.
+    pub(crate) name: Option<Arc<str>>,
+    /// The members of its parameters, as JSON.
+    pub(crate) params: String,
+}
+
+impl Request {
+    pub(crate) fn new(method: &'static str) -> Self {
+        Self {
+            method,
+            name: None,
+            params: String::new(),
+        }
+    }
+}
 
 /// A connection that works, or did.
 pub(crate) struct Connection {
-    pub(crate) link: Link,
-    pub(crate) handler: Handler,
+    pub(crate) conversation: Arc<Conversation>,
+    pub(crate) transport: Arc<dyn Transport>,
     pub(crate) process: Option<Arc<ServerProcess>>,
-    pub(crate) info: Option<Arc<ServerPeerInfo>>,
-    /// The tools, as a JSON array.
-    pub(crate) tools: String,
-    /// Cancelled when nothing can be sent any more.
-    pub(crate) lost: CancellationToken,
+    pub(crate) server: Server,
+    /// The members of the `_meta` that every request carries.
+    pub(super) meta: String,
+    pub(crate) tools: Tools,
     close: CancellationToken,
     gone: CancellationToken,
 }
 
 impl Connection {
-    /// Takes over a service that has shaken hands. `end_input` ends the input of its process.
     pub(crate) fn new(
-        service: RunningService<RoleClient, Handler>,
-        handler: Handler,
+        conversation: Arc<Conversation>,
+        transport: Arc<dyn Transport>,
         process: Option<Arc<ServerProcess>>,
-        tap: Arc<Tap>,
-        end_input: CancellationToken,
     ) -> Self {
-        let link = Link {
-            peer: service.peer().clone(),
-            tap,
-            max_message_bytes: handler.config.max_message_bytes,
-        };
         let connection = Self {
-            link,
-            handler,
+            conversation,
+            transport,
             process,
-            info: service.peer().peer_info(),
-            tools: String::new(),
-            lost: CancellationToken::new(),
+            server: Server::default(),
+            meta: String::new(),
+            tools: Tools::default(),
             close: CancellationToken::new(),
             gone: CancellationToken::new(),
         };
-        connection.watch(service, end_input);
+        connection.watch();
         connection
     }
 
-    /// Whether nothing can be sent any more.
-    pub(crate) fn is_lost(&self) -> bool {
-        self.lost.is_cancelled() || self.link.peer.is_transport_closed()
+    pub(crate) fn config(&self) -> &ServerConfig {
+        &self.conversation.config
     }
 
-    /// A list of the server's.
-    pub(crate) async fn list(
+    /// Whether nothing can be asked any more.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.conversation.lost.is_cancelled()
+    }
+
+    /// Sends a request. `done` is called when it has ended, and never by this thread before this returns. Tells the
+    /// number of the request, if it was sent.
+    pub(crate) fn start(
         &self,
-        list: List,
+        request: &Request,
+        patience: Patience,
+        on_progress: Option<OnProgress>,
+        done: Done,
+    ) -> Result<u64, Done> {
+        let wants_progress = on_progress.is_some() || patience.reset_on_progress;
+        let requests = &self.conversation.requests;
+        let id = requests.begin(patience, on_progress, done)?;
+        let token = format!(r#""progressToken":{id}"#);
+        let text = match (wants_progress, self.meta.is_empty()) {
+            (false, _) => message::request(id, request.method, &request.params, &self.meta),
+            (true, true) => message::request(id, request.method, &request.params, &token),
+            (true, false) => {
+                let meta = format!("{},{token}", self.meta);
+                message::request(id, request.method, &request.params, &meta)
+            }
+        };
+        let kind = Kind::Request {
+            id,
+            method: request.method,
+            name: request.name.clone(),
+        };
+        Arc::clone(&self.transport).send(Outgoing { kind, text });
+        Ok(id)
+    }
+
+    /// Nobody waits for the answer any more: `failure` is what whoever did is told, and the server is told too.
+    pub(crate) fn withdraw(&self, id: u64, failure: Failure) {
+        let reason = match failure {
+            Failure::Timeout(_) => "the time limit of the client passed",
+            _ => "the caller aborted the call",
+        };
+        // What was answered in the meantime needs no notice.
+        if self.conversation.requests.settle(id, Err(failure)) {
+            tell_withdrawal(&self.transport, id, reason);
+        }
+    }
+
+    /// Sends a request and waits for the result, which is JSON as the server wrote it.
+    pub(crate) async fn request(
+        &self,
+        request: &Request,
+        patience: Patience,
+        on_progress: Option<OnProgress>,
         cancel: &CancellationToken,
     ) -> Result<String, Failure> {
-        let config = &self.handler.config;
-        let patience = Patience {
-            limit: config.connect_timeout,
-            reset_on_progress: false,
+        if cancel.is_cancelled() {
+            return Err(Failure::Aborted);
+        }
+        let (tell, mut told) = oneshot::channel();
+        let done = Box::new(move |outcome| {
+            // Whoever waited may have gone.
+            let _ = tell.send(outcome);
+        });
+        let Ok(id) = self.start(request, patience, on_progress, done) else {
+            return Err(Failure::Lost { sent: false });
         };
-        let logger = &self.handler.logger;
-        listing::all(&self.link, list, patience, cancel, &config.name, logger).await
+        tokio::select! {
+            biased;
+            outcome = &mut told => return outcome.unwrap_or(Err(Failure::Lost { sent: true })),
+            () = cancel.cancelled() => self.withdraw(id, Failure::Aborted),
+        }
+        told.await.unwrap_or(Err(Failure::Aborted))
     }
 
-    /// Sees the connection to its end: the goodbye, then the process.
-    fn watch(&self, service: RunningService<RoleClient, Handler>, end_input: CancellationToken) {
-        let (lost, close, gone) = (self.lost.clone(), self.close.clone(), self.gone.clone());
+    /// The same, for a question that a server may well ignore: nothing, if there is no answer in time, and the server
+    /// is not told.
+    pub(crate) async fn request_within(
+        &self,
+        request: &Request,
+        limit: Duration,
+    ) -> Option<Result<String, Failure>> {
+        let (tell, told) = oneshot::channel();
+        let done = Box::new(move |outcome| {
+            let _ = tell.send(outcome);
+        });
+        let Ok(id) = self.start(request, Patience::of(FOR_EVER), None, done) else {
+            return Some(Err(Failure::Lost { sent: false }));
+        };
+        if let Ok(answer) = tokio::time::timeout(limit, told).await {
+            return Some(answer.unwrap_or(Err(Failure::Lost { sent: true })));
+        }
+        self.conversation.requests.give_up_on(id);
+        None
+    }
+
+    /// Sees to the deadlines, and to the end: the goodbye, then the process.
+    fn watch(&self) {
+        let (close, gone) = (self.close.clone(), self.gone.clone());
+        let transport = Arc::clone(&self.transport);
         let process = self.process.clone();
+        let lost = self.conversation.lost.clone();
+        let requests = Arc::clone(&self.conversation.requests);
+        let way = Arc::clone(&self.transport);
+        tokio::spawn(watch_deadlines(requests, move |id| {
+            tell_withdrawal(&way, id, "the time limit of the client passed");
+        }));
         tokio::spawn(async move {
-            let stop = service.cancellation_token();
-            let mut waiting = Box::pin(service.waiting());
-            tokio::select! {
-                _ = &mut waiting => {}
-                () = close.cancelled() => {
-                    lost.cancel();
-                    stop.cancel();
-                    if process.is_some() {
-                        end_input.cancel();
-                    } else {
-                        let _ = timeout(GOODBYE, &mut waiting).await;
-                    }
-                }
-            }
-            lost.cancel();
-            drop(waiting);
-            end_input.cancel();
             if let Some(process) = process {
+                tokio::select! {
+                    () = lost.cancelled() => {}
+                    () = close.cancelled() => {}
+                }
+                transport.close().await;
                 process.end().await;
+            } else {
+                // What is under way over HTTP comes to its own end, whatever becomes of the session.
+                close.cancelled().await;
+                transport.close().await;
             }
             gone.cancel();
         });
     }
 
-    /// Servers of the newer generation tell about changes only to those who ask for it.
-    pub(crate) fn listen(&self) {
-        let Some(info) = &self.info else { return };
-        let announces = info
-            .capabilities
-            .tools
-            .as_ref()
-            .is_some_and(|tools| tools.list_changed == Some(true));
-        if info.protocol_version.has_initialize() || !announces {
-            return;
-        }
-        let (peer, lost) = (self.link.peer.clone(), self.lost.clone());
-        let changed = Arc::clone(&self.handler.tools_changed);
-        tokio::spawn(async move {
-            let filter = SubscriptionFilter::builder().tools_list_changed().build();
-            let listening = async {
-                let mut subscription = peer.listen(filter).await.ok()?;
-                while let Ok(Some(_)) = subscription.next().await {
-                    changed.notify_one();
-                }
-                Some(())
+    /// Servers of the stateless revision tell about changes only to those who ask for it. Asks until it is of no
+    /// use any more.
+    pub(crate) async fn listen(connection: Weak<Self>) {
+        let mut request = Request::new("subscriptions/listen");
+        request
+            .params
+            .push_str(r#""notifications":{"toolsListChanged":true}"#);
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let Some(alive) = connection.upgrade() else {
+                return;
+            };
+            if !alive.server.is_stateless() || !alive.server.announces_tools() {
+                return;
+            }
+            let (lost, changed) = (
+                alive.conversation.lost.clone(),
+                Arc::clone(&alive.conversation.tools_changed),
+            );
+            let (tell, told) = oneshot::channel();
+            let done = Box::new(move |outcome: Result<_, _>| {
+                let _ = tell.send(outcome);
+            });
+            let begun = Instant::now();
+            let started = alive.start(&request, Patience::of(FOR_EVER), None, done);
+            // Listening holds no connection.
+            drop(alive);
+            if started.is_err() {
+                return;
+            }
+            match told.await {
+                Err(_) | Ok(Err(Failure::Refused(_) | Failure::Lost { .. })) => return,
+                Ok(_) => {}
+            }
+            // One that stood for long was cut; one that ended at once may do so again.
+            pause = if begun.elapsed() > LONGEST_PAUSE {
+                FIRST_PAUSE
+            } else {
+                (pause * 2).min(LONGEST_PAUSE)
             };
             tokio::select! {
-                _ = listening => {}
-                () = lost.cancelled() => {}
+                () = sleep(pause) => {}
+                () = lost.cancelled() => return,
             }
-        });
-    }
-
-    /// Begins to say goodbye.
-    pub(crate) fn begin_close(&self) {
-        self.lost.cancel();
-        self.close.cancel();
+            // Nobody has told us what changed in between.
+            changed.notify_one();
+        }
     }
 
     /// Says goodbye. Returns when everything of it is gone.
@@ -159,7 +266,7 @@ impl Connection {
 
     /// What is known about the end of the server, for messages.
     pub(crate) async fn about<'a>(&'a self, tool: Option<&'a str>, died: bool) -> About<'a> {
-        let mut about = About::server(&self.handler.config);
+        let mut about = About::server(self.config());
         about.tool = tool;
         if let Some(process) = &self.process {
             if died {
@@ -170,6 +277,17 @@ impl Connection {
         }
         about
     }
+
+    /// Writes that the server is there.
+    pub(crate) fn log_connected(&self, logger: &Logger) {
+        let name = &self.config().name;
+        let message = format!("MCP server '{name}' is connected");
+        let facts = [
+            ("server", json!(name)),
+            ("protocol", json!(self.server.version)),
+        ];
+        logger.log(Level::Debug, "mcp", message, facts);
+    }
 }
 
 impl Drop for Connection {
@@ -178,17 +296,13 @@ impl Drop for Connection {
     }
 }
 
-/// Writes that a server is there.
-pub(crate) fn log_connected(connection: &Connection, logger: &Logger) {
-    let config = &connection.handler.config;
-    let protocol = connection
-        .info
-        .as_ref()
-        .map(|info| info.protocol_version.to_string());
-    let message = format!("MCP server '{}' is connected", config.name);
-    let facts = [
-        ("server", json!(config.name)),
-        ("protocol", json!(protocol)),
-    ];
-    logger.log(Level::Debug, "mcp", message, facts);
+fn tell_withdrawal(transport: &Arc<dyn Transport>, id: u64, reason: &str) {
+    if transport.withdraw(id) {
+        let method = "notifications/cancelled";
+        let params = format!(r#""requestId":{id},"reason":"{reason}""#);
+        Arc::clone(transport).send(Outgoing {
+            kind: Kind::Notification { method },
+            text: message::notification(method, &params),
+        });
+    }
 }

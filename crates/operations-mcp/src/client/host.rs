@@ -40,6 +40,6 @@ pub trait Host: Send + Sync + 'static {
     /// Asks it something, in JSON; it answers in JSON, or says why it does not.
     fn ask(&self, question: Question, json: String) -> BoxFuture<'static, Result<String, String>>;
 
-    /// The tools have changed: the new list, as a JSON array.
+    /// The tools have changed: `{ tools, problems }`, as JSON.
     fn tools_changed(&self, tools: String);
 }

@@ -2,12 +2,17 @@
 
 use std::borrow::Cow;
 
-use rmcp::model::{ErrorData, RequestId, ServerJsonRpcMessage};
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// How much of an unreadable answer is quoted.
 const QUOTED: usize = 200;
+
+/// A method that one side does not know.
+pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
+pub(crate) const INVALID_PARAMS: i64 = -32602;
+pub(crate) const INTERNAL_ERROR: i64 = -32603;
 
 /// The members of a JSON-RPC message, unread.
 #[derive(Deserialize)]
@@ -15,7 +20,7 @@ pub(crate) struct Message<'a> {
     #[serde(borrow)]
     jsonrpc: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    id: Option<&'a RawValue>,
+    pub(crate) id: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(crate) method: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -39,45 +44,106 @@ impl<'a> Message<'a> {
         self.id
             .and_then(|id| id.get().trim_matches('"').parse().ok())
     }
+}
 
-    pub(crate) fn has_id(&self) -> bool {
-        self.id.is_some()
+/// The error in an answer.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(crate) struct RpcError {
+    pub(crate) code: i64,
+    #[serde(default)]
+    pub(crate) message: String,
+    pub(crate) data: Option<Value>,
+}
+
+impl RpcError {
+    pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            data: None,
+        }
     }
 
-    /// Whether the other side wants an answer.
-    pub(crate) fn is_request(&self) -> bool {
-        self.method.is_some() && self.id.is_some()
+    /// The error as it was sent. One that does not have the shape of an error is quoted.
+    pub(crate) fn read(error: &RawValue) -> Self {
+        serde_json::from_str(error.get()).unwrap_or_else(|_| {
+            let cut: String = error.get().chars().take(QUOTED).collect();
+            Self::new(
+                INTERNAL_ERROR,
+                format!("an answer that cannot be read: {cut}"),
+            )
+        })
     }
 }
 
-/// A message for rmcp. An answer that rmcp cannot read becomes an error, so that whoever waits for it
-/// is told.
-pub(crate) fn typed(text: &str) -> Option<ServerJsonRpcMessage> {
-    if let Ok(message) = serde_json::from_str(text) {
-        return Some(message);
+/// A request. `params` are the members of its parameters, `meta` those of their `_meta`, all as JSON.
+pub(crate) fn request(id: u64, method: &str, params: &str, meta: &str) -> String {
+    let mut text = String::with_capacity(96 + params.len() + meta.len());
+    text.push_str(r#"{"jsonrpc":"2.0","id":"#);
+    text.push_str(&id.to_string());
+    text.push_str(r#","method":""#);
+    text.push_str(method);
+    text.push('"');
+    if !params.is_empty() || !meta.is_empty() {
+        text.push_str(r#","params":{"#);
+        text.push_str(params);
+        if !meta.is_empty() {
+            text.push_str(if params.is_empty() { "" } else { "," });
+            text.push_str(r#""_meta":{"#);
+            text.push_str(meta);
+            text.push('}');
+        }
+        text.push('}');
     }
-    let message = Message::read(text)?;
-    let id = i64::try_from(message.number()?).ok()?;
-    let what = message.error.or(message.result)?;
-    let cut: String = what.get().chars().take(QUOTED).collect();
-    let error = ErrorData::internal_error(format!("an answer that cannot be read: {cut}"), None);
-    Some(ServerJsonRpcMessage::error(
-        error,
-        Some(RequestId::Number(id)),
-    ))
+    text.push('}');
+    text
+}
+
+/// A notification; `params` as above.
+pub(crate) fn notification(method: &str, params: &str) -> String {
+    if params.is_empty() {
+        format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#)
+    } else {
+        format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{{{params}}}}}"#)
+    }
+}
+
+/// Our answer to a question; `id` is the JSON that the question had.
+pub(crate) fn answer(id: &str, answer: Result<String, RpcError>) -> String {
+    match answer {
+        Ok(result) => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#),
+        Err(RpcError { code, message, .. }) => {
+            let message = text(&message);
+            format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":{message}}}}}"#
+            )
+        }
+    }
+}
+
+/// A text as JSON.
+pub(crate) fn text(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+/// JSON without line breaks: over standard streams a line is a message. A break in a valid text stands between
+/// two tokens.
+pub(crate) fn one_line(json: &str) -> Cow<'_, str> {
+    if json.contains(['\n', '\r']) {
+        Cow::Owned(json.replace(['\n', '\r'], " "))
+    } else {
+        Cow::Borrowed(json)
+    }
 }
 
 /// The messages in a text: one, or those of a batch.
-pub(crate) fn split(text: &str) -> Vec<Cow<'_, str>> {
+pub(crate) fn split(text: &str) -> Vec<&str> {
     if text.trim_start().starts_with('[')
         && let Ok(batch) = serde_json::from_str::<Vec<&RawValue>>(text)
     {
-        return batch
-            .into_iter()
-            .map(|message| Cow::Borrowed(message.get()))
-            .collect();
+        return batch.into_iter().map(RawValue::get).collect();
     }
-    vec![Cow::Borrowed(text)]
+    vec![text]
 }
 
 /// The number of the request that a message answers, from its first and its last bytes alone. For
@@ -101,19 +167,16 @@ pub(crate) fn number_at_edge(head: &str, tail: &str) -> Option<u64> {
     })
 }
 
-/// A server's notification of progress.
-#[derive(Deserialize)]
-pub(crate) struct Progress<'a> {
-    #[serde(borrow, rename = "progressToken")]
-    token: &'a RawValue,
-}
-
-impl<'a> Progress<'a> {
-    /// The token of the request that is under way.
-    pub(crate) fn token_of(params: &'a RawValue) -> Option<u64> {
-        let progress: Self = serde_json::from_str(params.get()).ok()?;
-        progress.token.get().trim_matches('"').parse().ok()
+/// The token of the request that a notification of progress is about.
+pub(crate) fn progress_token(params: &str) -> Option<u64> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Progress<'a> {
+        #[serde(borrow)]
+        progress_token: &'a RawValue,
     }
+    let progress: Progress<'_> = serde_json::from_str(params).ok()?;
+    progress.progress_token.get().trim_matches('"').parse().ok()
 }
 
 #[cfg(test)]
@@ -136,18 +199,40 @@ mod tests {
         let message = Message::read(r#"{"result":{"a":[1,2]},"jsonrpc":"2.0","id":"7"}"#).unwrap();
         assert_eq!(message.number(), Some(7));
         assert_eq!(message.result.unwrap().get(), r#"{"a":[1,2]}"#);
-        assert!(!message.is_request());
+        assert!(message.method.is_none());
     }
 
     #[test]
-    fn an_unreadable_answer_is_an_error() {
-        let odd = r#"{"jsonrpc":"2.0","id":4,"error":{"code":"E_ODD"}}"#;
-        let Some(ServerJsonRpcMessage::Error(error)) = typed(odd) else {
-            panic!("not an error");
-        };
-        assert_eq!(error.id, Some(RequestId::Number(4)));
-        assert!(error.error.message.contains("E_ODD"));
-        assert!(typed(r#"{"jsonrpc":"2.0"}"#).is_none());
+    fn an_unreadable_error_is_quoted() {
+        let odd = Message::read(r#"{"jsonrpc":"2.0","id":4,"error":{"code":"E_ODD"}}"#).unwrap();
+        let error = RpcError::read(odd.error.unwrap());
+        assert_eq!(error.code, INTERNAL_ERROR);
+        assert!(error.message.contains("E_ODD"));
+    }
+
+    #[test]
+    fn what_we_write_can_be_read() {
+        for (params, meta) in [
+            ("", ""),
+            (r#""name":"a""#, ""),
+            ("", r#""progressToken":1"#),
+            (r#""name":"a""#, r#""progressToken":1"#),
+        ] {
+            let text = request(7, "tools/call", params, meta);
+            let message = Message::read(&text).unwrap();
+            assert_eq!(message.method.as_deref(), Some("tools/call"));
+            assert_eq!(message.number(), Some(7), "{text}");
+            assert_eq!(
+                message.params.is_some(),
+                !(params.is_empty() && meta.is_empty())
+            );
+        }
+        let error = RpcError::new(-1, "a \"quoted\"\nword");
+        let text = answer("\"q\"", Err(error.clone()));
+        let message = Message::read(&text).unwrap();
+        assert_eq!(message.id.unwrap().get(), "\"q\"");
+        assert_eq!(RpcError::read(message.error.unwrap()), error);
+        assert_eq!(one_line("{\n \"a\":\r\n1}"), "{  \"a\":  1}");
     }
 
     #[test]

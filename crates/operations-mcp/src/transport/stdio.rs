@@ -1,243 +1,244 @@
-//! A connection over a child's standard streams.
+//! A connection over a child's standard streams: a message is a line.
+//!
+//! A line is written by the thread that has it, if the pipe takes it at once: handing it to another thread would
+//! cost more than writing it. What the pipe does not take waits in a queue for a task. Another task reads.
 
+use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
-use std::time::Duration;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 
-use rmcp::RoleClient;
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
-use rmcp::transport::Transport;
-use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
-use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
+use futures::FutureExt;
+use futures::future::{BoxFuture, poll_fn};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
 
-use crate::client::slot::Slot;
-use crate::client::tap::{Outbound, Tap, Verdict};
-use crate::transport::message;
+use super::message;
+use super::{Kind, Outgoing, Transport};
+use crate::client::conversation::Conversation;
+use crate::error::Failure;
 
-/// Messages that wait for rmcp. A server that writes faster waits in its pipe.
-const WAITING_MESSAGES: usize = 64;
-/// Messages that wait for the child to read them.
-const WAITING_LINES: usize = 1024;
-/// How long a line may still take to be written once the input is to end.
-const LAST_LINE: Duration = Duration::from_millis(200);
+/// Answers of ours that may wait for a child to read them. One that asks without reading gets no more.
+const WAITING_ANSWERS: usize = 1024;
 /// What is kept of the two ends of a line that is too long.
 const EDGE: usize = 1024;
+/// How much is read at once.
+const READ: usize = 64 * 1024;
+
+type Stdin = Pin<Box<dyn AsyncWrite + Send>>;
 
 /// A line on its way to the child.
 struct Line {
     text: Vec<u8>,
-    done: oneshot::Sender<io::Result<()>>,
-    unsent: Unsent,
+    /// How much of it was written.
+    written: usize,
+    request: Option<u64>,
 }
 
-/// A request of which nothing was written yet. If it is dropped, nothing ever will be.
-struct Unsent(Option<Slot>);
-
-impl Unsent {
-    fn begin(mut self) -> Option<Slot> {
-        self.0.take()
-    }
+struct Output {
+    /// Nothing, once the input has ended.
+    stdin: Option<Stdin>,
+    lines: VecDeque<Line>,
 }
 
-impl Drop for Unsent {
-    fn drop(&mut self) {
-        if let Some(slot) = &self.0 {
-            slot.mark_written(false);
+impl Output {
+    /// Writes what the pipe takes.
+    fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Some(stdin) = &mut self.stdin else {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        };
+        while let Some(line) = self.lines.front_mut() {
+            let rest = line.text.get(line.written..).unwrap_or_default();
+            if rest.is_empty() {
+                self.lines.pop_front();
+                continue;
+            }
+            match stdin.as_mut().poll_write(context, rest) {
+                Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                Poll::Ready(Ok(count)) => line.written += count,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => return Poll::Pending,
+            }
         }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Ends the input. Tells which requests were not sent: nobody acts upon a line without an end.
+    fn end(&mut self) -> Vec<u64> {
+        self.stdin = None;
+        self.lines
+            .drain(..)
+            .filter_map(|line| line.request)
+            .collect()
     }
 }
 
 /// Both directions.
 pub(crate) struct StdioTransport {
-    tap: Arc<Tap>,
-    lines: Option<mpsc::Sender<Line>>,
-    messages: mpsc::Receiver<ServerJsonRpcMessage>,
-    /// For answers that we give ourselves in a server's place.
-    echo: mpsc::Sender<ServerJsonRpcMessage>,
-    tasks: [JoinHandle<()>; 2],
-    end_input: CancellationToken,
-    /// How long a server may ponder the question which protocol it speaks.
-    discover_patience: Option<Duration>,
+    conversation: Arc<Conversation>,
+    output: Mutex<Output>,
+    /// There are lines that the pipe did not take.
+    queued: Notify,
+    /// For writing outside of a task: on some systems a pipe is written to by threads of the runtime.
+    runtime: Handle,
 }
 
 impl StdioTransport {
-    /// Takes over the two streams. `max_line` bounds what is kept of one line; `end_input` ends the
-    /// child's input, whether or not it reads what waits for it.
+    /// Takes over the two streams. Must be called on the Tokio runtime.
     pub(crate) fn new(
-        stdin: impl AsyncWrite + Send + Unpin + 'static,
+        stdin: impl AsyncWrite + Send + 'static,
         stdout: impl AsyncRead + Send + Unpin + 'static,
-        tap: Arc<Tap>,
-        max_line: usize,
-        end_input: CancellationToken,
-        discover_patience: Option<Duration>,
-    ) -> Self {
-        let (lines, outgoing) = mpsc::channel(WAITING_LINES);
-        let (incoming, messages) = mpsc::channel(WAITING_MESSAGES);
-        let (echo, echoed) = mpsc::channel(1);
-        let reader = read(
-            BufReader::new(stdout),
-            Arc::clone(&tap),
-            incoming,
-            echoed,
-            max_line,
-        );
-        Self {
-            tap,
-            lines: Some(lines),
-            messages,
-            echo,
-            tasks: [
-                tokio::spawn(write(stdin, outgoing, end_input.clone())),
-                tokio::spawn(reader),
-            ],
-            end_input,
-            discover_patience,
-        }
+        conversation: Arc<Conversation>,
+    ) -> Arc<Self> {
+        let transport = Arc::new(Self {
+            conversation,
+            output: Mutex::new(Output {
+                stdin: Some(Box::pin(stdin)),
+                lines: VecDeque::new(),
+            }),
+            queued: Notify::new(),
+            runtime: Handle::current(),
+        });
+        tokio::spawn(write(Arc::clone(&transport)));
+        let stdout = BufReader::with_capacity(READ, stdout);
+        tokio::spawn(read(Arc::clone(&transport), stdout));
+        transport
     }
 
-    /// Answers in the server's place when it does not say which protocol it speaks.
-    fn give_up_on_discover(&self, id: u64) {
-        let Some(patience) = self.discover_patience else {
-            return;
-        };
-        let tap = Arc::clone(&self.tap);
-        let echo = self.echo.clone();
-        tokio::spawn(async move {
-            tokio::time::sleep(patience).await;
-            if tap.give_up_on(id) {
-                let answer = format!(
-                    r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"no answer"}}}}"#
-                );
-                if let Some(answer) = message::typed(&answer) {
-                    let _ = echo.send(answer).await;
-                }
-            }
-        });
+    fn output(&self) -> MutexGuard<'_, Output> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The other side is gone, or we are.
+    fn lose(&self) {
+        let unsent = self.output().end();
+        self.conversation.lose(&unsent);
     }
 }
 
-impl Transport<RoleClient> for StdioTransport {
-    type Error = io::Error;
-
-    fn send(
-        &mut self,
-        item: ClientJsonRpcMessage,
-    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let Outbound { slot, discover } = self.tap.outbound(&item);
-        if let Some(id) = discover {
-            self.give_up_on_discover(id);
-        }
-        let lines = self.lines.clone();
-        let text = serde_json::to_vec(&item);
-        let unsent = Unsent(slot);
-        async move {
-            let mut text = text?;
-            text.push(b'\n');
-            let (done, written) = oneshot::channel();
-            let lines = lines.ok_or(io::ErrorKind::BrokenPipe)?;
-            let line = Line { text, done, unsent };
-            lines
-                .send(line)
-                .await
-                .map_err(|_| io::ErrorKind::BrokenPipe)?;
-            written.await.map_err(|_| io::ErrorKind::BrokenPipe)?
+impl Transport for StdioTransport {
+    fn send(self: Arc<Self>, Outgoing { kind, text }: Outgoing) {
+        let mut text = text.into_bytes();
+        text.push(b'\n');
+        let request = match kind {
+            Kind::Request { id, .. } => Some(id),
+            Kind::Notification { .. } | Kind::Answer => None,
+        };
+        let written = {
+            let mut output = self.output();
+            let waiting = output.lines.len();
+            let is_unheard = matches!(kind, Kind::Answer) && waiting >= WAITING_ANSWERS;
+            if is_unheard || output.stdin.is_none() {
+                return;
+            }
+            if let Some(id) = request {
+                self.conversation.requests.mark_sent(id);
+            }
+            output.lines.push_back(Line {
+                text,
+                written: 0,
+                request,
+            });
+            if waiting > 0 {
+                // Somebody is at it already.
+                return;
+            }
+            let _runtime = self.runtime.enter();
+            output.poll_write(&mut Context::from_waker(Waker::noop()))
+        };
+        match written {
+            Poll::Ready(Ok(())) => {}
+            Poll::Pending => self.queued.notify_one(),
+            // Whoever waits for an answer must not be told from here: it may be the caller.
+            Poll::Ready(Err(_)) => {
+                let transport = Arc::clone(&self);
+                self.runtime.spawn(async move { transport.lose() });
+            }
         }
     }
 
-    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
-        self.messages.recv().await
+    fn withdraw(&self, _: u64) -> bool {
+        true
+    }
+
+    fn agreed(
+        self: Arc<Self>,
+        _: &str,
+        last: Option<Outgoing>,
+    ) -> BoxFuture<'static, Result<(), Failure>> {
+        if let Some(last) = last {
+            self.send(last);
+        }
+        std::future::ready(Ok(())).boxed()
     }
 
     /// Ends the child's input. The process is ended by whoever owns it.
-    async fn close(&mut self) -> io::Result<()> {
-        self.lines = None;
-        self.end_input.cancel();
-        Ok(())
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.lose();
+        std::future::ready(()).boxed()
     }
 }
 
-impl Drop for StdioTransport {
-    fn drop(&mut self) {
-        for task in &self.tasks {
-            task.abort();
-        }
-    }
-}
-
-async fn write(
-    mut stdin: impl AsyncWrite + Unpin,
-    mut lines: mpsc::Receiver<Line>,
-    end: CancellationToken,
-) {
+/// Writes what the pipe did not take at once.
+async fn write(transport: Arc<StdioTransport>) {
     loop {
-        let next = tokio::select! {
-            line = lines.recv() => line,
-            () = end.cancelled() => None,
-        };
-        let Some(Line { text, done, unsent }) = next else {
-            return;
-        };
-        let slot = unsent.begin();
-        let written = async {
-            stdin.write_all(&text).await?;
-            stdin.flush().await
-        };
-        let outcome = tokio::select! {
-            outcome = written => outcome,
-            // What a child has not begun to read by now, it will not read.
-            () = ended_for(&end, LAST_LINE) => Err(io::ErrorKind::BrokenPipe.into()),
-        };
-        let broken = outcome.is_err();
-        if let Some(slot) = slot {
-            slot.mark_written(!broken);
+        tokio::select! {
+            () = transport.queued.notified() => {}
+            () = transport.conversation.lost.cancelled() => return,
         }
-        let _ = done.send(outcome);
-        if broken {
+        let written = tokio::select! {
+            written = poll_fn(|context| transport.output().poll_write(context)) => written,
+            () = transport.conversation.lost.cancelled() => return,
+        };
+        if written.is_err() {
+            transport.lose();
             return;
         }
     }
 }
 
-async fn ended_for(end: &CancellationToken, grace: Duration) {
-    end.cancelled().await;
-    tokio::time::sleep(grace).await;
+/// Whatever ends the reading ends the connection.
+struct LoseAtEnd(Arc<StdioTransport>);
+
+impl Drop for LoseAtEnd {
+    fn drop(&mut self) {
+        self.0.lose();
+    }
 }
 
-async fn read(
-    mut stdout: impl AsyncBufRead + Unpin,
-    tap: Arc<Tap>,
-    incoming: mpsc::Sender<ServerJsonRpcMessage>,
-    mut echoed: mpsc::Receiver<ServerJsonRpcMessage>,
-    max_line: usize,
-) {
-    let mut line = LongLine::new(max_line);
+async fn read(transport: Arc<StdioTransport>, mut stdout: impl AsyncBufRead + Unpin) {
+    let _end = LoseAtEnd(Arc::clone(&transport));
+    let conversation = Arc::clone(&transport.conversation);
+    let mut line = LongLine::new(conversation.config.max_message_bytes);
+    let way: Arc<dyn Transport> = transport;
     loop {
         let piece = tokio::select! {
             piece = stdout.fill_buf() => piece,
-            Some(message) = echoed.recv() => {
-                if incoming.send(message).await.is_err() {
-                    return;
-                }
-                continue;
-            }
+            () = conversation.lost.cancelled() => break,
         };
-        let Ok(piece @ [_, ..]) = piece else { return };
+        let Ok(piece @ [_, ..]) = piece else { break };
         let end = piece.iter().position(|byte| *byte == b'\n');
         let length = end.map_or(piece.len(), |at| at + 1);
-        line.push(piece.get(..length).unwrap_or_default());
-        stdout.consume(length);
+        let bytes = piece.get(..length).unwrap_or_default();
         if end.is_none() {
-            continue;
+            line.push(bytes);
+        } else if line.is_empty() && length <= line.limit {
+            // Almost every line: it is read where it is.
+            hear(&conversation, bytes, &way);
+        } else {
+            line.push(bytes);
+            line.hear(&conversation, &way);
+            line.clear();
         }
-        for message in line.messages(&tap) {
-            if incoming.send(message).await.is_err() {
-                return;
-            }
-        }
-        line.clear();
+        stdout.consume(length);
     }
+}
+
+fn hear(conversation: &Conversation, line: &[u8], way: &Arc<dyn Transport>) {
+    // A broken character makes one text odd, not the whole line unreadable.
+    conversation.hear(&String::from_utf8_lossy(line), way);
 }
 
 /// One line of whatever length, of which no more than a limit is kept.
@@ -255,6 +256,10 @@ impl LongLine {
             limit,
             tail: None,
         }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.kept.is_empty() && self.tail.is_none()
     }
 
     fn push(&mut self, bytes: &[u8]) {
@@ -279,73 +284,112 @@ impl LongLine {
         self.tail = None;
     }
 
-    fn messages(&self, tap: &Tap) -> Vec<ServerJsonRpcMessage> {
-        if let Some(tail) = &self.tail {
-            let head = String::from_utf8_lossy(&self.kept);
-            if !head.trim_start().starts_with(['{', '[']) {
-                tap.note_odd_line(&head);
-                return Vec::new();
-            }
+    fn hear(&self, conversation: &Conversation, way: &Arc<dyn Transport>) {
+        let Some(tail) = &self.tail else {
+            return hear(conversation, &self.kept, way);
+        };
+        let head = String::from_utf8_lossy(&self.kept);
+        if head.trim_start().starts_with(['{', '[']) {
             let number = message::number_at_edge(&head, &String::from_utf8_lossy(tail));
-            let answers = tap.too_large(number);
-            return answers
-                .iter()
-                .filter_map(|answer| message::typed(answer))
-                .collect();
+            conversation.requests.too_large(number, self.limit);
+        } else {
+            conversation.note_odd_line(&head);
         }
-        // A broken character makes one text odd, not the whole line unreadable.
-        let text = String::from_utf8_lossy(&self.kept);
-        message::split(&text)
-            .into_iter()
-            .filter_map(|text| match tap.inbound(&text) {
-                Verdict::Forward(text) => message::typed(&text),
-                Verdict::Done | Verdict::NotAMessage => None,
-            })
-            .collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use operations_core::log::Logger;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use tokio::io::AsyncReadExt;
 
     use super::*;
-
-    async fn received(text: &[u8], max_line: usize) -> usize {
-        let tap = Arc::new(Tap::new("demo", Logger::silent()));
-        let end = CancellationToken::new();
-        let mut transport = StdioTransport::new(
-            tokio::io::sink(),
-            text.to_vec().leak() as &[u8],
-            tap,
-            max_line,
-            end,
-            None,
-        );
-        let mut count = 0;
-        while transport.receive().await.is_some() {
-            count += 1;
-        }
-        count
-    }
+    use crate::client::requests::Patience;
+    use crate::client::test_conversation as conversation;
 
     const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
+    /// How many questions are answered in what a child writes.
+    async fn answered(text: impl Into<Vec<u8>>, max_line: usize) -> usize {
+        let (ours, mut theirs) = tokio::io::duplex(1_000_000);
+        let conversation = conversation(max_line);
+        let stdout = io::Cursor::new(text.into()).chain(never());
+        let transport = StdioTransport::new(ours, stdout, conversation);
+        let mut answers = 0;
+        let mut bytes = [0];
+        while let Ok(Ok(1)) =
+            tokio::time::timeout(Duration::from_millis(200), theirs.read(&mut bytes)).await
+        {
+            answers += usize::from(bytes == *b"\n");
+        }
+        transport.lose();
+        answers
+    }
+
+    fn never() -> impl AsyncRead {
+        tokio_util::io::StreamReader::new(futures::stream::pending::<io::Result<&[u8]>>())
+    }
+
     #[tokio::test]
     async fn lines_that_are_no_messages_are_skipped() {
-        let text = format!("ready\n\n{PING}\r\n\u{0}\n{{\n[{PING},{PING}]\n");
-        assert_eq!(received(text.as_bytes(), 1000).await, 3);
-        assert_eq!(received(b"\xff\xfe\n{\"jsonrpc\"", 1000).await, 0);
+        let ping = |id: u8| PING.replace('1', &id.to_string());
+        let text = format!(
+            "ready\n\n{}\r\n\u{0}\n{{\n[{},{}]\n",
+            ping(1),
+            ping(3),
+            ping(4)
+        );
+        assert_eq!(answered(text, 1000).await, 3);
+        assert_eq!(answered(*b"\xff\xfe\n{\"jsonrpc\"", 1000).await, 0);
     }
 
     #[tokio::test]
     async fn a_line_of_any_length_costs_no_more_than_the_limit() {
         let text = format!("{}\n{PING}\n", "x".repeat(100_000));
-        assert_eq!(received(text.as_bytes(), 100).await, 1);
+        assert_eq!(answered(text, 100).await, 1);
         let mut line = LongLine::new(100);
         for _ in 0..1000 {
             line.push(&[b'x'; 99]);
         }
         assert!(line.kept.capacity() + line.tail.as_ref().map_or(0, Vec::capacity) < 8 * EDGE);
+    }
+
+    /// A child that reads so many bytes and then ends: what becomes of two requests of 1,000 bytes each.
+    async fn outcomes(reads: usize) -> [String; 2] {
+        let (ours, mut theirs) = tokio::io::duplex(64);
+        let conversation = conversation(1000);
+        let (stdout, output) = tokio::io::duplex(64);
+        let transport = StdioTransport::new(ours, stdout, Arc::clone(&conversation));
+        let told = [(); 2].map(|()| {
+            let (tell, told) = mpsc::channel();
+            let done = Box::new(move |outcome| tell.send(format!("{outcome:?}")).unwrap());
+            let patience = Patience::of(Duration::from_secs(60));
+            let id = conversation.requests.begin(patience, None, done).ok();
+            let kind = Kind::Request {
+                id: id.unwrap(),
+                method: "tools/call",
+                name: None,
+            };
+            let text = "x".repeat(999);
+            Arc::clone(&transport).send(Outgoing { kind, text });
+            told
+        });
+        let mut read = vec![0; reads];
+        theirs.read_exact(&mut read).await.unwrap();
+        drop(theirs);
+        drop(output);
+        conversation.lost.cancelled().await;
+        told.map(|told| told.recv_timeout(Duration::from_secs(10)).unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_request_counts_as_sent_when_its_last_byte_was_written() {
+        let (sent, unsent) = ("Err(Lost { sent: true })", "Err(Lost { sent: false })");
+        // The pipe holds 64 bytes that nobody has read.
+        assert_eq!(outcomes(500).await, [unsent, unsent]);
+        assert_eq!(outcomes(1_000).await, [sent, unsent]);
+        assert_eq!(outcomes(1_999).await, [sent, sent]);
     }
 }

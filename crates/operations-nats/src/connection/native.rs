@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
 
+use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 use operations_core::call::{CallEvent, EventType};
 use operations_core::error::CallError;
 use operations_core::json::{Document, Object};
-use operations_core::registry::{Call, Registry, Route, Served};
+use operations_core::registry::{Answer, Call, Registry, Route};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -128,19 +129,19 @@ async fn work(
     };
     match registry.route(Call::of_event(&event, running.cancel.clone())) {
         Route::Host => Outcome::ForHost,
-        Route::Refused(error) => Outcome::Failed(error),
-        Route::Here(served) if served.is_subscription() => {
-            stream(shared, id, served, running).await
-        }
-        Route::Here(served) => match served.execute().await {
-            Ok(output) => Outcome::Answered(output),
-            Err(error) => Outcome::Failed(error),
+        Route::Here(served) => match served.answer() {
+            Answer::One(answer) => answer.await.map_or_else(Outcome::Failed, Outcome::Answered),
+            Answer::Many(events) => stream(shared, id, events, running).await,
         },
     }
 }
 
-async fn stream(shared: &Arc<Shared>, id: &str, served: Served, running: &Running) -> Outcome {
-    let mut events = served.subscribe();
+async fn stream(
+    shared: &Arc<Shared>,
+    id: &str,
+    mut events: BoxStream<'static, Result<String, CallError>>,
+    running: &Running,
+) -> Outcome {
     loop {
         let next = tokio::select! {
             biased;

@@ -1,127 +1,155 @@
-//! The events of a stream, each message of which passes by the tap.
+//! What the server says as a stream of events: in answer to a request, or by itself.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
-use bytes::Bytes;
-use futures::stream::{self, BoxStream};
-use futures::{Stream, StreamExt};
+use futures::StreamExt;
 use operations_http::sse::{Event, Limits, Parser};
-use rmcp::transport::streamable_http_client::SseError;
-use sse_stream::Sse;
+use reqwest::{Response, StatusCode};
+use tokio::sync::Notify;
 
-use crate::client::tap::{Tap, Verdict};
-use crate::transport::message;
+use super::answer::content_type;
+use super::{HttpTransport, STREAM};
+use crate::error::Failure;
+use crate::transport::Transport;
 
-/// A server that wants to be asked again at once, in milliseconds, is asked again after this. It would
-/// otherwise keep both sides busy.
-const SHORTEST_RETRY: u64 = 500;
+/// A stream that ended is opened again after this, if the server does not say when.
+const PAUSE: Duration = Duration::from_secs(1);
+/// A server that wants to be asked again sooner than this would keep both sides busy.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// How long the end of a stream is awaited whose answer has come, so that the connection can be used again.
+const REMAINDER: Duration = Duration::from_millis(50);
 
-/// The messages of one HTTP response.
-pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
-
-struct Reader<S> {
-    bytes: S,
-    parser: Parser,
-    ready: VecDeque<Sse>,
-    tap: Arc<Tap>,
-    /// The request that the stream answers, if it answers one.
-    request: Option<u64>,
-    over: bool,
+/// A stream over all its connections.
+#[derive(Default)]
+pub(super) struct EventStream {
+    last_id: Option<String>,
+    retry: Option<Duration>,
 }
 
-/// The events in a body.
-pub(super) fn read<S>(bytes: S, limit: usize, tap: Arc<Tap>, request: Option<u64>) -> Events
-where
-    S: Stream<Item = reqwest::Result<Bytes>> + Send + Unpin + 'static,
-{
-    let reader = Reader {
-        bytes,
-        parser: Parser::new(Limits { event_bytes: limit }),
-        ready: VecDeque::new(),
-        tap,
-        request,
-        over: false,
-    };
-    stream::unfold(reader, |mut reader| async move {
-        let event = reader.next().await?;
-        Some((event, reader))
-    })
-    .boxed()
+/// How a connection of a stream ended.
+enum End {
+    /// What was awaited has come.
+    Answered,
+    Over,
+    TooLarge,
 }
 
-/// Messages that did not come as a stream.
-pub(super) fn of(messages: Vec<String>) -> Events {
-    stream::iter(
-        messages
-            .into_iter()
-            .map(|data| Ok(Sse::default().data(data))),
-    )
-    .boxed()
-}
-
-impl<S> Reader<S>
-where
-    S: Stream<Item = reqwest::Result<Bytes>> + Unpin,
-{
-    async fn next(&mut self) -> Option<Result<Sse, SseError>> {
+impl EventStream {
+    /// Reads the answer to a request. A stream that ends before it, or breaks, is taken up where it ended, if the
+    /// server gave a place to go on from.
+    pub(super) async fn answer(
+        mut self,
+        transport: &Arc<HttpTransport>,
+        response: Response,
+        id: u64,
+    ) -> Result<(), Failure> {
+        let mut next = Some(response);
+        let mut failures = 0;
         loop {
-            if let Some(event) = self.ready.pop_front() {
-                return Some(Ok(event));
-            }
-            if self.over {
-                return None;
-            }
-            match self.bytes.next().await {
-                None => return None,
-                Some(Err(error)) => {
-                    self.over = true;
-                    return Some(Err(SseError::Body(Box::new(error))));
+            if let Some(response) = next.take() {
+                match self.read(transport, response, Some(id)).await {
+                    End::Answered => return Ok(()),
+                    End::TooLarge => {
+                        let limit = transport.conversation.config.max_message_bytes;
+                        return Err(Failure::TooLarge(limit));
+                    }
+                    End::Over => {}
                 }
-                Some(Ok(bytes)) => self.push(&bytes),
+            }
+            if self.last_id.is_none() || transport.is_stateless() {
+                return Err(Failure::answered("the answer ended early".to_owned()));
+            }
+            self.pause(failures).await;
+            if !transport.conversation.requests.is_waiting(id) {
+                return Ok(());
+            }
+            match transport.stream(self.last_id.as_deref()).await {
+                Ok(response) if is_stream(&response) => {
+                    failures = 0;
+                    next = Some(response);
+                }
+                Ok(response) if response.status().is_client_error() => {
+                    let what = format!("the answer ended early (HTTP {})", response.status());
+                    return Err(Failure::answered(what));
+                }
+                Err(failure @ Failure::NotAuthorized { .. }) => return Err(failure),
+                Ok(_) | Err(_) => failures += 1,
             }
         }
     }
 
-    fn push(&mut self, bytes: &[u8]) {
-        let mut events = Vec::new();
-        let pushed = self.parser.push(bytes, &mut |event| events.push(event));
-        for event in events {
-            self.event(&event);
-        }
-        if pushed.is_err() {
-            // Too large. Whoever waits for the answer learns that; on a stream that answers nobody in
-            // particular, nobody has to.
-            self.over = true;
-            let told = self.request.map(|id| self.tap.too_large(Some(id)));
-            let told = told.unwrap_or_default();
-            self.ready
-                .extend(told.into_iter().map(|data| Sse::default().data(data)));
-        }
-    }
-
-    fn event(&mut self, event: &Event) {
-        let frame = |data: String| Sse {
-            event: None,
-            data: Some(data),
-            id: (!event.id.is_empty()).then(|| event.id.to_string()),
-            retry: event.retry.map(|time| time.max(SHORTEST_RETRY)),
-        };
-        if event.data.trim().is_empty() {
-            // It carries an id to resume from.
-            self.ready.push_back(frame(String::new()));
-            return;
-        }
-        for text in message::split(&event.data) {
-            match self.tap.inbound(&text) {
-                Verdict::Forward(text) => {
-                    if message::typed(&text).is_some() {
-                        self.ready.push_back(frame(text.into_owned()));
+    /// Reads what the server says by itself, over and over; returns when it has no such stream. `begun` is told when
+    /// the server has answered.
+    pub(super) async fn stand(mut self, transport: &Arc<HttpTransport>, begun: &Notify) {
+        let mut failures = 0;
+        loop {
+            let response = transport.stream(self.last_id.as_deref()).await;
+            begun.notify_one();
+            match response {
+                Ok(response) if is_stream(&response) => {
+                    failures = 0;
+                    if matches!(self.read(transport, response, None).await, End::TooLarge) {
+                        return;
                     }
                 }
-                // The id counts even so.
-                Verdict::Done | Verdict::NotAMessage => self.ready.push_back(frame(String::new())),
+                Ok(response) if !response.status().is_server_error() => return,
+                Err(Failure::NotAuthorized { .. }) => return,
+                Ok(_) | Err(_) => failures += 1,
             }
+            self.pause(failures).await;
         }
     }
+
+    async fn pause(&self, failures: u32) {
+        let pause = self.retry.unwrap_or(PAUSE).max(SHORTEST_PAUSE);
+        let pause = pause.saturating_mul(1 << failures.min(10));
+        tokio::time::sleep(pause.min(LONGEST_PAUSE)).await;
+    }
+
+    /// Reads one connection to its end, or to the answer that is awaited.
+    async fn read(
+        &mut self,
+        transport: &Arc<HttpTransport>,
+        response: Response,
+        awaited: Option<u64>,
+    ) -> End {
+        let conversation = &transport.conversation;
+        let mut parser = Parser::new(Limits {
+            event_bytes: conversation.config.max_message_bytes,
+        });
+        let mut bytes = response.bytes_stream();
+        while let Some(Ok(piece)) = bytes.next().await {
+            let mut events = Vec::new();
+            let pushed = parser.push(&piece, &mut |event| events.push(event));
+            for event in events {
+                self.take(&event, transport);
+            }
+            if awaited.is_some_and(|id| !conversation.requests.is_waiting(id)) {
+                let remainder = async { while bytes.next().await.is_some() {} };
+                let _ = tokio::time::timeout(REMAINDER, remainder).await;
+                return End::Answered;
+            }
+            if pushed.is_err() {
+                return End::TooLarge;
+            }
+        }
+        End::Over
+    }
+
+    fn take(&mut self, event: &Event, transport: &Arc<HttpTransport>) {
+        if !event.id.is_empty() {
+            self.last_id = Some(event.id.to_string());
+        }
+        self.retry = event.retry.map(Duration::from_millis).or(self.retry);
+        if !event.data.trim().is_empty() {
+            let way: Arc<dyn Transport> = Arc::clone(transport) as _;
+            transport.conversation.hear(&event.data, &way);
+        }
+    }
+}
+
+fn is_stream(response: &Response) -> bool {
+    response.status() == StatusCode::OK && content_type(response).starts_with(STREAM)
 }

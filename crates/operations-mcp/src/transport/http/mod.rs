@@ -1,62 +1,326 @@
-//! A connection over streamable HTTP.
+//! A connection over streamable HTTP: each message is a POST, and what the server says comes in the answers, or
+//! on a stream that stands for as long as a session does.
 
+mod answer;
 mod client;
 mod events;
-mod post;
+mod parameters;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::time::Duration;
 
-use ::http::{HeaderName, HeaderValue};
-use operations_core::error::InfrastructureErrorCode as Code;
-use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use ::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use ::http::{HeaderMap, HeaderName, HeaderValue};
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use reqwest::{Method, RequestBuilder, Response};
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, Semaphore};
+use tokio::task::AbortHandle;
 
-pub(crate) use self::client::http_client;
-pub(crate) use self::post::TappedClient;
-use crate::client::handler::Handler;
-use crate::client::tap::Tap;
+use self::events::EventStream;
+use self::parameters::Parameters;
+use super::{AnnotatedTool, Kind, Outgoing, STATELESS, Transport};
+use crate::auth::{Attempts, Authorization, Challenge};
+use crate::client::conversation::Conversation;
 use crate::config::Http;
-use crate::error::Failed;
+use crate::error::{Failure, NotConnected};
 
 /// Requests that may be under way at once; more wait.
 const AT_ONCE: usize = 64;
+/// How long the end of a session may take to be told.
+const GOODBYE: Duration = Duration::from_secs(3);
+/// How long the stream of a session is awaited before the tools are listed: a change in between would be missed.
+const STANDS: Duration = Duration::from_millis(200);
+/// How long a notification or an answer may take.
+const WORD: Duration = Duration::from_secs(5);
 
-/// What our requests are sent with.
-pub(crate) fn tapped(handler: &Handler, tap: &Arc<Tap>) -> Result<TappedClient, Failed> {
-    let config = &handler.config;
-    let client = http_client(config.connect_timeout)
-        .map_err(|error| Failed::new(format!("no HTTPS client can be made: {error}")))?;
-    Ok(TappedClient::new(
-        client,
-        Arc::clone(tap),
-        config.max_message_bytes,
-    ))
-}
-
-/// rmcp's transport over our client.
-pub(crate) fn transport<C>(
-    client: C,
-    handler: &Handler,
-    endpoint: &Http,
-) -> Result<StreamableHttpClientTransport<C>, Failed>
-where
-    C: rmcp::transport::streamable_http_client::StreamableHttpClient + Sync,
-{
-    let settings = StreamableHttpClientTransportConfig::with_uri(endpoint.url.as_str())
-        .custom_headers(headers(endpoint)?)
-        .max_concurrent_requests(AT_ONCE)
-        .max_sse_event_size(handler.config.max_message_bytes);
-    Ok(StreamableHttpClientTransport::with_client(client, settings))
-}
-
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// The protocol's own headers are not the user's to set.
-const RESERVED: [&str; 4] = ["accept", "content-type", "mcp-session-id", "last-event-id"];
+const RESERVED: [HeaderName; 4] = [ACCEPT, CONTENT_TYPE, SESSION, LAST_EVENT];
 
-fn headers(endpoint: &Http) -> Result<HashMap<HeaderName, HeaderValue>, Failed> {
+const JSON: &str = "application/json";
+const STREAM: &str = "text/event-stream";
+const EITHER: &str = "application/json, text/event-stream";
+
+const DISCOVER: &str = "server/discover";
+const LISTEN: &str = "subscriptions/listen";
+
+/// The way to one endpoint.
+pub(crate) struct HttpTransport {
+    conversation: Arc<Conversation>,
+    client: reqwest::Client,
+    url: String,
+    /// The user's.
+    headers: HeaderMap,
+    authorization: Option<Arc<Authorization>>,
+    session: OnceLock<HeaderValue>,
+    version: RwLock<Option<HeaderValue>>,
+    parameters: Parameters,
+    at_once: Semaphore,
+    /// The tasks of the requests that are under way, and that of the standing stream.
+    running: Mutex<HashMap<Option<u64>, AbortHandle>>,
+    runtime: Handle,
+}
+
+impl HttpTransport {
+    /// Must be called on the Tokio runtime.
+    pub(crate) fn new(
+        endpoint: &Http,
+        authorization: Option<Arc<Authorization>>,
+        conversation: Arc<Conversation>,
+    ) -> Result<Arc<Self>, NotConnected> {
+        let client = client::http_client(conversation.config.connect_timeout)
+            .map_err(|error| NotConnected::new(format!("no HTTPS client can be made: {error}")))?;
+        Ok(Arc::new(Self {
+            conversation,
+            client,
+            url: endpoint.url.clone(),
+            headers: headers_of(endpoint)?,
+            authorization,
+            session: OnceLock::new(),
+            version: RwLock::default(),
+            parameters: Parameters::default(),
+            at_once: Semaphore::new(AT_ONCE),
+            running: Mutex::default(),
+            runtime: Handle::current(),
+        }))
+    }
+
+    fn running(&self) -> MutexGuard<'_, HashMap<Option<u64>, AbortHandle>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_stateless(&self) -> bool {
+        let version = self.version.read().unwrap_or_else(PoisonError::into_inner);
+        version.as_ref().is_some_and(|version| version == STATELESS)
+    }
+
+    /// A request with everything but the token.
+    fn prepare(&self, method: Method, accept: &'static str) -> (RequestBuilder, HeaderMap) {
+        let mut headers = self.headers.clone();
+        headers.insert(ACCEPT, HeaderValue::from_static(accept));
+        if let Some(session) = self.session.get() {
+            headers.insert(SESSION, session.clone());
+        }
+        let version = self.version.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(version) = version.as_ref() {
+            headers.insert(VERSION, version.clone());
+        }
+        (self.client.request(method, &self.url), headers)
+    }
+
+    fn post(&self, kind: &Kind, body: Bytes) -> (RequestBuilder, HeaderMap) {
+        let (request, mut headers) = self.prepare(Method::POST, EITHER);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+        let (method, name) = match kind {
+            Kind::Request { method, name, .. } => (Some(*method), name.as_deref()),
+            Kind::Notification { method } => (Some(*method), None),
+            Kind::Answer => (None, None),
+        };
+        if let Some(method) = method
+            && (method == DISCOVER || self.is_stateless())
+        {
+            headers.insert(VERSION, HeaderValue::from_static(STATELESS));
+            headers.insert(METHOD, HeaderValue::from_static(method));
+            if let Some(name) = name {
+                headers.extend(parameters::header(NAME, name));
+                headers.extend(self.parameters.headers(method, name, &body));
+            }
+        }
+        (request.body(body), headers)
+    }
+
+    /// Sends a request, with a token if there is one. Whatever the server wants to see first is seen to here.
+    async fn exchange(
+        &self,
+        prepare: impl Fn() -> (RequestBuilder, HeaderMap),
+    ) -> Result<Response, Failure> {
+        let mut attempts = Attempts::default();
+        loop {
+            let (request, mut headers) = prepare();
+            let token = match &self.authorization {
+                Some(authorization) => authorization.token().await?,
+                None => None,
+            };
+            if let Some(token) = &token
+                && let Ok(mut value) = HeaderValue::try_from(format!("Bearer {token}"))
+            {
+                value.set_sensitive(true);
+                headers.insert(AUTHORIZATION, value);
+            }
+            let response = request.headers(headers).send().await;
+            let response = response.map_err(|error| Failure::http(&error))?;
+            let Some(challenge) = Challenge::of(&response) else {
+                return Ok(response);
+            };
+            let Some(authorization) = &self.authorization else {
+                return Err(challenge.failure());
+            };
+            authorization
+                .satisfy(&challenge, token.as_deref(), &mut attempts)
+                .await?;
+        }
+    }
+
+    /// Asks, and sees to it that whoever waits gets an answer.
+    async fn ask(self: Arc<Self>, id: u64, kind: Kind, body: Bytes) {
+        let place = match kind {
+            // It stands as long as the connection does.
+            Kind::Request { method: LISTEN, .. } => None,
+            _ => self.at_once.acquire().await.ok(),
+        };
+        let requests = &self.conversation.requests;
+        // Whether it arrives, only the answer can tell.
+        requests.mark_sent(id);
+        let had_session = self.session.get().is_some();
+        let asked = async {
+            let response = self.exchange(|| self.post(&kind, body.clone())).await?;
+            self.take_answer(response, id, had_session).await
+        };
+        if let Err(failure) = asked.await {
+            if matches!(failure, Failure::Lost { .. }) {
+                // The session is gone; what else is under way in it learns that for itself.
+                self.conversation.lost.cancel();
+            }
+            requests.settle(id, Err(failure));
+        }
+        drop(place);
+        self.running().remove(&Some(id));
+    }
+
+    /// Says something that needs no answer.
+    async fn tell(&self, message: Outgoing) -> Result<(), Failure> {
+        let body = Bytes::from(message.text);
+        let told = self.exchange(|| self.post(&message.kind, body.clone()));
+        let response = tokio::time::timeout(WORD, told).await;
+        let response = response.map_err(|_| Failure::Timeout(WORD))??;
+        if response.status().is_success() {
+            Ok(())
+        } else {
+            Err(answer::status_failure(response).await)
+        }
+    }
+
+    /// A GET for a stream of events.
+    async fn stream(&self, last_event: Option<&str>) -> Result<Response, Failure> {
+        let last_event = last_event.and_then(|id| HeaderValue::try_from(id).ok());
+        self.exchange(|| {
+            let (request, mut headers) = self.prepare(Method::GET, STREAM);
+            if let Some(id) = &last_event {
+                headers.insert(LAST_EVENT, id.clone());
+            }
+            (request, headers)
+        })
+        .await
+    }
+
+    /// Listens to what the server says by itself, for as long as the session lasts. Resolves when it does, or when
+    /// that takes long.
+    async fn stand(self: &Arc<Self>) {
+        let stands = Arc::new(Notify::new());
+        let (transport, begun) = (Arc::clone(self), Arc::clone(&stands));
+        let standing = self.runtime.spawn(async move {
+            tokio::select! {
+                () = EventStream::default().stand(&transport, &begun) => {}
+                () = transport.conversation.lost.cancelled() => {}
+            }
+        });
+        self.running().insert(None, standing.abort_handle());
+        let stood = tokio::time::timeout(STANDS, stands.notified()).await;
+        if stood.is_err() {
+            let changed = Arc::clone(&self.conversation.tools_changed);
+            let lost = self.conversation.lost.clone();
+            self.runtime.spawn(async move {
+                tokio::select! {
+                    // Nobody has told us what changed before.
+                    () = stands.notified() => changed.notify_one(),
+                    () = lost.cancelled() => {}
+                }
+            });
+        }
+    }
+}
+
+impl Transport for HttpTransport {
+    fn send(self: Arc<Self>, message: Outgoing) {
+        let runtime = self.runtime.clone();
+        match message.kind {
+            Kind::Request { id, .. } => {
+                let body = Bytes::from(message.text);
+                let mut running = self.running();
+                let asking = Arc::clone(&self).ask(id, message.kind, body);
+                running.insert(Some(id), runtime.spawn(asking).abort_handle());
+            }
+            Kind::Notification { .. } | Kind::Answer => {
+                runtime.spawn(async move {
+                    let _ = self.tell(message).await;
+                });
+            }
+        }
+    }
+
+    /// In the stateless revision, leaving says it all.
+    fn withdraw(&self, request: u64) -> bool {
+        if let Some(task) = self.running().remove(&Some(request)) {
+            task.abort();
+        }
+        !self.is_stateless()
+    }
+
+    fn agreed(
+        self: Arc<Self>,
+        version: &str,
+        last: Option<Outgoing>,
+    ) -> BoxFuture<'static, Result<(), Failure>> {
+        let mut place = self.version.write().unwrap_or_else(PoisonError::into_inner);
+        *place = HeaderValue::try_from(version).ok();
+        drop(place);
+        async move {
+            if let Some(last) = last {
+                self.tell(last).await?;
+            }
+            if self.session.get().is_some() {
+                self.stand().await;
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn learn_tools(&self, annotated: &[AnnotatedTool]) -> HashMap<String, String> {
+        if self.is_stateless() {
+            self.parameters.learn(annotated)
+        } else {
+            HashMap::new()
+        }
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        async {
+            self.conversation.lose(&[]);
+            for (_, task) in self.running().drain() {
+                task.abort();
+            }
+            if self.session.get().is_some() {
+                // Whether the server deletes sessions or not is its own affair.
+                let goodbye = self.exchange(|| self.prepare(Method::DELETE, EITHER));
+                let _ = tokio::time::timeout(GOODBYE, goodbye).await;
+            }
+        }
+        .boxed()
+    }
+}
+
+fn headers_of(endpoint: &Http) -> Result<HeaderMap, NotConnected> {
     let refused = |name: &str, why: &str| {
-        Failed::new(format!("the header '{name}' cannot be sent: {why}"))
-            .with(Code::ValidationError)
+        NotConnected::invalid(format!("the header '{name}' cannot be sent: {why}"))
     };
     endpoint
         .headers
@@ -64,7 +328,7 @@ fn headers(endpoint: &Http) -> Result<HashMap<HeaderName, HeaderValue>, Failed> 
         .map(|(name, value)| {
             let parsed = HeaderName::try_from(name.as_str())
                 .map_err(|_| refused(name, "its name is not one of a header"))?;
-            if RESERVED.contains(&parsed.as_str()) {
+            if RESERVED.contains(&parsed) {
                 return Err(refused(name, "the protocol sets it"));
             }
             let mut value = HeaderValue::try_from(value.as_str())

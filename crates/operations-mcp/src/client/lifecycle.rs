@@ -1,23 +1,26 @@
 //! A server over time: whether it had to be started again for a call is not the caller's concern.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::log::{Level, Logger};
 use serde_json::{Value, json};
+use tokio::runtime::Handle;
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::auth::tokens::Tokens;
-use crate::client::connection::{Connection, log_connected};
-use crate::client::handler::Handler;
-use crate::client::host::Host;
-use crate::client::listing::{self, List};
-use crate::client::opening;
-use crate::config::ServerConfig;
+use super::connect;
+use super::connection::Connection;
+use super::conversation::Conversation;
+use super::host::Host;
+use super::list::{self, List, Tools};
+use super::questions::Questions;
+use crate::auth::Authorization;
+use crate::config::{Http, ServerConfig, Target};
 use crate::error::About;
 
 /// The first pause before a server that failed is tried again; it doubles each time.
@@ -29,19 +32,19 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const SETTLE: Duration = Duration::from_millis(50);
 
 /// One server, from its first connection to its last.
-pub(crate) struct Session {
-    pub(crate) handler: Handler,
-    state: AsyncMutex<State>,
+pub(crate) struct Lifecycle {
+    pub(crate) runtime: Handle,
+    questions: Arc<Questions>,
+    tools_changed: Arc<Notify>,
+    authorization: Option<Arc<Authorization>>,
+    /// Held while a connection is made: when the next may be.
+    not_before: AsyncMutex<Option<Instant>>,
+    /// Failures in a row.
+    failures: AtomicU32,
     /// The current connection, for those who must not wait for a new one.
     current: Mutex<Option<Arc<Connection>>>,
     seen: Mutex<Seen>,
     pub(crate) closed: CancellationToken,
-}
-
-#[derive(Default)]
-struct State {
-    failures: u32,
-    not_before: Option<Instant>,
 }
 
 /// What is remembered beyond a connection.
@@ -55,22 +58,55 @@ pub(crate) struct Seen {
     stderr: String,
 }
 
-impl Session {
-    pub(crate) fn new(config: ServerConfig, host: Arc<dyn Host>, logger: Logger) -> Self {
-        let tokens = Tokens::new(Arc::clone(&host), config.secrets.clone());
+impl Lifecycle {
+    pub(crate) fn new(
+        config: ServerConfig,
+        host: Arc<dyn Host>,
+        logger: Logger,
+        runtime: Handle,
+    ) -> Self {
+        let authorization = match &config.target {
+            Target::Http(Http {
+                url,
+                oauth: Some(settings),
+                ..
+            }) => {
+                let secrets = config.secrets.clone();
+                let host = Arc::clone(&host);
+                Some(Arc::new(Authorization::new(url, settings, host, secrets)))
+            }
+            _ => None,
+        };
         Self {
-            handler: Handler {
-                config: Arc::new(config),
-                host,
-                logger,
-                tools_changed: Arc::new(Notify::new()),
-                tokens,
-            },
-            state: AsyncMutex::default(),
+            runtime,
+            questions: Arc::new(Questions::new(Arc::new(config), host, logger)),
+            tools_changed: Arc::new(Notify::new()),
+            authorization,
+            not_before: AsyncMutex::default(),
+            failures: AtomicU32::new(0),
             current: Mutex::default(),
             seen: Mutex::default(),
             closed: CancellationToken::new(),
         }
+    }
+
+    /// What is about to be said on a new connection.
+    pub(crate) fn conversation(&self) -> Conversation {
+        let questions = Arc::clone(&self.questions);
+        Conversation::new(questions, Arc::clone(&self.tools_changed))
+    }
+
+    pub(crate) fn authorization(&self) -> Option<Arc<Authorization>> {
+        self.authorization.clone()
+    }
+
+    pub(crate) fn is_asking_user(&self) -> bool {
+        let authorization = self.authorization.as_ref();
+        authorization.is_some_and(|authorization| authorization.is_asking())
+    }
+
+    pub(crate) fn logger(&self) -> &Logger {
+        &self.questions.logger
     }
 
     /// Ends the connection and the process, and waits for it.
@@ -82,7 +118,7 @@ impl Session {
             connection.close().await;
         }
         // A connection that was just being made is given up by its maker, who holds the lock.
-        drop(self.state.lock().await);
+        drop(self.not_before.lock().await);
     }
 
     /// Begins to end everything.
@@ -101,7 +137,7 @@ impl Session {
     }
 
     pub(crate) fn config(&self) -> &ServerConfig {
-        &self.handler.config
+        &self.questions.config
     }
 
     pub(crate) fn live(&self) -> Option<Arc<Connection>> {
@@ -122,7 +158,7 @@ impl Session {
         if let Some(connection) = self.live() {
             return Ok(connection);
         }
-        let mut state = self.state.lock().await;
+        let mut not_before = self.not_before.lock().await;
         // Another call may have connected while this one waited.
         if let Some(connection) = self.live() {
             return Ok(connection);
@@ -141,24 +177,24 @@ impl Session {
                 return Err(about.error(Code::ExecutionError, what, details));
             }
         }
-        self.pause(&state).await?;
+        self.pause(*not_before).await?;
         self.seen().connecting = true;
         let opened = tokio::select! {
-            opened = opening::open(self.handler.clone()) => opened,
+            opened = connect::open(self) => opened,
             () = self.closed.cancelled() => Err(self.is_closed()),
         };
         self.seen().connecting = false;
         match opened {
             Ok(connection) => {
                 let connection = Arc::new(connection);
-                state.not_before = None;
+                *not_before = None;
                 self.adopt(&connection);
                 Ok(connection)
             }
             Err(error) => {
-                state.failures = state.failures.saturating_add(1);
-                let pause = FIRST_PAUSE.saturating_mul(1 << state.failures.min(10));
-                state.not_before = Some(Instant::now() + pause.min(LONGEST_PAUSE));
+                let failures = self.failures.fetch_add(1, Ordering::AcqRel) + 1;
+                let pause = FIRST_PAUSE.saturating_mul(1 << failures.min(10));
+                *not_before = Some(Instant::now() + pause.min(LONGEST_PAUSE));
                 let mut seen = self.seen();
                 seen.last_error = serde_json::to_value(&error).ok();
                 if let Some(stderr) = error
@@ -177,8 +213,8 @@ impl Session {
     }
 
     /// A server that failed is left alone for a while.
-    async fn pause(&self, state: &State) -> Result<(), CallError> {
-        let Some(not_before) = state.not_before else {
+    async fn pause(&self, not_before: Option<Instant>) -> Result<(), CallError> {
+        let Some(not_before) = not_before else {
             return Ok(());
         };
         let left = not_before.saturating_duration_since(Instant::now());
@@ -189,7 +225,7 @@ impl Session {
         let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
         let what = format!(
             "it failed {} times in a row and is tried again in {left} ms; the call was not carried out",
-            state.failures
+            self.failures.load(Ordering::Acquire)
         );
         let details = json!({
             "mayHaveExecuted": false,
@@ -200,7 +236,7 @@ impl Session {
     }
 
     fn adopt(self: &Arc<Self>, connection: &Arc<Connection>) {
-        log_connected(connection, &self.handler.logger);
+        connection.log_connected(self.logger());
         let is_first = {
             let mut seen = self.seen();
             let is_first = seen.tools.is_empty();
@@ -209,6 +245,7 @@ impl Session {
         };
         self.note_tools(&connection.tools, !is_first);
         self.keep_tools(connection);
+        tokio::spawn(Connection::listen(Arc::downgrade(connection)));
         let mut current = self.current();
         if !self.closed.is_cancelled() {
             *current = Some(Arc::clone(connection));
@@ -216,29 +253,51 @@ impl Session {
     }
 
     /// Remembers the tools, and tells if they are others than before.
-    pub(crate) fn note_tools(&self, tools: &str, tell: bool) {
+    fn note_tools(&self, tools: &Tools, tell: bool) {
         let changed = {
             let mut seen = self.seen();
-            let changed = seen.tools != tools;
+            let changed = seen.tools != tools.text;
             if changed {
-                seen.names = listing::tool_names(tools);
-                tools.clone_into(&mut seen.tools);
+                seen.names = list::tool_names(&tools.text);
+                tools.text.clone_into(&mut seen.tools);
             }
             changed
         };
         if changed && tell {
-            self.handler.host.tools_changed(tools.to_owned());
+            let members = tools.members();
+            self.questions.host.tools_changed(format!("{{{members}}}"));
+        }
+    }
+
+    /// A list of the server's, read anew.
+    pub(crate) async fn list(
+        self: &Arc<Self>,
+        list: List,
+        cancel: &CancellationToken,
+    ) -> Result<String, CallError> {
+        let limit = self.config().connect_timeout;
+        let connection = self.connected(limit, cancel).await?;
+        let listed = match list {
+            List::Tools => connection.tools(cancel).await.map(|tools| {
+                self.note_tools(&tools, true);
+                tools.text
+            }),
+            _ => connection.list(list, cancel).await,
+        };
+        match listed {
+            Ok(entries) => Ok(entries),
+            Err(failure) => Err(self.told(&connection, None, failure).await),
         }
     }
 
     /// Reads the tools again whenever the server says that they have changed.
     fn keep_tools(self: &Arc<Self>, connection: &Arc<Connection>) {
-        let session = Arc::downgrade(self);
+        let server = Arc::downgrade(self);
         let connection = Arc::downgrade(connection);
-        let changed = Arc::clone(&self.handler.tools_changed);
+        let changed = Arc::clone(&self.tools_changed);
         let Some(lost) = connection
             .upgrade()
-            .map(|connection| connection.lost.clone())
+            .map(|connection| connection.conversation.lost.clone())
         else {
             return;
         };
@@ -249,17 +308,18 @@ impl Session {
                     () = lost.cancelled() => return,
                 }
                 sleep(SETTLE).await;
-                let (Some(session), Some(connection)) = (session.upgrade(), connection.upgrade())
+                let (Some(server), Some(connection)) = (server.upgrade(), connection.upgrade())
                 else {
                     return;
                 };
-                match connection.list(List::Tools, &lost).await {
-                    Ok(tools) => session.note_tools(&tools, true),
+                match connection.tools(&lost).await {
+                    Ok(tools) => server.note_tools(&tools, true),
                     Err(failure) => {
-                        let error = About::server(session.config()).failure(failure);
-                        let facts = [("server", json!(session.config().name))];
-                        let logger = &session.handler.logger;
-                        logger.log(Level::Warning, "mcp", error.message, facts);
+                        let error = About::server(server.config()).failure(failure);
+                        let facts = [("server", json!(server.config().name))];
+                        server
+                            .logger()
+                            .log(Level::Warning, "mcp", error.message, facts);
                     }
                 }
             }
@@ -274,9 +334,8 @@ impl Session {
 
     /// A server that answers is no failing one.
     pub(crate) fn is_well(&self) {
-        // Whoever holds the lock is about to learn it.
-        if let Ok(mut state) = self.state.try_lock() {
-            state.failures = 0;
+        if self.failures.load(Ordering::Relaxed) > 0 {
+            self.failures.store(0, Ordering::Release);
         }
     }
 
@@ -302,16 +361,13 @@ impl Session {
                 || seen.stderr.clone(),
                 |process| self.config().secrets.hide(&process.stderr.text()),
             );
-        let info = connection
-            .as_ref()
-            .and_then(|connection| connection.info.clone());
         json!({
             "state": state,
             "tools": seen.names.len(),
             "lastError": seen.last_error,
             "stderr": stderr,
             "pid": connection.as_ref().and_then(|connection| connection.process.as_ref()).map(|process| process.pid),
-            "protocolVersion": info.as_ref().map(|info| info.protocol_version.to_string()),
+            "protocolVersion": connection.as_ref().map(|connection| &connection.server.version),
         })
     }
 }

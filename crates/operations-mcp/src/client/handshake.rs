@@ -1,0 +1,196 @@
+//! How the two sides agree on a revision of the protocol.
+//!
+//! A server is asked first what it can do in the stateless revision (`server/discover`). One that does not
+//! understand the question, or whose answer we do not understand, is greeted in the older way (`initialize`).
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::connection::{Connection, Request};
+use super::requests::Patience;
+use crate::error::Failure;
+use crate::transport::message;
+use crate::transport::{Kind, Outgoing, STATELESS};
+
+/// The newest revision that has a handshake.
+const WITH_HANDSHAKE: &str = "2025-11-25";
+/// Errors of servers that do speak the stateless revision, and do not want us as we are.
+const OF_STATELESS_SERVERS: [i64; 2] = [-32020, -32021];
+
+/// What a server says about itself.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Server {
+    pub(crate) version: String,
+    pub(crate) info: Value,
+    pub(crate) capabilities: Value,
+    pub(crate) instructions: Option<String>,
+}
+
+impl Server {
+    /// Whether it speaks the revision without a handshake.
+    pub(crate) fn is_stateless(&self) -> bool {
+        self.version == STATELESS
+    }
+
+    /// Whether it tells when its tools change.
+    pub(crate) fn announces_tools(&self) -> bool {
+        self.capabilities.pointer("/tools/listChanged") == Some(&Value::Bool(true))
+    }
+}
+
+/// What we say about ourselves with each request of the stateless revision: the members of a `_meta`.
+fn about_us(connection: &Connection) -> String {
+    let capabilities = connection.conversation.questions.capabilities();
+    format!(
+        r#""io.modelcontextprotocol/protocolVersion":"{STATELESS}","io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/clientCapabilities":{capabilities}"#,
+        us()
+    )
+}
+
+fn us() -> Value {
+    json!({ "name": "@alkdev/operations", "version": env!("CARGO_PKG_VERSION") })
+}
+
+/// Agrees with the server. `patience` bounds how long it may ponder the first question.
+pub(crate) async fn agree(
+    connection: &mut Connection,
+    patience: Option<Duration>,
+) -> Result<(), Failure> {
+    connection.meta = about_us(connection);
+    let transport = connection.transport.clone();
+    if let Some(server) = discover(connection, patience).await? {
+        let is_stateless = &connection.conversation.is_stateless;
+        is_stateless.store(true, Ordering::Release);
+        connection.server = server;
+        return transport.agreed(STATELESS, None).await;
+    }
+    connection.meta.clear();
+    connection.server = initialize(connection).await?;
+    let method = "notifications/initialized";
+    let initialized = Outgoing {
+        kind: Kind::Notification { method },
+        text: message::notification(method, ""),
+    };
+    let version = connection.server.version.clone();
+    transport.agreed(&version, Some(initialized)).await
+}
+
+/// What the server is in the stateless revision, if it speaks that.
+async fn discover(
+    connection: &Connection,
+    patience: Option<Duration>,
+) -> Result<Option<Server>, Failure> {
+    let request = Request::new("server/discover");
+    let answer = match patience {
+        Some(patience) => match connection.request_within(&request, patience).await {
+            Some(answer) => answer,
+            None => return Ok(None),
+        },
+        None => ask(connection, &request).await,
+    };
+    match answer {
+        Ok(result) => Ok(understood(&result)),
+        Err(Failure::Refused(error)) if OF_STATELESS_SERVERS.contains(&error.code) => {
+            Err(Failure::Refused(error))
+        }
+        Err(
+            Failure::Refused(_)
+            | Failure::Odd(_)
+            | Failure::TooLarge(_)
+            | Failure::Transport { answered: true, .. },
+        ) => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+fn understood(result: &str) -> Option<Server> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Discovered {
+        supported_versions: Vec<String>,
+        #[serde(default)]
+        capabilities: Value,
+        instructions: Option<String>,
+        #[serde(rename = "_meta", default)]
+        meta: Value,
+    }
+    let found: Discovered = serde_json::from_str(result).ok()?;
+    found
+        .supported_versions
+        .iter()
+        .any(|version| version == STATELESS)
+        .then(|| Server {
+            version: STATELESS.to_owned(),
+            info: found
+                .meta
+                .get("io.modelcontextprotocol/serverInfo")
+                .cloned()
+                .unwrap_or_default(),
+            capabilities: found.capabilities,
+            instructions: found.instructions,
+        })
+}
+
+async fn initialize(connection: &Connection) -> Result<Server, Failure> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Initialized {
+        protocol_version: String,
+        #[serde(default)]
+        capabilities: Value,
+        #[serde(default)]
+        server_info: Value,
+        instructions: Option<String>,
+    }
+    let capabilities = connection.conversation.questions.capabilities();
+    let mut request = Request::new("initialize");
+    request.params = format!(
+        r#""protocolVersion":"{WITH_HANDSHAKE}","capabilities":{capabilities},"clientInfo":{}"#,
+        us()
+    );
+    let result = ask(connection, &request).await?;
+    let found: Initialized = serde_json::from_str(&result).map_err(|error| {
+        Failure::Odd(format!(
+            "what it says to the first message is no greeting ({error})"
+        ))
+    })?;
+    Ok(Server {
+        version: found.protocol_version,
+        info: found.server_info,
+        capabilities: found.capabilities,
+        instructions: found.instructions,
+    })
+}
+
+async fn ask(connection: &Connection, request: &Request) -> Result<String, Failure> {
+    let patience = Patience::of(connection.config().connect_timeout);
+    let cancel = CancellationToken::new();
+    connection.request(request, patience, None, &cancel).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_answer_that_names_the_revision_is_understood() {
+        let full = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},
+            "_meta":{"io.modelcontextprotocol/serverInfo":{"name":"a"}}}"#;
+        let server = understood(full).unwrap();
+        assert!(server.is_stateless() && server.announces_tools());
+        assert_eq!(server.info["name"], "a");
+        for other in [
+            "{}",
+            "[]",
+            "7",
+            r#"{"supportedVersions":[]}"#,
+            r#"{"supportedVersions":["2025-11-25"]}"#,
+        ] {
+            assert!(understood(other).is_none(), "{other}");
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Lists that come in pages.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use operations_core::log::Level;
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+use super::connection::{Connection, Request};
+use super::requests::Patience;
+use crate::error::Failure;
+use crate::transport::message::{self, METHOD_NOT_FOUND};
+use crate::transport::{AnnotatedTool, HEADER_ANNOTATION};
+
+/// A server with more pages than this does not come to an end.
+const MOST_PAGES: usize = 10_000;
+
+/// The lists that servers have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum List {
+    Tools,
+    Resources,
+    ResourceTemplates,
+    Prompts,
+}
+
+impl List {
+    /// The member of a page that holds the entries.
+    const fn member(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources => "resources",
+            Self::ResourceTemplates => "resourceTemplates",
+            Self::Prompts => "prompts",
+        }
+    }
+
+    const fn method(self) -> &'static str {
+        match self {
+            Self::Tools => "tools/list",
+            Self::Resources => "resources/list",
+            Self::ResourceTemplates => "resources/templates/list",
+            Self::Prompts => "prompts/list",
+        }
+    }
+}
+
+impl Connection {
+    /// The tools.
+    pub(crate) async fn tools(&self, cancel: &CancellationToken) -> Result<Tools, Failure> {
+        let entries = self.entries(List::Tools, cancel).await?;
+        let refused = self.transport.learn_tools(&entries.annotated());
+        for (tool, reason) in &refused {
+            let server = &self.config().name;
+            let message = format!(
+                "Tool '{tool}' of MCP server '{server}' is left out, because it cannot be called as it is \
+                 described: {reason}"
+            );
+            let facts = [("server", json!(server)), ("tool", json!(tool))];
+            let logger = &self.conversation.logger;
+            logger.log(Level::Warning, "mcp", message, facts);
+        }
+        Ok(Tools {
+            text: entries.without(&refused),
+            refused,
+        })
+    }
+
+    /// All entries of a list, as a JSON array.
+    pub(crate) async fn list(
+        &self,
+        list: List,
+        cancel: &CancellationToken,
+    ) -> Result<String, Failure> {
+        let entries = self.entries(list, cancel).await?;
+        Ok(entries.without(&HashMap::new()))
+    }
+
+    async fn entries(&self, list: List, cancel: &CancellationToken) -> Result<Entries, Failure> {
+        let config = self.config();
+        let patience = Patience::of(config.connect_timeout);
+        let mut entries = Entries::new(config.max_message_bytes);
+        let mut seen = HashSet::new();
+        let mut request = Request::new(list.method());
+        loop {
+            let page = match self.request(&request, patience, None, cancel).await {
+                // A server without this list has an empty one.
+                Err(Failure::Refused(error)) if error.code == METHOD_NOT_FOUND => break,
+                page => page?,
+            };
+            let page: HashMap<&str, &RawValue> = serde_json::from_str(&page)
+                .map_err(|error| Failure::Odd(format!("a page of a list: {error}")))?;
+            entries.add(page.get(list.member()).copied())?;
+            let next = page.get("nextCursor").and_then(|cursor| {
+                serde_json::from_str::<Option<String>>(cursor.get())
+                    .ok()
+                    .flatten()
+            });
+            let Some(next) = next else { break };
+            request.params = format!(r#""cursor":{}"#, message::text(&next));
+            if !seen.insert(next) || seen.len() > MOST_PAGES {
+                let server = &config.name;
+                let message = format!(
+                    "MCP server '{server}' repeats itself in its list of {}; the list ends here",
+                    list.member()
+                );
+                let logger = &self.conversation.logger;
+                logger.log(Level::Warning, "mcp", message, [("server", json!(server))]);
+                break;
+            }
+        }
+        Ok(entries)
+    }
+}
+
+/// A list of tools.
+#[derive(Default)]
+pub(crate) struct Tools {
+    /// As a JSON array.
+    pub(crate) text: String,
+    /// Tools that are left out, and why.
+    refused: HashMap<String, String>,
+}
+
+impl Tools {
+    /// The members of a JSON object that tells all of it.
+    pub(crate) fn members(&self) -> String {
+        let problems: Vec<_> = self
+            .refused
+            .iter()
+            .map(|(tool, reason)| json!({ "tool": tool, "field": "inputSchema", "reason": reason }))
+            .collect();
+        format!(r#""tools":{},"problems":{}"#, self.text, json!(problems))
+    }
+}
+
+/// The entries of a list, as texts.
+struct Entries {
+    texts: Vec<String>,
+    bytes: usize,
+    limit: usize,
+    /// A server that repeats a page repeats its entries.
+    seen: HashSet<u64>,
+}
+
+impl Entries {
+    fn new(limit: usize) -> Self {
+        Self {
+            texts: Vec::new(),
+            bytes: 0,
+            limit,
+            seen: HashSet::new(),
+        }
+    }
+
+    fn add(&mut self, page: Option<&RawValue>) -> Result<(), Failure> {
+        let Some(page) = page else { return Ok(()) };
+        let entries: Vec<&RawValue> = serde_json::from_str(page.get())
+            .map_err(|error| Failure::Odd(format!("a list that is none: {error}")))?;
+        for entry in entries {
+            let mut hasher = DefaultHasher::new();
+            entry.get().hash(&mut hasher);
+            if self.seen.insert(hasher.finish()) {
+                self.bytes += entry.get().len();
+                self.texts.push(entry.get().to_owned());
+            }
+        }
+        if self.bytes > self.limit {
+            return Err(Failure::TooLarge(self.limit));
+        }
+        Ok(())
+    }
+
+    /// The tools whose arguments are to be sent as headers too.
+    fn annotated(&self) -> Vec<AnnotatedTool> {
+        self.texts
+            .iter()
+            .filter(|text| text.contains(HEADER_ANNOTATION))
+            .filter_map(|text| serde_json::from_str(text).ok())
+            .collect()
+    }
+
+    /// A JSON array of all but some tools.
+    fn without(&self, refused: &HashMap<String, String>) -> String {
+        let is_refused = |text: &str| {
+            let head = serde_json::from_str::<ToolHead>(text);
+            head.is_ok_and(|tool| refused.contains_key(&tool.name))
+        };
+        let mut all = String::with_capacity(self.bytes + self.texts.len() + 2);
+        for text in &self.texts {
+            if refused.is_empty() || !is_refused(text) {
+                all.push(if all.is_empty() { '[' } else { ',' });
+                all.push_str(text);
+            }
+        }
+        all.push_str(if all.is_empty() { "[]" } else { "]" });
+        all
+    }
+}
+
+#[derive(Deserialize)]
+struct ToolHead {
+    name: String,
+    annotations: Option<Hints>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Hints {
+    read_only_hint: Option<bool>,
+    idempotent_hint: Option<bool>,
+}
+
+/// The names of all tools, each with whether calling it twice does no harm.
+pub(crate) fn tool_names(tools: &str) -> HashMap<String, bool> {
+    let entries: Vec<&RawValue> = serde_json::from_str(tools).unwrap_or_default();
+    entries
+        .into_iter()
+        .filter_map(|entry| serde_json::from_str::<ToolHead>(entry.get()).ok())
+        .map(|tool| {
+            let repeatable = tool.annotations.is_some_and(|hints| {
+                hints.read_only_hint == Some(true) || hints.idempotent_hint == Some(true)
+            });
+            (tool.name, repeatable)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_joined_without_repetitions() {
+        let mut entries = Entries::new(100);
+        let page: Box<RawValue> = serde_json::from_str(r#"[{"a": 1}, 2]"#).unwrap();
+        entries.add(Some(&page)).unwrap();
+        entries.add(None).unwrap();
+        let next: Box<RawValue> = serde_json::from_str("[2, 3]").unwrap();
+        entries.add(Some(&next)).unwrap();
+        assert_eq!(entries.without(&HashMap::new()), r#"[{"a": 1},2,3]"#);
+        assert_eq!(Entries::new(100).without(&HashMap::new()), "[]");
+    }
+
+    #[test]
+    fn refused_tools_are_left_out() {
+        let mut entries = Entries::new(1000);
+        let page: Box<RawValue> =
+            serde_json::from_str(r#"[{"name":"a"},{"name":"b","x-mcp-header":1},7]"#).unwrap();
+        entries.add(Some(&page)).unwrap();
+        assert_eq!(entries.annotated().len(), 1);
+        let refused = HashMap::from([("b".to_owned(), "because".to_owned())]);
+        assert_eq!(entries.without(&refused), r#"[{"name":"a"},7]"#);
+    }
+
+    #[test]
+    fn a_list_is_bounded() {
+        let mut entries = Entries::new(10);
+        let page: Box<RawValue> = serde_json::from_str(r#"["0123456789"]"#).unwrap();
+        assert!(matches!(
+            entries.add(Some(&page)),
+            Err(Failure::TooLarge(10))
+        ));
+    }
+
+    #[test]
+    fn hints_say_what_may_be_repeated() {
+        let names = tool_names(
+            r#"[{"name":"a"},{"name":"b","annotations":{"readOnlyHint":true}},
+                {"name":"c","annotations":{"idempotentHint":true}},{"name":"d","annotations":{"idempotentHint":false}},
+                {"noname":1}, 7]"#,
+        );
+        assert_eq!(names.len(), 4);
+        assert!(!names["a"] && names["b"] && names["c"] && !names["d"]);
+    }
+}
