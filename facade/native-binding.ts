@@ -87,6 +87,11 @@ export interface NativeBinding {
   shortenedText(text: string, isJson: boolean, max: number): string | null;
   /** A message without stack lines and without what looks like a secret. */
   messageForModel(message: string): string;
+  /** A registry that runs natively; `output` is that of `RegistryOptions`. */
+  readonly NativeRegistry: new (
+    runtime: Runtime,
+    output: string,
+  ) => NativeRegistry;
   /** The native state machine of pending requests, step by step. In test builds only. */
   readonly CallMachine?: new (
     maxWaiting: number,
@@ -100,6 +105,27 @@ export interface NativeBinding {
 export interface Runtime {
   /** The version of the package that the binary was built for. */
   readonly version: string;
+  /** Whether JavaScript sends requests itself, with a global `fetch` that somebody replaced. */
+  setHostSending(isSending: boolean): void;
+}
+
+/** The native twin of a registry. Specs are JSON (`registry/native-twin.ts`). */
+export interface NativeRegistry {
+  /** An operation whose calls go to JavaScript. */
+  setHost(spec: string): void;
+  /** An imported HTTP operation (`NativeSchemas` in `registry/native-handler.ts`). */
+  setHttp(
+    spec: string,
+    input: Schema | undefined,
+    output: Schema | undefined,
+    own: number,
+    service: HttpService,
+    imported: OpenApiImport,
+    index: number,
+  ): void;
+  remove(id: string): void;
+  /** The formats that users have registered with TypeBox. */
+  setHostFormats(names: string[]): void;
 }
 
 /** A compiled schema. Live values are walked with the help of `callbacks` (`schema/live-callbacks.ts`). */
@@ -260,7 +286,7 @@ export interface NatsConnection {
   leave(id: string): void;
   consumed(id: string, count: number): void;
   pendingCount(): number;
-  serve(operations: string, concurrency: number | null): Promise<void>;
+  serve(registry: NativeRegistry, concurrency: number | null): Promise<void>;
   /** One line for each: an id, a tab and the answer as JSON; or an id alone, the work on which is over. */
   answerAll(outcomes: string): void;
   /** Whether a stream may go on at once. */

@@ -35,10 +35,8 @@ use crate::openapi::OpenApiImport;
 pub struct HttpService {
     bridge: Arc<Bridge>,
     queue: Arc<Queue>,
-    service: Arc<Service>,
+    pub(crate) service: Arc<Service>,
     operations: Vec<Arc<HttpOperation>>,
-    /// Ends everything that is in flight. A new one takes its place when the service is closed.
-    all: Mutex<CancellationToken>,
     cancellable: Arc<Mutex<HashMap<u32, CancellationToken>>>,
 }
 
@@ -66,7 +64,6 @@ impl HttpService {
             queue: Arc::clone(&completions.queue),
             service: Arc::new(service),
             operations: operations.into_iter().flatten().collect(),
-            all: Mutex::default(),
             cancellable: Arc::default(),
         })
     }
@@ -142,7 +139,7 @@ impl HttpService {
         let input = encoded(input, body, blobs, headers);
         let service = Arc::clone(&self.service);
         let queue = Arc::clone(&self.queue);
-        let closed = self.token();
+        let closed = self.service.token();
         Ok(HttpStream::start(
             id, queue, service, operation, input, closed,
         ))
@@ -206,10 +203,7 @@ impl HttpService {
     /// Ends what is in flight and lets connections go. A later call makes new ones.
     #[napi]
     pub fn close(&self) {
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        all.cancel();
-        *all = CancellationToken::new();
-        self.service.clear();
+        self.service.close();
     }
 }
 
@@ -224,18 +218,13 @@ impl HttpService {
         })
     }
 
-    fn token(&self) -> CancellationToken {
-        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        all.child_token()
-    }
-
     /// Runs work off the JavaScript thread; its result, or what a panic becomes, arrives under `id`.
     fn start<W, F>(&self, id: u32, cancellable: bool, work: W)
     where
         W: FnOnce(CancellationToken) -> F,
         F: Future<Output = Result<Outcome, Failure>> + Send + 'static,
     {
-        let token = self.token();
+        let token = self.service.token();
         let tokens = cancellable.then(|| Arc::clone(&self.cancellable));
         if let Some(tokens) = &tokens {
             let mut tokens = tokens.lock().unwrap_or_else(PoisonError::into_inner);
@@ -261,8 +250,7 @@ impl HttpService {
 impl Drop for HttpService {
     /// The environment is going away, or nobody can reach the service any more.
     fn drop(&mut self) {
-        let all = self.all.get_mut().unwrap_or_else(PoisonError::into_inner);
-        all.cancel();
+        self.service.close();
     }
 }
 

@@ -24,6 +24,7 @@ mod mcp_host;
 mod nats;
 mod openapi;
 mod redis;
+mod registry;
 mod schema;
 mod sse;
 #[cfg(feature = "test-hooks")]

@@ -13,6 +13,8 @@ use operations_nats::{Connection, Options, discovery, serving};
 use crate::border::bridge::Bridge;
 use crate::border::mailbox::Mailbox;
 use crate::border::runtime::Runtime;
+use crate::registry::NativeRegistry;
+use tokio::runtime::Handle;
 
 /// A connection to NATS.
 #[napi]
@@ -123,21 +125,24 @@ impl NatsConnection {
         u32::try_from(pending).unwrap_or(u32::MAX)
     }
 
-    /// Serves operations (JSON), so many calls at a time.
+    /// Serves the operations of a registry, so many calls at a time. What the native registry cannot do is asked of
+    /// JavaScript.
     #[napi]
     pub fn serve<'env>(
         &self,
         env: &'env Env,
-        operations: String,
+        registry: &NativeRegistry,
         concurrency: Option<f64>,
     ) -> napi::Result<PromiseRaw<'env, ()>> {
         let connection = Arc::clone(&self.connection);
+        let registry = Arc::clone(&registry.registry);
         self.bridge.spawn(
             env,
             async move {
-                let operations = serving::operations(&operations)?;
                 let concurrency = serving::concurrency(concurrency)?;
-                connection.serve(operations, concurrency).await
+                // Not the connection's own thread, which has messages to read.
+                let runtime = Handle::current();
+                connection.serve(registry, concurrency, runtime).await
             },
             |_, ()| Ok(()),
         )

@@ -202,7 +202,7 @@ impl OpenApiImport {
         self.document.url().map(str::to_owned)
     }
 
-    fn known(&self, index: u32) -> Result<Arc<ImportedOperation>, CallError> {
+    pub(crate) fn known(&self, index: u32) -> Result<Arc<ImportedOperation>, CallError> {
         let found = self.operations.get(index as usize).map(Arc::clone);
         found.ok_or_else(|| invalid(format!("There is no operation {index}")))
     }

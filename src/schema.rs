@@ -239,7 +239,7 @@ impl Schema {
                 .map_or(Ok(false), |pattern| {
                     pattern.matches(&text, &mut self.program.budget())
                 })
-                .map_err(|limit| interrupted(limit.into()))
+                .map_err(|limit| Interrupt::from(limit).into())
         })
     }
 
@@ -248,7 +248,7 @@ impl Schema {
     pub fn check_json(&self, env: Env, text: String) -> napi::Result<bool> {
         self.bridge.run(&env, || {
             let document = document(text)?;
-            self.program.check_json(&document).map_err(interrupted)
+            self.program.check_json(&document).map_err(CallError::from)
         })
     }
 
@@ -260,12 +260,16 @@ impl Schema {
             self.program
                 .errors_json(&document, max as usize)
                 .map(|found| report(&found))
-                .map_err(interrupted)
+                .map_err(CallError::from)
         })
     }
 }
 
 impl Schema {
+    pub(crate) fn program(&self) -> Arc<Program> {
+        Arc::clone(&self.program)
+    }
+
     /// Runs a walk over a live value; a value thrown by the user's code reaches JavaScript as it is.
     fn walk<'env, T>(
         &self,
@@ -283,13 +287,13 @@ impl Schema {
         let outcome = self.bridge.run(env, || {
             match work(&self.program, &mut host, raw.handle(value)) {
                 Err(Interrupt::Thrown) => Ok(None),
-                outcome => outcome.map(Some).map_err(interrupted),
+                outcome => outcome.map(Some).map_err(CallError::from),
             }
         })?;
         match (outcome, host.take_pending()) {
             (Some(result), _) => Ok(result),
             (None, Some(pending)) => Err(pending.into_error()),
-            (None, None) => Err(self.bridge.error(env, interrupted(Interrupt::Thrown))),
+            (None, None) => Err(self.bridge.error(env, Interrupt::Thrown.into())),
         }
     }
 
@@ -381,14 +385,4 @@ fn parse(text: &str) -> Result<Value, CallError> {
 
 fn invalid(message: String) -> CallError {
     CallError::new(InfrastructureErrorCode::ValidationError, message)
-}
-
-fn interrupted(interrupt: Interrupt) -> CallError {
-    let error = invalid(interrupt.to_string());
-    match interrupt {
-        Interrupt::Limit(limit) => {
-            error.with_details(json!({ "limit": format!("{limit:?}").to_lowercase() }))
-        }
-        _ => error,
-    }
 }

@@ -15,6 +15,7 @@ import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { NatsConnection as Native } from "../native-binding.js";
 import type { CallMap } from "../registry/env.js";
+import { lookAround } from "../registry/native-handler.js";
 import { Batch } from "./batch.js";
 
 /** Calls and subscriptions over NATS: what a caller needs of a `PendingRequestMap`. */
@@ -50,6 +51,8 @@ export class Requests implements NatsCallMap {
 
   call(operationId: string, input: unknown, options: CallOptions = {}): Promise<ResponseEnvelope> {
     const { deadline, signal } = options;
+    // Whoever is called may be served by this very process.
+    lookAround();
     return new Promise((resolve, reject) => {
       check(operationId, options);
       if (signal?.aborted === true) throw wasAborted(operationId);

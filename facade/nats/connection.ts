@@ -5,6 +5,7 @@ import { PendingWork } from "../border/pending-work.js";
 import type { CallRequestedEvent } from "../call/events.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { NatsConnection as Native } from "../native-binding.js";
+import { lookAround } from "../registry/native-handler.js";
 import { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
 import { Answers } from "./answers.js";
@@ -129,6 +130,7 @@ class Served implements Receiver {
   answers: Answers | undefined;
 
   asked(_: string, request: CallRequestedEvent): void {
+    lookAround();
     this.answers?.requested(request);
   }
 
@@ -175,17 +177,13 @@ class Transport implements NatsTransport {
         "serve: this connection serves another registry already. Connect once more for this one",
       );
     }
-    const operations = registry
-      .getAllSpecs()
-      .filter(({ visibility }) => visibility !== "internal")
-      .map(({ namespace, name, type, description }) => ({ id: `${namespace}.${name}`, type, description }));
     served.registry = registry;
     served.answers ??= new Answers(this.#native, registry);
     // A server stays up until it is closed.
     keepAlive(this);
     try {
       await this.#native.serve(
-        JSON.stringify(operations),
+        registry.nativeTwin().native,
         concurrency === undefined ? null : Number(concurrency),
       );
     } catch (error) {

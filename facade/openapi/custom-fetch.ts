@@ -3,6 +3,7 @@
 
 import type { ResponseEnvelope } from "../envelope.js";
 import type { HttpMachine } from "../native-binding.js";
+import { runtime } from "../runtime.js";
 import type { CheckedConfig } from "./config-check.js";
 import { type Fetch, FetchDriver } from "./fetch-driver.js";
 import { toEnvelope } from "./outcome.js";
@@ -14,8 +15,22 @@ const ORIGINAL: unknown = globalThis.fetch;
 /** The `fetch` to use in the place of the native client, if there is one. */
 export function replacedFetch(config: CheckedConfig): Fetch | undefined {
   if (config.fetch !== undefined) return config.fetch as unknown as Fetch;
+  return replacedGlobalFetch();
+}
+
+function replacedGlobalFetch(): Fetch | undefined {
   const current: unknown = globalThis.fetch;
   return current === ORIGINAL || typeof current !== "function" ? undefined : (current as Fetch);
+}
+
+let wasReplaced = false;
+
+/** Tells the native side when somebody replaces the global `fetch`, or puts it back. */
+export function tellReplacedFetch(): void {
+  const isReplaced = replacedGlobalFetch() !== undefined;
+  if (isReplaced === wasReplaced) return;
+  wasReplaced = isReplaced;
+  runtime.setHostSending(isReplaced);
 }
 
 /** Makes a call. */

@@ -5,10 +5,18 @@ import { awaitArrival, forget, nextId } from "../completions.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { OpenApiImport } from "../native-binding.js";
-import type { OperationContext, OperationHandler, SubscriptionHandler } from "../types.js";
+import { lookNowAndThen, markNative } from "../registry/native-handler.js";
+import { makerOf } from "../schema/lazy.js";
+import {
+  type OperationContext,
+  type OperationHandler,
+  type OperationSpec,
+  OperationType,
+  type SubscriptionHandler,
+} from "../types.js";
 import { callHeaders } from "./call-headers.js";
 import type { CheckedConfig } from "./config-check.js";
-import { callThroughFetch, replacedFetch } from "./custom-fetch.js";
+import { callThroughFetch, replacedFetch, tellReplacedFetch } from "./custom-fetch.js";
 import type { EncodedInput } from "./encode-input.js";
 import { FetchSource } from "./fetch-source.js";
 import { NativeSource } from "./native-source.js";
@@ -27,13 +35,35 @@ export function openService(
   return new HttpService(imported, config, documentUrl);
 }
 
-/** The handler of the operation at this place of the import. */
+/** The handler of an imported operation. */
 export function createHandler(
   service: HttpService,
+  imported: OpenApiImport,
   index: number,
-  stream: boolean,
+  operation: OperationSpec,
 ): OperationHandler | SubscriptionHandler {
-  if (!stream) return (input: unknown, context?: OperationContext) => call(service, index, input, context);
+  const handler =
+    operation.type === OperationType.SUBSCRIPTION ? streaming(service, index) : calling(service, index);
+  const makers = {
+    inputSchema: makerOf(operation, "inputSchema"),
+    outputSchema: makerOf(operation, "outputSchema"),
+  };
+  markNative(handler, {
+    isPossible: () => service.config.fetch === undefined,
+    ownsSchema: (spec, field) => makers[field] !== undefined && makerOf(spec, field) === makers[field],
+    register: (registry, spec, { input, output, own }) =>
+      registry.setHttp(spec, input, output, own, service.native, imported, index),
+  });
+  return handler;
+}
+
+lookNowAndThen(tellReplacedFetch);
+
+function calling(service: HttpService, index: number): OperationHandler {
+  return (input: unknown, context?: OperationContext) => call(service, index, input, context);
+}
+
+function streaming(service: HttpService, index: number): SubscriptionHandler {
   const handler = (input: unknown, context?: OperationContext) =>
     new EventStream(() => openStream(service, index, input, context), context?.signal);
   // It returns an async generator; that it is none itself only makes it quicker to let go.

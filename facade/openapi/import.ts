@@ -8,7 +8,6 @@ import { native, runtime } from "../runtime.js";
 import { FromSchema } from "../schema/from-schema.js";
 import { defineLazySchema } from "../schema/lazy.js";
 import { Type } from "../type-builder.js";
-import { OperationType } from "../types.js";
 import { choicesFor } from "./choices.js";
 import type { HTTPServiceConfig } from "./config.js";
 import { type CheckedConfig, checkedConfig } from "./config-check.js";
@@ -102,7 +101,7 @@ function operationOf(
   defineLazySchema(operation, "outputSchema", () => schemaFrom(output(), id), output);
   operation.accessControl = { requiredScopes: [] };
   operation._meta = config.output === undefined ? _meta : { ..._meta, output: config.output };
-  operation.handler = createHandler(service, index, head.type === OperationType.SUBSCRIPTION);
+  operation.handler = createHandler(service, imported, index, operation);
   return operation;
 }
 

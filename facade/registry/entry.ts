@@ -97,7 +97,7 @@ export class Entry {
 
 /** `Type.Unknown()` and `Type.Any()`. What `FromSchema` made is Unknown also where TypeBox has no form for a
  * rule, which the engine knows all the same. */
-function isAnything(schema: unknown): boolean {
+export function isAnything(schema: unknown): boolean {
   const kind = kindOf(schema);
   return (kind === "Unknown" || kind === "Any") && !isConverted(schema);
 }

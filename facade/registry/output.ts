@@ -3,6 +3,7 @@
 import { isResponseEnvelope, localEnvelope, type ResponseEnvelope } from "../envelope.js";
 import { CallError } from "../errors.js";
 import type { CompiledSchema, NormaliseNote } from "../schema/compiled.js";
+import type { OperationSpec } from "../types.js";
 import type { Entry, OutputMode } from "./entry.js";
 import { warnAboutOutput } from "./warnings.js";
 
@@ -53,7 +54,7 @@ function shaped(
   envelope: ResponseEnvelope,
   registryMode: OutputMode,
 ): ResponseEnvelope {
-  const mode = modeOf(entry, registryMode);
+  const mode = ownMode(entry.spec) ?? registryMode;
   const { data } = envelope;
   if (mode === "off") {
     if (!output.check(data)) warn(entry, output.errors(data), "was left as it is");
@@ -64,9 +65,10 @@ function shaped(
   return value === data ? envelope : withData(envelope, value);
 }
 
-export function modeOf(entry: Entry, registryMode: OutputMode): OutputMode {
-  const own = entry.spec._meta?.output;
-  return own === "normalise" || own === "keep" || own === "off" ? own : registryMode;
+/** What an operation says about its own outputs. */
+export function ownMode(spec: OperationSpec): OutputMode | undefined {
+  const own = spec._meta?.output;
+  return own === "normalise" || own === "keep" || own === "off" ? own : undefined;
 }
 
 /** The same envelope with other data; a copy where it cannot be changed. */

@@ -8,7 +8,7 @@ import { validationError } from "../schema/validation.js";
 import type { OperationContext, OperationHandler } from "../types.js";
 import { admit, refuseAborted } from "./admit.js";
 import type { Entry, OutputMode, OwnChecks } from "./entry.js";
-import { envelopeOf, failedCheck, hasDeclaredData, modeOf, warn, withData, wrapped } from "./output.js";
+import { envelopeOf, failedCheck, hasDeclaredData, ownMode, warn, withData, wrapped } from "./output.js";
 
 type Soon<T> = T | Promise<T>;
 
@@ -55,7 +55,7 @@ function ownEnvelope(
   if (!hasDeclaredData(envelope)) return envelope;
   const fail = (error: unknown) => failedCheck(entry, envelope, error);
   try {
-    const made = shaped(entry, own.output, envelope, modeOf(entry, registryMode));
+    const made = shaped(entry, own.output, envelope, ownMode(entry.spec) ?? registryMode);
     return made instanceof Promise ? made.catch(fail) : made;
   } catch (error) {
     return fail(error);

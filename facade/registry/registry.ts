@@ -22,6 +22,7 @@ import { OperationType } from "../types.js";
 import { admit, refuseAborted } from "./admit.js";
 import { type AuthorisedCall, authorise, type CustomAuth, holdsScopes } from "./authorise.js";
 import { type AnyHandler, Entry, type OutputMode } from "./entry.js";
+import { NativeTwin } from "./native-twin.js";
 import { operationNotFound } from "./nearest.js";
 import { envelopeOf } from "./output.js";
 import { admitWithOwnChecks, callWithOwnChecks, ownStream } from "./own-checks.js";
@@ -64,6 +65,8 @@ export class OperationRegistry<TOperations = any> {
   /** For the type checker only: at run time there is no such property. */
   declare readonly "~operations": TOperations;
   readonly #entries = new Map<string, Entry>();
+  /** The same operations on the native side, once they are served. */
+  #twin: NativeTwin | undefined;
   readonly #adapter: SchemaAdapter | undefined;
   readonly #customAuth: Record<string, CustomAuth>;
   readonly #trustDirectCalls: boolean;
@@ -117,11 +120,13 @@ export class OperationRegistry<TOperations = any> {
     assertHandler(id, entry.spec, handler);
     entry.handler = handler;
     this.#revision += 1;
+    this.#twin?.set(entry);
   }
 
   /** Forgets an operation. Returns whether there was one. Calls that are under way go on. */
   unregister(id: string): boolean {
     this.#revision += 1;
+    this.#twin?.remove(id);
     return this.#entries.delete(id);
   }
 
@@ -131,7 +136,9 @@ export class OperationRegistry<TOperations = any> {
     assertSpec(spec);
     refuseCollision(id, spec, this.#entries.get(id)?.spec);
     if (handler !== undefined) assertHandler(id, spec, handler);
-    this.#entries.set(id, new Entry(id, spec, handler));
+    const entry = new Entry(id, spec, handler);
+    this.#entries.set(id, entry);
+    this.#twin?.set(entry);
     this.#revision += 1;
   }
 
@@ -263,6 +270,12 @@ export class OperationRegistry<TOperations = any> {
     context?: CallContext,
   ): AsyncGenerator<ResponseEnvelope<OutputById<TOperations, TId, TOutput>>, void, unknown> {
     return subscribe<TInput, TOutput, TOperations, TId>(this, id, input, context);
+  }
+
+  /** The registry on the native side, for whatever serves it. @internal */
+  nativeTwin(): NativeTwin {
+    this.#twin ??= new NativeTwin(this.#output, this.#entries.values());
+    return this.#twin;
   }
 
   /** Whether `subscribe` is the way to call it. @internal */

@@ -67,7 +67,8 @@ class Emittable {
 }
 
 export class CompiledSchema {
-  readonly #native: Schema;
+  /** The program that the native side walks. */
+  readonly native: Schema;
   readonly #callbacks: LiveCallbacks;
   readonly #check = new Emittable();
   readonly #exact = new Emittable();
@@ -76,8 +77,8 @@ export class CompiledSchema {
   constructor(schema: unknown, options?: CompileOptions) {
     const { text, slots } = encodeSchema(schema);
     this.#earnedAfter = EARNED_AFTER + text.length * EARNED_AFTER_EACH_CHARACTER;
-    this.#native = new native.Schema(runtime, text, options && JSON.stringify(options));
-    this.#callbacks = new LiveCallbacks(this.#native, slots);
+    this.native = new native.Schema(runtime, text, options && JSON.stringify(options));
+    this.#callbacks = new LiveCallbacks(this.native, slots);
   }
 
   /** Whether the value passes. */
@@ -103,29 +104,29 @@ export class CompiledSchema {
 
   /** What is wrong with the value; nothing when it passes. */
   errors(value: unknown, max = MAX_ERRORS): ValueError[] {
-    return readPairs(this.#native.errors(value, this.#callbacks, max));
+    return readPairs(this.native.errors(value, this.#callbacks, max));
   }
 
   /** The value in the declared shape; the same value when it has it. With `keep` nothing is removed. */
   normalise(value: unknown, keep = false): Normalised {
-    const [result, notes, steps] = this.#native.normalise(value, this.#callbacks, keep);
+    const [result, notes, steps] = this.native.normalise(value, this.#callbacks, keep);
     this.#exact.walked += steps * NORMALISING;
     return { value: result, notes: readPairs(notes) };
   }
 
   /** The check on the other representation: JSON text, in Rust. */
   checkJson(text: string): boolean {
-    return this.#native.checkJson(text);
+    return this.native.checkJson(text);
   }
 
   /** What is wrong with JSON text, found in Rust. */
   errorsJson(text: string, max = MAX_ERRORS): ValueError[] {
-    return readPairs(this.#native.errorsJson(text, max));
+    return readPairs(this.native.errorsJson(text, max));
   }
 
   /** The native walk, whatever the schema has earned. */
   walk(value: unknown): boolean {
-    return this.#native.check(value, this.#callbacks) > 0;
+    return this.native.check(value, this.#callbacks) > 0;
   }
 
   /** Compiles the emitted functions at once; says whether there are any. */
@@ -139,7 +140,7 @@ export class CompiledSchema {
       this.#earns(check, Infinity);
       if (check.run !== undefined) return this.#runEmitted(check.run, value);
     }
-    const steps = this.#native.check(value, this.#callbacks);
+    const steps = this.native.check(value, this.#callbacks);
     if (check.tier === "walk") this.#earns(check, Math.abs(steps));
     return steps > 0;
   }
@@ -149,7 +150,7 @@ export class CompiledSchema {
     emittable.walked += walked;
     if (emittable.tier === "walk" && emittable.walked >= this.#earnedAfter) {
       const what = emittable === this.#check ? "check" : "exact";
-      emittable.run = compileEmitted(this.#native, this.#callbacks, what);
+      emittable.run = compileEmitted(this.native, this.#callbacks, what);
       emittable.tier = emittable.run === undefined ? "never" : "emitted";
     }
     return emittable.tier === "emitted";

@@ -1,8 +1,11 @@
 // Schemas that are made when somebody looks at them. A document may have a thousand operations of which a
 // program calls ten.
 
-/** The getters that stand for a schema which may not be made yet, each with the schema's JSON text if there is one. */
-const waiting = new WeakMap<object, (() => string) | undefined>();
+/** The getters that stand for a schema which may not be made yet: how each is made, and its JSON text if there is one. */
+const waiting = new WeakMap<
+  object,
+  { readonly make: () => unknown; readonly text: (() => string) | undefined }
+>();
 
 /** Where a spec has its schemas. */
 export const SCHEMA_FIELDS = ["inputSchema", "outputSchema"] as const;
@@ -25,7 +28,7 @@ export function defineLazySchema(
     if (Object.hasOwn(this, field)) settle(this, field, made.schema);
     return made.schema;
   }
-  waiting.set(get, text);
+  waiting.set(get, { make, text });
   Object.defineProperty(object, field, {
     get,
     set(this: object, replacement: unknown) {
@@ -41,10 +44,15 @@ function settle(object: object, field: SchemaField, schema: unknown): void {
   Reflect.defineProperty(object, field, { ...PLAIN, value: schema });
 }
 
+/** How the schema in this field is made, if it may not be made yet. */
+export function makerOf(object: object, field: SchemaField): (() => unknown) | undefined {
+  const get = Object.getOwnPropertyDescriptor(object, field)?.get;
+  return get && waiting.get(get)?.make;
+}
+
 /** Whether the schema in this field may not be made yet. */
 export function isLazySchema(object: object, field: SchemaField): boolean {
-  const get = Object.getOwnPropertyDescriptor(object, field)?.get;
-  return get !== undefined && waiting.has(get);
+  return makerOf(object, field) !== undefined;
 }
 
 /** The JSON text of a schema that may not be made yet, and what it has in common with its copies. */
@@ -53,7 +61,7 @@ export function lazySchemaText(
   field: SchemaField,
 ): { readonly key: object; readonly text: () => string } | undefined {
   const key = Object.getOwnPropertyDescriptor(object, field)?.get;
-  const text = key && waiting.get(key);
+  const text = key && waiting.get(key)?.text;
   return key && text && { key, text };
 }
 

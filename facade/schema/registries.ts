@@ -8,6 +8,7 @@ export interface Registry<T> {
   Has(name: string): boolean;
   Get(name: string): T | undefined;
   Set(name: string, entry: T): void;
+  Entries(): ReadonlyMap<string, T>;
 }
 
 export type FormatFunction = (value: string) => boolean;
@@ -36,6 +37,11 @@ export function useTypeBox(module: TypeBoxModule): void {
 /** The user's check of a format, if there is one. */
 export function formatFunction(name: string): FormatFunction | undefined {
   return find((copy) => copy.FormatRegistry, name);
+}
+
+/** The formats that users have registered. */
+export function registeredFormats(): string[] {
+  return knownCopies().flatMap((copy) => [...copy.FormatRegistry.Entries().keys()]);
 }
 
 /** The user's check of a kind, if there is one. */

@@ -1,6 +1,7 @@
 //! The native side of one JavaScript environment.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use napi_derive::napi;
 use operations_core::panic;
@@ -11,6 +12,8 @@ use crate::border::bridge::{Bridge, MakeError, WriteLog};
 #[napi]
 pub struct Runtime {
     pub(crate) bridge: Arc<Bridge>,
+    /// See [`Runtime::set_host_sending`].
+    pub(crate) is_host_sending: Arc<AtomicBool>,
 }
 
 #[napi]
@@ -22,7 +25,15 @@ impl Runtime {
         panic::install_quiet_hook();
         Ok(Self {
             bridge: Bridge::new(make_error, &write_log)?,
+            is_host_sending: Arc::default(),
         })
+    }
+
+    /// Whether JavaScript sends requests itself, because somebody has put a `fetch` of their own in the place of the
+    /// runtime's.
+    #[napi]
+    pub fn set_host_sending(&self, is_sending: bool) {
+        self.is_host_sending.store(is_sending, Ordering::Relaxed);
     }
 
     /// The version of the package that this binary was built for.

@@ -18,6 +18,6 @@ pub mod sse;
 
 mod client;
 
-pub use client::{Fetched, Handover, Service, ServiceSettings, StreamReader};
+pub use client::{Fetched, Handover, HttpHandler, Service, ServiceSettings, StreamReader};
 pub use machine::{StreamItem, StreamKind};
 pub use message::{CallInput, EncodedInput, Failure, HttpOperation, Reply};

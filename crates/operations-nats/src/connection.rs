@@ -3,14 +3,16 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use async_nats::{Client, Message, StatusCode, Subscriber};
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
+use operations_core::clock::now;
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::log::Logger;
 use operations_core::mailbox::{Item, Mailbox};
+use operations_core::registry::Registry;
 use serde_json::json;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -20,13 +22,17 @@ use tokio_util::sync::CancellationToken;
 use crate::caller::NewRequest;
 use crate::limits::WAITING_NOTICES;
 use crate::options::{Options, Plan, connect_failure};
+use crate::serving;
 use crate::state::{Publication, State, Todo};
 use crate::subjects::{Subjects, token_of};
 use crate::submission::{self, Outcome};
-use crate::wire::{Notice, Served};
+use crate::wire::Notice;
 
+mod native;
 mod tasks;
 mod thread;
+
+use native::Natives;
 
 /// How long closing waits for a broker that does not take what is left.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -67,6 +73,8 @@ struct Shared {
     clock: Notify,
     /// A call that was worked on is over.
     finished: Notify,
+    /// Calls that are served without JavaScript.
+    natives: Natives,
     discoveries: Mutex<HashMap<String, mpsc::UnboundedSender<Notice>>>,
     /// Ends the subscriptions of the worker; what has arrived is still read.
     draining: CancellationToken,
@@ -124,15 +132,6 @@ impl Drop for Connection {
     fn drop(&mut self) {
         self.shared.closed.cancel();
     }
-}
-
-/// Unix milliseconds.
-fn now() -> f64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_secs_f64()
-        * 1_000.0
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -197,6 +196,7 @@ impl Connection {
             runtime: Handle::current(),
             clock: Notify::new(),
             finished: Notify::new(),
+            natives: Natives::default(),
             discoveries: Mutex::default(),
             draining: CancellationToken::new(),
             closed: CancellationToken::new(),
@@ -277,20 +277,23 @@ impl Connection {
         self.shared.finished.notify_waiters();
     }
 
-    /// Serves these operations too, from when the broker knows of it.
+    /// Serves the operations that a registry has now, from when the broker knows of it. Calls that the registry can do
+    /// are done on `runtime`; the others go to JavaScript.
     ///
     /// # Errors
     ///
     /// When an id cannot be a subject, or the connection is closed.
     pub async fn serve(
         &self,
-        operations: Vec<Served>,
+        registry: Arc<Registry>,
         concurrency: usize,
+        runtime: Handle,
     ) -> Result<(), CallError> {
         let shared = &self.shared;
         if shared.draining.is_cancelled() {
             return Err(closed());
         }
+        let operations = serving::operations(&registry);
         let (new, is_first) = shared.act(|_, state, _| {
             let is_first = state.worker.operations().len() == 0;
             let new: Vec<Arc<str>> = operations
@@ -304,7 +307,11 @@ impl Connection {
             .iter()
             .map(|id| token_of(id))
             .collect::<Result<Vec<_>, _>>()?;
-        shared.act(|_, state, _| state.serve(operations, concurrency));
+        shared.natives.serve(Arc::clone(&registry), runtime);
+        shared.act(|_, state, _| {
+            state.serve(operations, concurrency);
+            state.worker.serve_natively(registry);
+        });
         if is_first {
             let discover = shared.subscribe(shared.subjects.discover()).await?;
             shared.read(discover, shared.draining.clone(), on_notice);
@@ -416,7 +423,7 @@ pub fn closed() -> CallError {
 }
 
 impl Shared {
-    fn act<T>(&self, work: impl FnOnce(f64, &mut State, &mut Todo) -> T) -> T {
+    fn act<T>(self: &Arc<Self>, work: impl FnOnce(f64, &mut State, &mut Todo) -> T) -> T {
         let mut todo = Todo::default();
         let mut state = locked(&self.state);
         let due_before = state.next_due();
@@ -435,6 +442,9 @@ impl Shared {
         }
         if must_wake {
             self.mailbox.wake();
+        }
+        for news in todo.native {
+            native::take(self, news);
         }
         for notice in todo.found {
             if let Notice::Worker { question, .. } = &notice

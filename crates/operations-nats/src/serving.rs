@@ -1,22 +1,26 @@
-//! What JavaScript says about what it serves.
+//! What is served.
 
 use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::registry::Registry;
+use operations_core::spec::OperationType;
 
 use crate::limits::CONCURRENCY;
 use crate::wire::Served;
 
-/// Reads the list of operations.
-///
-/// # Errors
-///
-/// When it is none.
-pub fn operations(json: &str) -> Result<Vec<Served>, CallError> {
-    serde_json::from_str(json).map_err(|error| {
-        CallError::new(
-            InfrastructureErrorCode::ValidationError,
-            format!("The operations to be served cannot be read: {error}"),
-        )
-    })
+/// The operations of a registry, as others are told of them.
+pub(crate) fn operations(registry: &Registry) -> Vec<Served> {
+    let operations = registry.list();
+    let served = operations.iter().map(|operation| Served {
+        id: operation.spec.id().into(),
+        kind: match operation.spec.operation_type {
+            OperationType::Query => "query",
+            OperationType::Mutation => "mutation",
+            OperationType::Subscription => "subscription",
+        }
+        .to_owned(),
+        description: Some(operation.spec.description.clone()),
+    });
+    served.collect()
 }
 
 /// How many calls run at a time.

@@ -31,6 +31,26 @@ pub struct Publication {
     pub is_notice: bool,
 }
 
+/// Who works on a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doer {
+    /// JavaScript.
+    Host,
+    /// The registry, on this side.
+    Registry,
+}
+
+/// Something about a call, for whoever works on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum News {
+    /// It is to be served; this is its payload.
+    Requested(Arc<str>, String),
+    /// It is no longer wanted.
+    Aborted(Arc<str>),
+    /// It is a stream, and may go on.
+    MayGoOn(Arc<str>),
+}
+
 /// What is to be done.
 #[derive(Debug, Default)]
 pub struct Todo {
@@ -38,6 +58,8 @@ pub struct Todo {
     pub publish: Vec<Publication>,
     /// For JavaScript, in its order.
     pub deliver: Vec<Item>,
+    /// For the registry, in its order.
+    pub native: Vec<News>,
     /// What discovery has found.
     pub found: Vec<Notice>,
     watch: Vec<Arc<str>>,
@@ -72,6 +94,19 @@ impl Todo {
     /// Something for JavaScript.
     pub fn deliver(&mut self, item: Item) {
         self.deliver.push(item);
+    }
+
+    /// Something for whoever works on a call.
+    pub fn tell(&mut self, doer: Doer, news: News) {
+        if doer == Doer::Registry {
+            self.native.push(news);
+            return;
+        }
+        self.deliver(match news {
+            News::Requested(id, payload) => Item::asked(&*id, &payload),
+            News::Aborted(id) => Item::aborted(&*id),
+            News::MayGoOn(id) => Item::go_on(&*id),
+        });
     }
 
     /// Somebody is to be watched.

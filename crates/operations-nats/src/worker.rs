@@ -8,12 +8,13 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
+use operations_core::registry::Registry;
+
 use crate::limits::{IDS_PER_PING, STREAM_WINDOW, TAKEN_DELAY};
 use crate::loss;
-use crate::state::Todo;
+use crate::state::{Doer, News, Todo};
 use crate::subjects::Subjects;
 use crate::wire::{Arrival, Notice, Served};
-use operations_core::mailbox::Item;
 
 mod answers;
 mod places;
@@ -25,6 +26,7 @@ type Want = (Arc<str>, Arc<str>);
 struct Running {
     from: Arc<str>,
     operation: Arc<str>,
+    doer: Doer,
     /// The caller knows that it is here.
     is_told: bool,
     is_aborted: bool,
@@ -36,7 +38,7 @@ struct Running {
 struct Stream {
     sent: u64,
     up_to: u64,
-    /// JavaScript waits until more may be sent.
+    /// The work waits until more may be sent.
     is_waiting: bool,
 }
 
@@ -54,6 +56,8 @@ pub struct Worker {
     name: String,
     concurrency: usize,
     operations: BTreeMap<Arc<str>, Served>,
+    /// Does what needs no JavaScript.
+    registry: Option<Arc<Registry>>,
     is_draining: bool,
     running: HashMap<Arc<str>, Running>,
     /// How many calls of each caller run here.
@@ -76,6 +80,7 @@ impl Worker {
             name,
             concurrency: 0,
             operations: BTreeMap::new(),
+            registry: None,
             is_draining: false,
             running: HashMap::new(),
             callers: HashMap::new(),
@@ -93,6 +98,11 @@ impl Worker {
         for operation in operations {
             self.operations.insert(Arc::clone(&operation.id), operation);
         }
+    }
+
+    /// From now on, calls that need no JavaScript go to this registry.
+    pub fn serve_natively(&mut self, registry: Arc<Registry>) {
+        self.registry = Some(registry);
     }
 
     /// Whether an operation is served already.
@@ -186,25 +196,30 @@ impl Worker {
             is_waiting: false,
         });
         let is_stream = stream.is_some();
+        let doer = match &self.registry {
+            Some(registry) if registry.is_native(&operation) => Doer::Registry,
+            _ => Doer::Host,
+        };
         self.running.insert(
             Arc::clone(&id),
             Running {
                 from,
                 operation,
+                doer,
                 is_told: false,
                 is_aborted: false,
                 is_answered: false,
                 stream,
             },
         );
-        self.untold.push(id);
+        self.untold.push(Arc::clone(&id));
         if is_stream {
             // Its consumer needs to know whom to ask for more.
             self.tell(todo);
         } else {
             self.tell_at.get_or_insert(now + TAKEN_DELAY);
         }
-        todo.deliver(Item::asked(&event.request_id, &event.to_json()));
+        todo.tell(doer, News::Requested(id, event.to_json()));
         if more > 0 {
             self.remember(want, usize::try_from(more).unwrap_or(usize::MAX));
             self.grant(now, todo);
@@ -246,7 +261,7 @@ impl Worker {
             return false;
         }
         running.is_aborted = true;
-        todo.deliver(Item::aborted(id));
+        todo.tell(running.doer, News::Aborted(id.into()));
         true
     }
 
@@ -300,7 +315,7 @@ impl Worker {
             if let Some(running) = self.running.get_mut(id)
                 && !std::mem::replace(&mut running.is_aborted, true)
             {
-                todo.deliver(Item::aborted(id));
+                todo.tell(running.doer, News::Aborted(Arc::clone(id)));
             }
         }
         ids

@@ -10,17 +10,17 @@ mod output;
 mod served;
 mod warnings;
 
+use std::collections::HashSet;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use indexmap::IndexMap;
+use operations_schema::Program;
 
 pub use handler::{Call, Context, Envelope, Handler, Outcome, Produced};
 pub use operation::{Made, OnlyHost, Operation, OutputMode, Schema, Work};
-pub use served::Served;
+pub use served::{Answer, Served};
 
-use crate::error::{CallError, InfrastructureErrorCode};
 use crate::log::Logger;
-use serde_json::json;
 use warnings::Warnings;
 
 /// How many errors are told about one value. `facade/schema/compiled.ts` has the same number.
@@ -32,6 +32,8 @@ pub struct Registry {
     operations: RwLock<IndexMap<String, Arc<Operation>>>,
     output: OutputMode,
     warnings: Warnings,
+    /// Formats that the host checks with functions of its users.
+    host_formats: RwLock<HashSet<String>>,
 }
 
 /// Who is to do a call.
@@ -41,8 +43,6 @@ pub enum Route {
     Host,
     /// This registry.
     Here(Served),
-    /// Nobody can.
-    Refused(CallError),
 }
 
 impl Registry {
@@ -53,6 +53,7 @@ impl Registry {
             operations: RwLock::default(),
             output,
             warnings: Warnings::new(logger),
+            host_formats: RwLock::default(),
         }
     }
 
@@ -96,6 +97,28 @@ impl Registry {
         operations.values().map(Arc::clone).collect()
     }
 
+    /// Only the host can check these formats.
+    pub fn set_host_formats(&self, names: HashSet<String>) {
+        *self
+            .host_formats
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = names;
+    }
+
+    fn needs_host(&self, program: Option<&Arc<Program>>) -> bool {
+        let host_formats = self
+            .host_formats
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        !host_formats.is_empty()
+            && program.is_some_and(|program| {
+                let formats = program.formats().iter();
+                formats
+                    .into_iter()
+                    .any(|format| host_formats.contains(&*format.name))
+            })
+    }
+
     /// Whether calls of this operation may be done here. A quick look; [`Registry::route`] has the last word.
     #[must_use]
     pub fn is_native(&self, id: &str) -> bool {
@@ -103,39 +126,34 @@ impl Registry {
             .is_some_and(|operation| matches!(operation.work, Work::Native(_)))
     }
 
-    /// Finds out who is to do a call. This may compile schemas, so it is no work for a thread that others wait for.
+    /// Finds out who is to do a call. What is not known here is the host's to explain. This may compile schemas, so it
+    /// is no work for a thread that others wait for.
     #[must_use]
     pub fn route(self: &Arc<Self>, call: Call) -> Route {
-        let id = &call.operation_id;
-        let Some(operation) = self.get(id) else {
-            return Route::Refused(not_found(id, format!("Operation not found: {id}")));
-        };
-        let handler = match &operation.work {
-            Work::Host => return Route::Host,
-            Work::Nobody => {
-                let message = format!("No handler registered for operation: {id}");
-                return Route::Refused(not_found(id, message));
-            }
-            Work::Native(handler) => Arc::clone(handler),
+        self.served(call).map_or(Route::Host, Route::Here)
+    }
+
+    fn served(self: &Arc<Self>, call: Call) -> Option<Served> {
+        let operation = self.get(&call.operation_id)?;
+        let Work::Native(handler) = &operation.work else {
+            return None;
         };
         if !handler.takes(&call.context) {
-            return Route::Host;
+            return None;
         }
-        match (operation.input.program(), operation.output.program()) {
-            (Ok(input), Ok(output)) => Route::Here(Served {
-                registry: Arc::clone(self),
-                operation,
-                handler,
-                input,
-                output,
-                call,
-            }),
-            _ => Route::Host,
+        let handler = Arc::clone(handler);
+        let input = operation.input.program().ok()?;
+        let output = operation.output.program().ok()?;
+        if self.needs_host(input.as_ref()) || self.needs_host(output.as_ref()) {
+            return None;
         }
+        Some(Served {
+            registry: Arc::clone(self),
+            operation,
+            handler,
+            input,
+            output,
+            call,
+        })
     }
-}
-
-fn not_found(id: &str, message: String) -> CallError {
-    CallError::new(InfrastructureErrorCode::OperationNotFound, message)
-        .with_details(json!({ "operationId": id }))
 }

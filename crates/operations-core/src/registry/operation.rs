@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use operations_schema::Program;
+use operations_schema::patterns::Pattern;
 use serde::Deserialize;
 
 use super::handler::Handler;
@@ -38,8 +39,6 @@ pub struct Operation {
 /// Who does the work of an operation.
 #[derive(Clone)]
 pub enum Work {
-    /// There is no handler.
-    Nobody,
     /// The host: calls are handed to it as they are, with nothing looked at.
     Host,
     /// A handler that needs no host.
@@ -49,7 +48,6 @@ pub enum Work {
 impl fmt::Debug for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Nobody => "Nobody",
             Self::Host => "Host",
             Self::Native(_) => "Native",
         })
@@ -76,7 +74,10 @@ impl Schema {
     /// A schema that is there already; nothing where all values pass untouched.
     #[must_use]
     pub fn ready(program: Option<Arc<Program>>) -> Self {
-        Self::lazy(move || Ok(program))
+        Self::lazy(move || match program {
+            Some(program) if !can_decide(&program) => Err(OnlyHost),
+            program => Ok(program),
+        })
     }
 
     /// The program.
@@ -87,6 +88,12 @@ impl Schema {
     pub fn program(&self) -> Made {
         (*self.0).clone()
     }
+}
+
+/// Whether this side can do all that a schema asks for.
+fn can_decide(program: &Program) -> bool {
+    let cannot_run = |pattern: &Pattern| pattern.failure().is_some();
+    !program.needs_javascript() && !program.patterns().iter().any(cannot_run)
 }
 
 impl fmt::Debug for Schema {

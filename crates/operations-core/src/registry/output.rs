@@ -1,5 +1,7 @@
 //! From what a handler produced to what the caller gets: detect, wrap, normalise, check.
 
+use std::fmt::Write as _;
+
 use operations_schema::host::JsonRef;
 use operations_schema::json::{Json, push_string};
 use operations_schema::{Interrupt, Mode, Program};
@@ -52,7 +54,8 @@ impl Shaping<'_> {
     fn local(&self, data: JsonRef<'_>) -> String {
         let mut meta = String::from(r#"{"source":"local","operationId":"#);
         push_string(&mut meta, self.operation_id);
-        meta.push_str(&format!(r#","timestamp":{}}}"#, clock::now().trunc()));
+        // Writing to a string cannot fail.
+        let _ = write!(meta, r#","timestamp":{}}}"#, clock::now().trunc());
         written(data, self.shaped(data), &meta)
     }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream};
 use futures::{FutureExt, StreamExt};
 use operations_schema::Program;
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::handler::{Call, Context, Handler, Produced};
+use super::handler::{Call, Context, Handler, Outcome, Produced};
 use super::operation::Operation;
 use super::output::Shaping;
 use super::{MAX_ERRORS, Registry};
@@ -39,63 +40,33 @@ impl fmt::Debug for Served {
     }
 }
 
+/// What a call gives: envelopes as JSON.
+pub enum Answer {
+    /// One, of a QUERY or a MUTATION.
+    One(BoxFuture<'static, Result<String, CallError>>),
+    /// As many as come, of a SUBSCRIPTION. An error is the last item. Dropping the stream ends the work.
+    Many(BoxStream<'static, Result<String, CallError>>),
+}
+
 impl Served {
-    /// Whether [`Served::subscribe`] is the way to call it.
+    /// Does the call. Nothing happens before the answer is polled. It fails when the caller may not, the input does not
+    /// fit, the deadline passes, or the handler fails.
     #[must_use]
-    pub fn is_subscription(&self) -> bool {
-        self.operation.spec.operation_type == OperationType::Subscription
-    }
-
-    /// Does a QUERY or a MUTATION. Gives the envelope as JSON.
-    ///
-    /// # Errors
-    ///
-    /// When the caller may not, the input does not fit, the deadline passes, or the handler fails.
-    pub async fn execute(mut self) -> Result<String, CallError> {
-        let id = self.call.operation_id.clone();
-        if self.is_subscription() {
-            let message =
-                format!("Operation {id} is a subscription: use subscribe() instead of execute()");
-            return Err(refused(&id, message));
-        }
-        let (input, context) = self.admit()?;
-        let (deadline, cancel) = (context.deadline, context.cancel.clone());
-        let work = self.handler.call(input, context);
-        let produced = in_time(work, &id, deadline, &cancel).await??;
-        Ok(self.envelope(produced))
-    }
-
-    /// Does a SUBSCRIPTION. Gives envelopes as JSON, one at a time; an error is the last item. Dropping the stream ends
-    /// the work.
-    #[must_use]
-    pub fn subscribe(mut self) -> BoxStream<'static, Result<String, CallError>> {
-        let id = self.call.operation_id.clone();
-        let (input, context) = match self.admit() {
-            Ok(admitted) => admitted,
-            Err(error) => return only(error),
-        };
-        if !self.is_subscription() {
-            let message = format!("The handler of subscription {id} must return an async iterable");
-            return only(refused(&id, message));
-        }
-        let (deadline, cancel) = (context.deadline, context.cancel.clone());
-        let items = self.handler.subscribe(input, context);
-        let state = Some((self, items));
-        stream::unfold(state, move |state| {
-            let (id, cancel) = (id.clone(), cancel.clone());
-            async move {
-                let (served, mut items) = state?;
-                match in_time(items.next(), &id, deadline, &cancel).await {
-                    Ok(Some(Ok(produced))) => {
-                        let envelope = served.envelope(produced);
-                        Some((Ok(envelope), Some((served, items))))
-                    }
-                    Ok(Some(Err(error))) | Err(error) => Some((Err(error), None)),
-                    Ok(None) => None,
-                }
+    pub fn answer(self) -> Answer {
+        match self.operation.spec.operation_type {
+            OperationType::Query | OperationType::Mutation => Answer::One(self.execute().boxed()),
+            OperationType::Subscription => {
+                Answer::Many(stream::unfold(Stage::New(self), Stage::next).boxed())
             }
-        })
-        .boxed()
+        }
+    }
+
+    async fn execute(mut self) -> Result<String, CallError> {
+        let (input, context) = self.admit()?;
+        let limits = Limits::of(&context);
+        let work = self.handler.call(input, context);
+        let produced = limits.hold(work, &self.call.operation_id).await??;
+        Ok(self.envelope(produced))
     }
 
     /// Lets the caller and the input in.
@@ -134,15 +105,6 @@ impl Served {
     }
 }
 
-fn only(error: CallError) -> BoxStream<'static, Result<String, CallError>> {
-    stream::once(async { Err(error) }).boxed()
-}
-
-fn refused(id: &str, message: String) -> CallError {
-    CallError::new(InfrastructureErrorCode::ExecutionError, message)
-        .with_details(json!({ "operationId": id }))
-}
-
 fn check_input(program: &Program, id: &str, input: Option<&Document>) -> Result<(), CallError> {
     let passes = program.check_json(input).map_err(|interrupt| {
         let mut error = CallError::from(interrupt);
@@ -177,24 +139,71 @@ fn check_input(program: &Program, id: &str, input: Option<&Document>) -> Result<
     )
 }
 
-/// The work, unless the deadline passes before it is done. Then it is told to end, and nobody waits for that.
-async fn in_time<T>(
-    mut work: impl Future<Output = T> + Unpin,
-    id: &str,
+/// How far a subscription has come.
+enum Stage {
+    New(Served),
+    Open(Served, BoxStream<'static, Outcome>, Limits),
+    Over,
+}
+
+impl Stage {
+    async fn next(self) -> Option<(Result<String, CallError>, Self)> {
+        let (served, mut items, limits) = match self {
+            Self::Over => return None,
+            Self::Open(served, items, limits) => (served, items, limits),
+            Self::New(mut served) => match served.admit() {
+                Err(error) => return Some((Err(error), Self::Over)),
+                Ok((input, context)) => {
+                    let limits = Limits::of(&context);
+                    let items = served.handler.subscribe(input, context);
+                    (served, items, limits)
+                }
+            },
+        };
+        let next = limits.hold(items.next(), &served.call.operation_id).await;
+        match next {
+            Ok(None) => None,
+            Ok(Some(Ok(produced))) => {
+                let envelope = served.envelope(produced);
+                Some((Ok(envelope), Self::Open(served, items, limits)))
+            }
+            Ok(Some(Err(error))) | Err(error) => Some((Err(error), Self::Over)),
+        }
+    }
+}
+
+/// When work is to end, and how it is told.
+struct Limits {
     deadline: Option<f64>,
-    cancel: &CancellationToken,
-) -> Result<T, CallError> {
-    let Some(deadline) = deadline else {
-        return Ok(work.await);
-    };
-    tokio::select! {
-        biased;
-        done = &mut work => Ok(done),
-        () = sleep(clock::until(deadline)) => {
-            cancel.cancel();
-            // Once more, so that it sees this and says its farewells.
-            let _ = work.now_or_never();
-            Err(timed_out(id, deadline))
+    cancel: CancellationToken,
+}
+
+impl Limits {
+    fn of(context: &Context) -> Self {
+        Self {
+            deadline: context.deadline,
+            cancel: context.cancel.clone(),
+        }
+    }
+
+    /// Waits for work, unless the deadline passes before it is done. Then it is told to end, and nobody waits for that.
+    async fn hold<T>(
+        &self,
+        mut work: impl Future<Output = T> + Unpin,
+        id: &str,
+    ) -> Result<T, CallError> {
+        let Some(deadline) = self.deadline else {
+            return Ok(work.await);
+        };
+        tokio::select! {
+            biased;
+            done = &mut work => Ok(done),
+            () = sleep(clock::until(deadline)) => {
+                self.cancel.cancel();
+                // Once more, so that it sees this and says its farewells.
+                let _ = work.now_or_never();
+                Err(timed_out(id, deadline))
+            }
         }
     }
 }

@@ -8,9 +8,11 @@
 //! | `send` | a request and the head of its response, as reqwest has them |
 //! | `network_error` | why the network failed, in words |
 //! | `pool` | connections, made when they are first needed |
+//! | `handler` | an operation for the registry, served without the host |
 //! | `handover` | a stream on its way to a consumer on another thread |
 
 mod drive;
+mod handler;
 mod handover;
 mod network_error;
 mod pool;
@@ -19,6 +21,7 @@ mod service;
 mod settings;
 
 pub use self::drive::StreamReader;
+pub use self::handler::HttpHandler;
 pub use self::handover::Handover;
 pub use self::service::{Fetched, Service};
 pub use self::settings::ServiceSettings;

@@ -1,6 +1,6 @@
 //! The calls and streams of one imported document.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use indexmap::IndexMap;
@@ -31,6 +31,8 @@ pub struct Service {
     settings: ServiceSettings,
     document_url: Option<String>,
     pub(super) pool: Pool,
+    /// Ends everything that is in flight. A new one takes its place when the service is closed.
+    in_flight: Mutex<CancellationToken>,
 }
 
 impl Service {
@@ -48,12 +50,30 @@ impl Service {
             settings,
             document_url,
             pool: Pool::new(ca),
+            in_flight: Mutex::default(),
         })
     }
 
-    /// Lets idle connections go; the next call makes new ones.
-    pub fn clear(&self) {
+    /// Ends what is in flight and lets connections go. A later call makes new ones.
+    pub fn close(&self) {
+        let mut in_flight = self
+            .in_flight
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        in_flight.cancel();
+        *in_flight = CancellationToken::new();
+        drop(in_flight);
         self.pool.clear();
+    }
+
+    /// A token for one call or stream, which is cancelled when the service is closed.
+    #[must_use]
+    pub fn token(&self) -> CancellationToken {
+        let in_flight = self
+            .in_flight
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        in_flight.child_token()
     }
 
     /// Makes a call.

@@ -1,13 +1,14 @@
 //! What the work gives, on its way to the caller.
 
+use std::sync::Arc;
+
 use operations_core::error::CallError;
 use operations_core::json;
-use operations_core::mailbox::Item;
 
 use super::Worker;
 use crate::limits::STREAM_WINDOW;
 use crate::loss;
-use crate::state::Todo;
+use crate::state::{Doer, News, Todo};
 use crate::wire;
 
 impl Worker {
@@ -87,6 +88,25 @@ impl Worker {
         todo.publish(self.subjects.to_peer(&running.from, id), None, message);
     }
 
+    /// Whether anything that the work gives from now on would be sent.
+    #[must_use]
+    pub fn is_awaited(&self, id: &str) -> bool {
+        self.running
+            .get(id)
+            .is_some_and(|running| !running.is_aborted && !running.is_answered)
+    }
+
+    /// It turns out that only JavaScript can do this work.
+    pub fn hand_over(&mut self, now: f64, id: &Arc<str>, payload: String, todo: &mut Todo) {
+        match self.running.get_mut(id) {
+            Some(running) if !running.is_aborted => {
+                running.doer = Doer::Host;
+                todo.tell(Doer::Host, News::Requested(Arc::clone(id), payload));
+            }
+            _ => self.finished(now, id, todo),
+        }
+    }
+
     /// The work is over, whatever came of it: its place is free.
     pub fn finished(&mut self, now: f64, id: &str, todo: &mut Todo) {
         let Some(running) = self.running.remove(id) else {
@@ -116,7 +136,7 @@ impl Worker {
         stream.up_to = stream.up_to.max(up_to.min(stream.sent + STREAM_WINDOW));
         if stream.is_waiting && stream.sent < stream.up_to {
             stream.is_waiting = false;
-            todo.deliver(Item::go_on(id));
+            todo.tell(running.doer, News::MayGoOn(id.into()));
         }
     }
 }

@@ -134,29 +134,6 @@ pub fn check(text: &str) -> Result<(), Malformed> {
     Scan::new(text).document()
 }
 
-/// The elements of an array, each as the text that it was; nothing where the text is no array.
-#[must_use]
-pub fn elements(text: &str) -> Option<Vec<&str>> {
-    let mut scan = Scan::new(text);
-    scan.space();
-    scan.expect(b'[').ok()?;
-    scan.space();
-    let mut elements = Vec::new();
-    if scan.peek() == Some(b']') {
-        return Some(elements);
-    }
-    loop {
-        scan.space();
-        elements.push(scan.slice(Scan::value).ok()?);
-        scan.space();
-        match scan.next() {
-            Some(b',') => {}
-            Some(b']') => return Some(elements),
-            _ => return None,
-        }
-    }
-}
-
 /// How deeply what a server sends may be nested. Parsing brackets costs JavaScript a hundred times
 /// what it costs to send them, so that a limit on bytes alone would not keep it from standing still.
 pub const MAX_ANSWER_DEPTH: usize = 10_000;

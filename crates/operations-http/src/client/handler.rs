@@ -1,0 +1,279 @@
+//! An imported operation as a handler of the registry: a call that needs nothing of the host.
+
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt, stream};
+use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::json::{Document, Json, Kind, push_string};
+use operations_core::registry::{Context, Envelope, Handler, Outcome, Produced};
+use serde_json::{Value, json};
+
+use super::drive::StreamReader;
+use super::service::Service;
+use crate::machine::{StreamItem, StreamKind};
+use crate::message::{Decoded, EncodedInput, Failure, HttpOperation, Reply, ResponseHead, errors};
+
+/// One operation of a service.
+#[derive(Debug, Clone)]
+pub struct HttpHandler {
+    /// Where the request goes.
+    pub service: Arc<Service>,
+    /// What it is.
+    pub operation: Arc<HttpOperation>,
+    /// Set while the host wants to send requests itself, with a `fetch` that somebody put in the place of the
+    /// runtime's own.
+    pub is_host_sending: Arc<AtomicBool>,
+}
+
+impl Handler for HttpHandler {
+    fn takes(&self, context: &Context) -> bool {
+        // Headers in the metadata of a call are the host's business.
+        !self.is_host_sending.load(Ordering::Relaxed) && !context.mentions(&["headers"])
+    }
+
+    fn call(&self, input: Option<Document>, context: Context) -> BoxFuture<'static, Outcome> {
+        let Self {
+            service, operation, ..
+        } = self.clone();
+        async move {
+            let input = encoded(input.as_ref(), &operation).decode(&operation)?;
+            // Cancelled when the service is closed, or when nobody waits any more.
+            let cancel = service.token();
+            let mut work = pin!(service.call(&operation, input, &cancel));
+            let reply = tokio::select! {
+                biased;
+                () = context.cancel.cancelled() => {
+                    cancel.cancel();
+                    work.await
+                }
+                reply = &mut work => reply,
+            };
+            reply.map_err(error_of).and_then(envelope_of)
+        }
+        .boxed()
+    }
+
+    fn subscribe(&self, input: Option<Document>, context: Context) -> BoxStream<'static, Outcome> {
+        let Self {
+            service, operation, ..
+        } = self.clone();
+        let opened = encoded(input.as_ref(), &operation)
+            .decode(&operation)
+            .map_err(Failure::from)
+            .and_then(|input| service.reader(&operation, input));
+        let reader = match opened {
+            Ok(reader) => reader,
+            Err(failure) => return stream::once(async { Err(error_of(failure)) }).boxed(),
+        };
+        let closed = service.token();
+        stream::unfold(Some(Members::new(reader)), move |members| {
+            let (closed, cancel) = (closed.clone(), context.cancel.clone());
+            async move {
+                let mut members = members?;
+                let next = tokio::select! {
+                    biased;
+                    () = cancel.cancelled() => Err(was_aborted()),
+                    () = closed.cancelled() => Err(error_of(members.reader.abort())),
+                    next = members.next() => next,
+                };
+                match next {
+                    Ok(Some(envelope)) => Some((Ok(Produced::Envelope(envelope)), Some(members))),
+                    Ok(None) => None,
+                    Err(error) => Some((Err(error), None)),
+                }
+            }
+        })
+        .boxed()
+    }
+}
+
+/// The input as `facade/openapi/encode-input.ts` would hand it over.
+fn encoded(input: Option<&Document>, operation: &HttpOperation) -> EncodedInput {
+    let Some(root) = input
+        .map(Document::root)
+        .filter(|root| root.kind() != Kind::Null)
+    else {
+        return EncodedInput {
+            input: "{}".to_owned(),
+            ..EncodedInput::default()
+        };
+    };
+    let json_body = operation
+        .request
+        .body
+        .as_ref()
+        .filter(|body| body.notation() == "json")
+        .and_then(|body| Some((body.input.as_str(), root.get(&body.input)?)));
+    let Some((property, body)) = json_body else {
+        return EncodedInput {
+            input: root.stringify(),
+            ..EncodedInput::default()
+        };
+    };
+    EncodedInput {
+        input: without(root, property),
+        body: Some(body.stringify()),
+        ..EncodedInput::default()
+    }
+}
+
+/// An object without one of its members.
+fn without(object: Json<'_>, property: &str) -> String {
+    let mut json = String::from("{");
+    let members = (0..).map_while(|index| object.member(index));
+    for (name, value) in members.filter(|(name, _)| name.as_str() != Some(property)) {
+        if json.len() > 1 {
+            json.push(',');
+        }
+        json.push_str(&name.stringify());
+        json.push(':');
+        json.push_str(&value.stringify());
+    }
+    json.push('}');
+    json
+}
+
+fn envelope_of(reply: Reply) -> Outcome {
+    let meta = reply.head.meta_text();
+    let data = match reply.body {
+        Decoded::Empty => {
+            return Ok(Produced::Envelope(Envelope {
+                data: None,
+                meta,
+                is_declared: false,
+            }));
+        }
+        Decoded::Json(text) => text,
+        Decoded::Text(text) => {
+            let mut json = String::with_capacity(text.len() + 2);
+            push_string(&mut json, &text);
+            json
+        }
+        // What becomes of an ArrayBuffer when it is written as JSON.
+        Decoded::Bytes(_) => "{}".to_owned(),
+    };
+    Ok(Produced::Envelope(Envelope {
+        data: Some(document(data)?),
+        meta,
+        is_declared: true,
+    }))
+}
+
+fn document(json: String) -> Result<Document, CallError> {
+    // It was looked at when it arrived.
+    Document::parse(json).map_err(|why| errors::failed(format!("The response is odd: {why}")))
+}
+
+fn error_of(Failure { error, body }: Failure) -> CallError {
+    let mut error = *error;
+    if let (Some(_), Some(Value::Object(details))) = (body, &mut error.details) {
+        // As above.
+        details.insert("body".to_owned(), json!({}));
+    }
+    error
+}
+
+fn was_aborted() -> CallError {
+    CallError::new(
+        InfrastructureErrorCode::Aborted,
+        "The stream was aborted by its signal",
+    )
+}
+
+/// The members of a stream, one at a time.
+struct Members {
+    reader: StreamReader,
+    /// JSON texts that were read together.
+    batch: VecDeque<String>,
+    kind: StreamKind,
+    /// What an envelope says about the response, all of it or up to `sse`.
+    meta: String,
+    /// The type and the id of the last event, as JSON.
+    event: String,
+    id: String,
+}
+
+impl Members {
+    fn new(reader: StreamReader) -> Self {
+        Self {
+            reader,
+            batch: VecDeque::new(),
+            kind: StreamKind::Lines,
+            meta: String::new(),
+            event: String::new(),
+            id: String::new(),
+        }
+    }
+
+    async fn next(&mut self) -> Result<Option<Envelope>, CallError> {
+        loop {
+            if let Some(data) = self.batch.pop_front() {
+                return self.member(data).map(Some);
+            }
+            match self.reader.next().await.map_err(error_of)? {
+                None => return Ok(None),
+                Some(StreamItem::Head(head, kind)) => self.begin(&head, kind),
+                Some(StreamItem::Batch(text)) => {
+                    let batch = document(text)?;
+                    let members = (0..).map_while(|index| batch.root().element(index));
+                    self.batch = members.map(|member| member.text().to_owned()).collect();
+                }
+            }
+        }
+    }
+
+    /// Another response.
+    fn begin(&mut self, head: &ResponseHead, kind: StreamKind) {
+        self.kind = kind;
+        self.meta = match kind {
+            StreamKind::Lines => head.meta_text(),
+            StreamKind::Events => format!(
+                r#"{{"statusCode":{},"headers":{},"contentType":"text/event-stream","source":"http","sse":"#,
+                head.status,
+                json!(head.headers),
+            ),
+        };
+        r#""message""#.clone_into(&mut self.event);
+        r#""""#.clone_into(&mut self.id);
+    }
+
+    fn member(&mut self, data: String) -> Result<Envelope, CallError> {
+        let meta = match self.kind {
+            StreamKind::Lines => self.meta.clone(),
+            StreamKind::Events => {
+                let about = self.batch.pop_front().unwrap_or_default();
+                let retry = self.read_about(&about)?;
+                let Self {
+                    meta, event, id, ..
+                } = self;
+                format!(r#"{meta}{{"event":{event},"id":{id}{retry}}}}}"#)
+            }
+        };
+        Ok(Envelope {
+            data: Some(document(data)?),
+            meta,
+            is_declared: true,
+        })
+    }
+
+    /// What a batch says about an event ([`crate::machine::feed`]). Gives its own `retry`, ready to be appended.
+    fn read_about(&mut self, about: &str) -> Result<String, CallError> {
+        if about == "0" {
+            return Ok(String::new());
+        }
+        let about = document(about.to_owned())?;
+        let part = |index| about.root().element(index).map(Json::text);
+        if let Some(event) = part(0) {
+            event.clone_into(&mut self.event);
+        }
+        if let Some(id) = part(1).filter(|id| *id != "null") {
+            id.clone_into(&mut self.id);
+        }
+        Ok(part(2).map_or_else(String::new, |retry| format!(r#","retry":{retry}"#)))
+    }
+}

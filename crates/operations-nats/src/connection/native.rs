@@ -1,0 +1,182 @@
+//! Calls that are served without JavaScript: what the registry does on Tokio, answered through the same worker as what
+//! JavaScript does.
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex};
+
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt};
+use operations_core::call::{CallEvent, EventType};
+use operations_core::error::CallError;
+use operations_core::json::{Document, Object};
+use operations_core::registry::{Answer, Call, Registry, Route};
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::{Shared, locked};
+use crate::state::News;
+
+/// What is served this way, and what of it is under way.
+#[derive(Debug, Default)]
+pub(super) struct Natives {
+    served: Mutex<Option<(Arc<Registry>, Handle)>>,
+    running: Mutex<HashMap<Arc<str>, Running>>,
+}
+
+/// How to reach the work on a call.
+#[derive(Debug, Clone, Default)]
+struct Running {
+    cancel: CancellationToken,
+    /// A stream may go on.
+    more: Arc<Notify>,
+}
+
+impl Natives {
+    pub(super) fn serve(&self, registry: Arc<Registry>, runtime: Handle) {
+        *locked(&self.served) = Some((registry, runtime));
+    }
+}
+
+/// Does what the worker asks for.
+pub(super) fn take(shared: &Arc<Shared>, news: News) {
+    let natives = &shared.natives;
+    match news {
+        News::Requested(id, payload) => {
+            let Some((registry, runtime)) = locked(&natives.served).clone() else {
+                return;
+            };
+            let running = Running {
+                cancel: shared.closed.child_token(),
+                more: Arc::default(),
+            };
+            locked(&natives.running).insert(Arc::clone(&id), running.clone());
+            runtime.spawn(serve(Arc::clone(shared), registry, id, payload, running));
+        }
+        News::Aborted(id) => {
+            if let Some(running) = locked(&natives.running).get(&id) {
+                running.cancel.cancel();
+            }
+        }
+        News::MayGoOn(id) => {
+            if let Some(running) = locked(&natives.running).get(&id) {
+                running.more.notify_one();
+            }
+        }
+    }
+}
+
+async fn serve(
+    shared: Arc<Shared>,
+    registry: Arc<Registry>,
+    id: Arc<str>,
+    payload: String,
+    running: Running,
+) {
+    let work = work(&shared, &registry, &id, &payload, &running);
+    let outcome = AssertUnwindSafe(work).catch_unwind().await;
+    locked(&shared.natives.running).remove(&id);
+    let outcome = outcome.unwrap_or_else(|panic| Outcome::Failed(CallError::from_panic(&*panic)));
+    let is_awaited = !running.cancel.is_cancelled();
+    shared.act(|now, state, todo| {
+        let max_payload = state.max_payload();
+        let worker = &mut state.worker;
+        match outcome {
+            Outcome::ForHost => return worker.hand_over(now, &id, payload, todo),
+            // Whoever cancelled it, or set its deadline, has an answer already.
+            _ if !is_awaited => {}
+            Outcome::Answered(output) => {
+                if let Err(error) = worker.respond(&id, &output, max_payload, todo) {
+                    worker.fail(&id, &error, max_payload, todo);
+                }
+            }
+            Outcome::Completed => worker.complete(&id, todo),
+            Outcome::Failed(error) => {
+                worker.fail(&id, &as_javascript_has_it(error), max_payload, todo);
+            }
+        }
+        worker.finished(now, &id, todo);
+    });
+    shared.finished.notify_waiters();
+}
+
+/// How work ends.
+enum Outcome {
+    /// With an envelope.
+    Answered(String),
+    /// A stream is over.
+    Completed,
+    Failed(CallError),
+    /// It has not begun: only JavaScript can do it.
+    ForHost,
+}
+
+async fn work(
+    shared: &Arc<Shared>,
+    registry: &Arc<Registry>,
+    id: &str,
+    payload: &str,
+    running: &Running,
+) -> Outcome {
+    // It was read when it arrived.
+    let Ok(members) = Object::read(payload) else {
+        return Outcome::ForHost;
+    };
+    let Ok(CallEvent::Requested(event)) = CallEvent::read_payload(EventType::Requested, &members)
+    else {
+        return Outcome::ForHost;
+    };
+    match registry.route(Call::of_event(&event, running.cancel.clone())) {
+        Route::Host => Outcome::ForHost,
+        Route::Here(served) => match served.answer() {
+            Answer::One(answer) => answer.await.map_or_else(Outcome::Failed, Outcome::Answered),
+            Answer::Many(events) => stream(shared, id, events, running).await,
+        },
+    }
+}
+
+async fn stream(
+    shared: &Arc<Shared>,
+    id: &str,
+    mut events: BoxStream<'static, Result<String, CallError>>,
+    running: &Running,
+) -> Outcome {
+    loop {
+        let next = tokio::select! {
+            biased;
+            () = running.cancel.cancelled() => None,
+            next = events.next() => next,
+        };
+        let output = match next {
+            None => return Outcome::Completed,
+            Some(Err(error)) => return Outcome::Failed(error),
+            Some(Ok(output)) => output,
+        };
+        let sent = shared.act(|_, state, todo| {
+            let max_payload = state.max_payload();
+            let may_go_on = state.worker.respond(id, &output, max_payload, todo)?;
+            Ok((may_go_on, state.worker.is_awaited(id)))
+        });
+        match sent {
+            Err(error) => return Outcome::Failed(error),
+            // A call of a subscription wants the first event only.
+            Ok((_, false)) => return Outcome::Completed,
+            Ok((true, _)) => {}
+            Ok((false, _)) => tokio::select! {
+                biased;
+                () = running.cancel.cancelled() => {}
+                () = running.more.notified() => {}
+            },
+        }
+    }
+}
+
+/// Details as they are after JavaScript has read and written them: without a negative zero, say.
+fn as_javascript_has_it(mut error: CallError) -> CallError {
+    if let Some(details) = &error.details {
+        let text = Document::from(details).root().stringify();
+        error.details = serde_json::from_str(&text).ok();
+    }
+    error
+}

@@ -1,0 +1,148 @@
+//! The registry that runs in Rust, as the facade fills it (`facade/registry/native-twin.ts`).
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use napi::bindgen_prelude::Env;
+use napi_derive::napi;
+use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::registry::{Made, OnlyHost, Operation, OutputMode, Registry, Schema, Work};
+use operations_core::spec::OperationSpec;
+use operations_http::HttpHandler;
+use operations_schema::{CompileOptions, Source, compile};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::border::bridge::Bridge;
+use crate::border::runtime::Runtime;
+use crate::http::HttpService;
+use crate::openapi::OpenApiImport;
+use crate::schema::Schema as CompiledSchema;
+
+/// The native twin of a registry.
+#[napi]
+pub struct NativeRegistry {
+    bridge: Arc<Bridge>,
+    is_host_sending: Arc<AtomicBool>,
+    pub(crate) registry: Arc<Registry>,
+}
+
+#[napi]
+impl NativeRegistry {
+    /// `output` is what happens to outputs: `normalise`, `keep` or `off`.
+    #[napi(constructor)]
+    pub fn new(env: Env, runtime: &Runtime, output: String) -> napi::Result<Self> {
+        let bridge = Arc::clone(&runtime.bridge);
+        let output: OutputMode = bridge.run(&env, || read(&format!("\"{output}\"")))?;
+        let registry = Registry::new(output, bridge.logger().clone());
+        Ok(Self {
+            bridge,
+            is_host_sending: Arc::clone(&runtime.is_host_sending),
+            registry: Arc::new(registry),
+        })
+    }
+
+    /// An operation whose calls go to JavaScript. `spec` is JSON (`OperationSpec`).
+    #[napi]
+    pub fn set_host(&self, env: Env, spec: String) -> napi::Result<()> {
+        let anything = || Schema::ready(None);
+        self.set(&env, &spec, anything(), anything(), Work::Host)
+    }
+
+    /// An imported HTTP operation. A schema that is absent lets everything pass; the bits of `own` say that it is the
+    /// operation's own, which nobody has looked at yet: 1 the input's, 2 the output's.
+    #[napi]
+    #[allow(clippy::too_many_arguments, reason = "it crosses once")]
+    pub fn set_http(
+        &self,
+        env: Env,
+        spec: String,
+        input: Option<&CompiledSchema>,
+        output: Option<&CompiledSchema>,
+        own: u32,
+        service: &HttpService,
+        import: &OpenApiImport,
+        index: u32,
+    ) -> napi::Result<()> {
+        let imported = self.bridge.run(&env, || import.known(index))?;
+        let work = Work::Native(Arc::new(HttpHandler {
+            service: Arc::clone(&service.service),
+            operation: Arc::clone(&imported.http),
+            is_host_sending: Arc::clone(&self.is_host_sending),
+        }));
+        let for_input = Arc::clone(&imported);
+        let input = if own & 1 != 0 {
+            Schema::lazy(move || imported_schema(for_input.input_schema()))
+        } else {
+            compiled(input)
+        };
+        let output = if own & 2 != 0 {
+            Schema::lazy(move || imported_schema(imported.output_schema()))
+        } else {
+            compiled(output)
+        };
+        self.set(&env, &spec, input, output, work)
+    }
+
+    /// Forgets an operation.
+    #[napi]
+    pub fn remove(&self, id: String) {
+        self.registry.remove(&id);
+    }
+
+    /// The formats that users have registered with TypeBox: only JavaScript can check them.
+    #[napi]
+    pub fn set_host_formats(&self, names: Vec<String>) {
+        let names: HashSet<String> = names.into_iter().collect();
+        self.registry.set_host_formats(names);
+    }
+}
+
+impl NativeRegistry {
+    fn set(
+        &self,
+        env: &Env,
+        spec: &str,
+        input: Schema,
+        output: Schema,
+        work: Work,
+    ) -> napi::Result<()> {
+        self.bridge.run(env, || {
+            let spec: OperationSpec = read(spec)?;
+            self.registry.set(Operation {
+                spec,
+                input,
+                output,
+                work,
+            });
+            Ok(())
+        })
+    }
+}
+
+/// A schema that JavaScript has compiled.
+fn compiled(schema: Option<&CompiledSchema>) -> Schema {
+    Schema::ready(schema.map(CompiledSchema::program))
+}
+
+/// A schema of an imported operation, which `FromSchema` would read in the same way.
+fn imported_schema(schema: Result<Value, CallError>) -> Made {
+    let schema = schema.map_err(|_| OnlyHost)?;
+    // Nothing is known: values pass as they are.
+    if schema.as_object().is_some_and(Map::is_empty) {
+        return Ok(None);
+    }
+    let source = Source::try_from(&schema).map_err(|_| OnlyHost)?;
+    let program = compile(&source, &CompileOptions::default()).map_err(|_| OnlyHost)?;
+    Schema::ready(Some(Arc::new(program))).program()
+}
+
+fn read<T: DeserializeOwned>(json: &str) -> Result<T, CallError> {
+    serde_json::from_str(json).map_err(|error| {
+        CallError::new(
+            InfrastructureErrorCode::UnknownError,
+            format!("The native registry was told something odd: {error}"),
+        )
+    })
+}
