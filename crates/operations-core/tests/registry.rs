@@ -119,8 +119,8 @@ impl Fixture {
 
     fn served(&self, name: &str, input: Option<&str>, context: Context) -> Served {
         match self.registry.route(call(name, input, context)) {
-            Route::Here(served) => served,
-            other => panic!("{name}: {other:?}"),
+            Route::Here(served) => *served,
+            other @ Route::Host => panic!("{name}: {other:?}"),
         }
     }
 

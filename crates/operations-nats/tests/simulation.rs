@@ -146,7 +146,7 @@ impl World {
             let id = item[1].as_str().unwrap().to_owned();
             match kind {
                 Kind::Done | Kind::Failed | Kind::Ended => {
-                    *node.outcomes.entry(id).or_default() += 1
+                    *node.outcomes.entry(id).or_default() += 1;
                 }
                 Kind::Event => {
                     // In order, without a gap, and never after the end.

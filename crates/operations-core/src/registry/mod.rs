@@ -42,7 +42,7 @@ pub enum Route {
     /// The host: the call is handed to it as it came.
     Host,
     /// This registry.
-    Here(Served),
+    Here(Box<Served>),
 }
 
 impl Registry {
@@ -130,7 +130,8 @@ impl Registry {
     /// is no work for a thread that others wait for.
     #[must_use]
     pub fn route(self: &Arc<Self>, call: Call) -> Route {
-        self.served(call).map_or(Route::Host, Route::Here)
+        self.served(call)
+            .map_or(Route::Host, |served| Route::Here(Box::new(served)))
     }
 
     fn served(self: &Arc<Self>, call: Call) -> Option<Served> {
