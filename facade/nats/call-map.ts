@@ -15,6 +15,7 @@ import {
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { NatsConnection as Native } from "../native-binding.js";
+import type { OperationsIn, TypedCallMap } from "../operation-types.js";
 import type { CallMap } from "../registry/env.js";
 import { Batch } from "./batch.js";
 import type { KeepAlive } from "./keep-alive.js";
@@ -29,6 +30,8 @@ export interface NatsCallMap extends CallMap {
     input: unknown,
     options?: SubscribeOptions,
   ): AsyncIterableIterator<ResponseEnvelope, undefined>;
+  /** The same map, to the type checker one that knows the operations: `callMap.typed<typeof registry>()`. */
+  typed<T>(): TypedCallMap<OperationsIn<T>>;
   /** Ends a request. */
   abort(requestId: string): void;
   /** How many requests have no final answer yet. */
@@ -110,6 +113,10 @@ export class Requests implements NatsCallMap {
   /** Sends what waits to be sent. */
   flush(): void {
     this.#batch.flush();
+  }
+
+  typed<T>(): TypedCallMap<OperationsIn<T>> {
+    return this as unknown as TypedCallMap<OperationsIn<T>>;
   }
 
   subscribe(
