@@ -46,6 +46,7 @@ export type {
   RegistryOptions,
   StreamId,
   Subscription,
+  TypedCallMap,
 } from "./dist/index.js";
 
 // Call protocol
@@ -106,8 +107,23 @@ export type {
 } from "./dist/index.js";
 
 // Errors
-export { CallError, InfrastructureErrorCode, mapError } from "./dist/index.js";
-export type { CallErrorCode } from "./dist/index.js";
+export {
+  CallError,
+  InfrastructureErrorCode,
+  isAccessError,
+  isHTTPError,
+  isRetryable,
+  isTimeout,
+  isValidationError,
+  mapError,
+} from "./dist/index.js";
+export type {
+  AccessErrorDetails,
+  CallErrorCode,
+  HTTPErrorDetails,
+  TimeoutDetails,
+  ValidationErrorDetails,
+} from "./dist/index.js";
 
 // Access control
 export { checkAccess, enforceAccess } from "./dist/index.js";

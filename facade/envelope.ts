@@ -4,9 +4,9 @@ export const RESPONSE_SOURCES = ["local", "http", "mcp"] as const;
 export type ResponseSource = (typeof RESPONSE_SOURCES)[number];
 
 /** A result and where it came from. */
-export interface ResponseEnvelope<T = unknown> {
+export interface ResponseEnvelope<T = unknown, M extends ResponseMeta = ResponseMeta> {
   data: T;
-  meta: ResponseMeta;
+  meta: M;
 }
 
 /** Told apart by `source`. */
@@ -85,12 +85,18 @@ export function localEnvelope<T>(data: T, operationId: string): ResponseEnvelope
 }
 
 /** Wraps the body of an HTTP response, or an event of a stream. */
-export function httpEnvelope<T>(data: T, meta: Omit<HTTPResponseMeta, "source">): ResponseEnvelope<T> {
+export function httpEnvelope<T>(
+  data: T,
+  meta: Omit<HTTPResponseMeta, "source">,
+): ResponseEnvelope<T, HTTPResponseMeta> {
   return { data, meta: { ...meta, source: "http" } };
 }
 
 /** Wraps the result of an MCP tool. */
-export function mcpEnvelope<T>(data: T, meta: Omit<MCPResponseMeta, "source">): ResponseEnvelope<T> {
+export function mcpEnvelope<T>(
+  data: T,
+  meta: Omit<MCPResponseMeta, "source">,
+): ResponseEnvelope<T, MCPResponseMeta> {
   return { data, meta: { ...meta, source: "mcp" } };
 }
 

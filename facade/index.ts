@@ -25,11 +25,20 @@ export {
 } from "./call/port-event-target.js";
 export * from "./envelope.js";
 export * from "./envelope-schemas.js";
+export * from "./error-guards.js";
 export { CallError, type CallErrorCode, InfrastructureErrorCode, mapError } from "./errors.js";
 export * from "./from-mcp.js";
 export * from "./from-openapi.js";
 export * from "./from-typemap.js";
-export type { CallId, EnvOf, Mutation, Query, StreamId, Subscription } from "./operation-types.js";
+export type {
+  CallId,
+  EnvOf,
+  Mutation,
+  Query,
+  StreamId,
+  Subscription,
+  TypedCallMap,
+} from "./operation-types.js";
 export type { CustomAuth } from "./registry/authorise.js";
 export { createRegistry } from "./registry/create-registry.js";
 export type { OutputMode } from "./registry/entry.js";

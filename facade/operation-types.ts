@@ -2,6 +2,7 @@
 // name: `{ demo: { greet: Query<{ name: string }, string> } }`. It is `any` where nothing is known, and every type below
 // then gives what an untyped registry has always had.
 
+import type { CallOptions, SubscribeOptions } from "./call/options.js";
 import type { ResponseEnvelope } from "./envelope.js";
 import type { CallerInput, CallerOutput, IsAny } from "./schema-types.js";
 import type { OperationEnv } from "./types.js";
@@ -121,3 +122,19 @@ export type EnvOf<TOperations> =
             : never;
         };
       };
+
+/** A call map that knows the operations on the other side. */
+export interface TypedCallMap<TOperations> {
+  /** Calls an operation. Resolves with its envelope, or rejects. */
+  call<TId extends CallId<TOperations>>(
+    operationId: TId,
+    input: InputById<TOperations, TId, unknown>,
+    options?: CallOptions,
+  ): Promise<ResponseEnvelope<OutputById<TOperations, TId, unknown>>>;
+  /** Subscribes to an operation. Nothing is sent before the first `next()`. */
+  subscribe<TId extends StreamId<TOperations>>(
+    operationId: TId,
+    input: InputById<TOperations, TId, unknown>,
+    options?: SubscribeOptions,
+  ): AsyncIterableIterator<ResponseEnvelope<OutputById<TOperations, TId, unknown>>, undefined>;
+}

@@ -3,7 +3,12 @@ import {
   type CallErrorCode,
   httpEnvelope,
   InfrastructureErrorCode,
+  isAccessError,
+  isHTTPError,
   isResponseEnvelope,
+  isRetryable,
+  isTimeout,
+  isValidationError,
   localEnvelope,
   type MCPContentBlock,
   mapError,
@@ -24,6 +29,10 @@ expectTypeOf(unwrap(envelope)).toEqualTypeOf<{ id: number }>();
 expectTypeOf(localEnvelope(undefined, "a.b").data).toEqualTypeOf<undefined>();
 httpEnvelope("x", { statusCode: 200, headers: {}, contentType: "text/plain" });
 mcpEnvelope([], { isError: false, content: [{ type: "text", text: "x" }] });
+const ok = httpEnvelope("x", { statusCode: 200, headers: {}, contentType: "text/plain" });
+expectTypeOf(ok.meta.statusCode).toEqualTypeOf<number>();
+expectTypeOf(mcpEnvelope([], { isError: false, content: [] }).meta.isError).toEqualTypeOf<boolean>();
+export const wide: ResponseEnvelope<string> = ok;
 // @ts-expect-error headers are required
 httpEnvelope("x", { statusCode: 200, contentType: "text/plain" });
 // @ts-expect-error there is no such block
@@ -66,6 +75,15 @@ mapError(something, [{ code: "A", description: "b" }]);
 export const code: InfrastructureErrorCode = "ABORTED";
 // @ts-expect-error not a code of ours
 export const notOurs: InfrastructureErrorCode = "ANY_STRING";
+
+// Their details narrow.
+if (isHTTPError(something)) expectTypeOf(something.details.statusCode).toEqualTypeOf<number>();
+if (isValidationError(something))
+  expectTypeOf(something.details.errors[0]?.path).toEqualTypeOf<string | undefined>();
+if (isAccessError(something))
+  expectTypeOf(something.details.missingScopes).toEqualTypeOf<string[] | undefined>();
+if (isTimeout(something)) expectTypeOf(something.details.deadline).toEqualTypeOf<number | undefined>();
+expectTypeOf(isRetryable(something)).toEqualTypeOf<boolean>();
 
 // The constants are TypeBox schemas with static types.
 type Envelope = Static<typeof ResponseEnvelopeSchema>;

@@ -5,6 +5,8 @@ import {
   createRegistry,
   defineOperation,
   type OperationRegistry,
+  PendingRequestMap,
+  type Query,
   type ResponseEnvelope,
   subscribe,
 } from "@alkdev/operations";
@@ -98,6 +100,17 @@ expectTypeOf(env["deep.space"].probe).parameter(0).toEqualTypeOf<{ name: string;
 env.demo.gret({ name: "x" });
 // @ts-expect-error streams are not in it
 env.demo.ticks;
+
+// The same operations on the other side of a call map.
+const callMap = new PendingRequestMap().typed<typeof registry>();
+expectTypeOf(callMap.call("demo.greet", { name: "x" })).resolves.toEqualTypeOf<
+  ResponseEnvelope<{ greeting: string }>
+>();
+for await (const { data } of callMap.subscribe("demo.ticks", {})) expectTypeOf(data).toEqualTypeOf<number>();
+// @ts-expect-error misspelt
+callMap.call("demo.gret", { name: "x" });
+const byHand = new PendingRequestMap().typed<{ hub: { time: Query<{ zone: string }, number> } }>();
+expectTypeOf(byHand.call("hub.time", { zone: "UTC" })).resolves.toEqualTypeOf<ResponseEnvelope<number>>();
 
 export const loose: OperationRegistry = registry;
 export const a = registry;

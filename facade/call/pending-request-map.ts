@@ -3,6 +3,7 @@ import { PushedEvents, type PushSource } from "../border/pushed-events.js";
 import { isResponseEnvelope, type ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
+import type { OperationsIn, TypedCallMap } from "../operation-types.js";
 import { type Bus, EventTargetBus, LocalBus, type Receiver } from "./bus.js";
 import {
   CALL_EVENT_TYPES,
@@ -88,6 +89,11 @@ export class PendingRequestMap {
       }
       this.#ask(pending, requestPayload(requestId, operationId, input, options, options));
     });
+  }
+
+  /** The same map, to the type checker one that knows the operations: `callMap.typed<typeof registry>()`. */
+  typed<T>(): TypedCallMap<OperationsIn<T>> {
+    return this as unknown as TypedCallMap<OperationsIn<T>>;
   }
 
   /** Subscribes to an operation. Nothing is sent before the first `next()`. */

@@ -14,6 +14,7 @@ import {
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { NatsConnection as Native } from "../native-binding.js";
+import type { OperationsIn, TypedCallMap } from "../operation-types.js";
 import type { CallMap } from "../registry/env.js";
 import { lookAround } from "../registry/native-handler.js";
 import { Batch } from "./batch.js";
@@ -28,6 +29,8 @@ export interface NatsCallMap extends CallMap {
     input: unknown,
     options?: SubscribeOptions,
   ): AsyncIterableIterator<ResponseEnvelope, undefined>;
+  /** The same map, to the type checker one that knows the operations: `callMap.typed<typeof registry>()`. */
+  typed<T>(): TypedCallMap<OperationsIn<T>>;
   /** Ends a request. */
   abort(requestId: string): void;
   /** How many requests have no final answer yet. */
@@ -92,6 +95,10 @@ export class Requests implements NatsCallMap {
   /** Sends what waits to be sent. */
   flush(): void {
     this.#batch.flush();
+  }
+
+  typed<T>(): TypedCallMap<OperationsIn<T>> {
+    return this as unknown as TypedCallMap<OperationsIn<T>>;
   }
 
   subscribe(
