@@ -30,6 +30,10 @@ pub(super) struct Facts {
 
 /// The layout of a program.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about a program"
+)]
 pub(super) struct Plan {
     facts: PerNode<Facts>,
     /// A value can be as deep as the bound allows: functions carry its depth.
@@ -38,6 +42,8 @@ pub(super) struct Plan {
     pub(super) may_throw: bool,
     /// The same value may be visited very often: functions count.
     pub(super) counts_work: bool,
+    /// The schema may come from outside: every block of the text pays for itself.
+    pub(super) charges: bool,
 }
 
 /// What a node adds to the function in which it is written.
@@ -95,7 +101,8 @@ impl Plan {
                 .order()
                 .iter()
                 .any(|node| coverage::may_throw(program, *node)),
-            counts_work: recursive || fans_out(&tour, &facts),
+            counts_work: program.is_from_outside() || recursive || fans_out(&tour, &facts),
+            charges: program.is_from_outside(),
             facts,
         })
     }
