@@ -55,7 +55,12 @@ async function run(scenario, fetch) {
     try {
       const result = handler(input, context);
       if (stream === undefined) got.push(envelopeOf(await result));
-      else for await (const envelope of result) got.push(envelopeOf(envelope));
+      else {
+        for await (const envelope of result) {
+          got.push(envelopeOf(envelope));
+          if (got.length === scenario.leaveAfter) break;
+        }
+      }
       got.push("end");
     } catch (error) {
       got.push(errorOf(error));
@@ -687,6 +692,33 @@ const CASES = {
       gives: ({ got, seen }) => {
         assert.equal(got[1], "end");
         assert.equal(seen.length, 3);
+      },
+    },
+    "not for someone who has left": {
+      leaveAfter: 2,
+      answer: (response, count) => events(`retry: 1\nid: ${count}\ndata: ${count}\n\n`)(response),
+      // Long enough for many more requests, if there were any.
+      meanwhile: async ({ got }) => {
+        await until(() => got.length === 3);
+        await new Promise((resolve) => setTimeout(resolve, 150));
+      },
+      gives: ({ got, seen }) => {
+        assert.equal(got[2], "end");
+        assert.equal(seen.length, 2);
+      },
+    },
+    "not for someone who has left while nothing came": {
+      answer: (response, count) =>
+        count === 1 ? events("retry: 1\ndata: 1\n\n")(response) : events("", () => {})(response),
+      meanwhile: async ({ abort, received }) => {
+        await until(() => received.length === 2);
+        abort();
+        await new Promise((resolve) => setTimeout(resolve, 150));
+      },
+      closes: true,
+      gives: ({ got, seen }) => {
+        assert.equal(got[1].code, "ABORTED");
+        assert.equal(seen.length, 2);
       },
     },
     "once more where the server is slow": {

@@ -46,6 +46,6 @@ export async function callThroughFetch(
     const [kind, about, body] = machine.outcome();
     return toEnvelope(kind as number, about as string, body);
   } finally {
-    driver.close();
+    driver.cancel();
   }
 }

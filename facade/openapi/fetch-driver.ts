@@ -39,18 +39,13 @@ export class FetchDriver {
     while (step < STEP.DELIVER) step = await this.#perform(step);
   }
 
-  /** Ends it: whoever takes next is told that it was aborted. */
+  /** Ends it and closes the connection. Whoever takes next is told, unless it was over already. */
   cancel(): void {
     const step = this.machine.cancel();
-    this.close();
-    this.#interrupt?.(step);
-  }
-
-  /** Closes the connection. Nobody is told. */
-  close(): void {
     this.#service.drivers.delete(this);
     this.#ignoreSignal();
     this.#abandon();
+    this.#interrupt?.(step);
   }
 
   /** Does what the machine says, unless its clock or `cancel` comes first. */

@@ -50,12 +50,12 @@ export class FetchSource implements StreamSource {
 
   close(): void {
     this.#closed = true;
-    this.#driver?.close();
+    this.#driver?.cancel();
   }
 
   async #advance(): Promise<void> {
     this.#driver ??= await this.#open();
-    if (this.#closed) this.#driver.close();
+    if (this.#closed) this.#driver.cancel();
     else await this.#driver.advance();
   }
 }
