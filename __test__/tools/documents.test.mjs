@@ -9,7 +9,9 @@ const LARGE = ["@octokit", "@gitbook/api openapi.json", "@figma", "@netlify", "k
 
 describe("real documents as tools", () => {
   const totals = Object.fromEntries(TARGETS.map((target) => [target, {}]));
-  for (const { name, text } of realDocuments.filter(({ name }) => LARGE.some((part) => name.startsWith(part)))) {
+  for (const { name, text } of realDocuments.filter(({ name }) =>
+    LARGE.some((part) => name.startsWith(part)),
+  )) {
     it(name, { timeout: 300_000 }, () => {
       const { failures, operations, targets } = exerciseTools(text());
       assert.deepEqual(failures.slice(0, 20), []);
@@ -23,6 +25,7 @@ describe("real documents as tools", () => {
   }
 
   it("losses by kind", (t) => {
-    for (const [target, losses] of Object.entries(totals)) t.diagnostic(`${target} ${JSON.stringify(losses)}`);
+    for (const [target, losses] of Object.entries(totals))
+      t.diagnostic(`${target} ${JSON.stringify(losses)}`);
   });
 });

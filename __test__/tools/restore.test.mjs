@@ -28,7 +28,9 @@ function valuePath(schemaPath) {
     } else if (keyword === "prefixItems") {
       at += 1;
       steps.push(tokens[at]);
-    } else if (["items", "additionalItems", "additionalProperties", "contains", "unevaluatedItems"].includes(keyword)) {
+    } else if (
+      ["items", "additionalItems", "additionalProperties", "contains", "unevaluatedItems"].includes(keyword)
+    ) {
       steps.push(/^\d+$/.test(tokens[at + 1]) ? tokens[++at] : "*");
     } else if (["anyOf", "oneOf", "allOf"].includes(keyword)) at += 1;
   }

@@ -142,7 +142,8 @@ class StrictJudge extends Judge {
     if ("format" in node && (!types.includes("string") || !StrictJudge.#formats.has(node.format))) {
       this.say(at, `format ${node.format}`);
     }
-    if ("pattern" in node && /\(\?[=!<]|\\[1-9]/.test(node.pattern)) this.say(at, "a pattern that looks around");
+    if ("pattern" in node && /\(\?[=!<]|\\[1-9]/.test(node.pattern))
+      this.say(at, "a pattern that looks around");
     if (types.includes("object")) this.#object(at, node, level + 1, open);
     else if ("properties" in node) this.say(at, "properties of no object");
     if (types.includes("array")) {
@@ -238,7 +239,8 @@ class GeminiJudge extends Judge {
     if (!["string", "number", "integer", "boolean", "array", "object"].includes(type)) {
       this.say(at, `type ${JSON.stringify(type)}`);
     }
-    if (format !== undefined && !GeminiJudge.#formats[type]?.includes(format)) this.say(at, `format ${format}`);
+    if (format !== undefined && !GeminiJudge.#formats[type]?.includes(format))
+      this.say(at, `format ${format}`);
     if ("enum" in node && !isListOfTexts(node.enum, type)) this.say(at, "enum of no texts");
     if (type === "array") this.schema(`${at}/items`, node.items);
     if (type === "object") this.#object(at, node, isRoot);
