@@ -289,16 +289,21 @@ describe("calls over NATS", { skip, timeout: 60_000 }, () => {
   it("hand identity and deadline down to nested calls, which are aborted with their parent", async () => {
     const registry = new OperationRegistry();
     const seen = [];
-    let aborted = 0;
+    // A handler learns of it by its signal or, if that is quicker, by the call that it waits for.
+    const aborted = new Set();
     const connection = await nats.connect({ prefix: "nested" });
     const nested = (name, next) =>
       query(name, async (_, context) => {
         seen.push(context);
-        context.signal.addEventListener("abort", () => {
-          aborted += 1;
-        });
+        context.signal.addEventListener("abort", () => aborted.add(name));
         if (next === undefined) return new Promise(() => {});
-        return buildEnv({ registry, context, callMap: connection.callMap }).t[next]({});
+        try {
+          return await buildEnv({ registry, context, callMap: connection.callMap }).t[next]({});
+        } catch (error) {
+          assert.equal(error.code, "ABORTED");
+          aborted.add(name);
+          throw error;
+        }
       });
     registry.registerAll([nested("outer", "middle"), nested("middle", "inner"), nested("inner")]);
     await connection.serve(registry);
@@ -310,7 +315,7 @@ describe("calls over NATS", { skip, timeout: 60_000 }, () => {
     await until(() => seen.length === 3);
     controller.abort();
     await assert.rejects(call, { code: "ABORTED" });
-    await until(() => aborted === 3);
+    await until(() => aborted.size === 3);
     await until(() => connection.callMap.getPendingCount() === 0);
     assert.equal(seen[2].parentRequestId, seen[1].requestId);
     assert.deepEqual(seen[2].identity, identity);
