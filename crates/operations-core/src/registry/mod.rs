@@ -1,6 +1,5 @@
 //! Operations, and the way to call them without the host: look-up, access, input, handler, envelope, normalise, check,
-//! over JSON. The facade has the same pipeline for calls that begin in JavaScript (`facade/registry/`); a test holds the
-//! two against each other (`__test__/registry/difference.test.mjs`).
+//! over JSON. The facade has the same pipeline for calls that begin in JavaScript (`facade/registry/`).
 //!
 //! The registry of the host is the one that users fill. This one is made when that one is first served, and follows it.
 
