@@ -303,6 +303,7 @@ export interface ToolProjection {
   schema(): string;
   losses(): string;
   restores(): boolean;
+  takesNothing(): boolean;
   restore(value: string): string;
   readArguments(text: string): string;
 }

@@ -62,6 +62,13 @@ impl ToolProjection {
         self.projection.restores()
     }
 
+    /// Whether the original takes no value at all; what is restored is then null.
+    #[napi]
+    #[must_use]
+    pub fn takes_nothing(&self) -> bool {
+        self.projection.takes_nothing()
+    }
+
     /// A JSON value in the shape of the projection, in the shape of the original.
     #[napi]
     pub fn restore(&self, env: Env, value: String) -> napi::Result<String> {

@@ -70,19 +70,17 @@ export class KeptProjection {
   restore(value: unknown): unknown {
     if (!this.#restores) return value;
     const text = JSON.stringify(value);
-    return text === undefined ? value : readRestored(this.#native.restore(text));
+    return text === undefined ? value : this.#read(this.#native.restore(text));
   }
 
   /** The same, from what a model wrote. Throws a `CallError` that tells the model what is wrong. */
   readArguments(text: string): unknown {
-    return readRestored(this.#native.readArguments(text));
+    return this.#read(this.#native.readArguments(text));
   }
-}
 
-function readRestored(text: string): unknown {
-  const value: unknown = JSON.parse(text);
-  // The native side has no other way to say that an operation takes nothing.
-  return value === null ? undefined : value;
+  #read(text: string): unknown {
+    return this.#native.takesNothing() ? undefined : JSON.parse(text);
+  }
 }
 
 /** What was projected, by schema and target. */

@@ -213,6 +213,11 @@ impl Plans {
         }
     }
 
+    /// Whether whatever is given stands for no value at all.
+    pub(crate) fn is_nothing(&self, id: PlanId) -> bool {
+        matches!(self.steps.get(id.0), Some(Plan::Nothing))
+    }
+
     pub(crate) fn restore(&self, id: PlanId, value: Value) -> Value {
         if !self.is_active(id) {
             return value;

@@ -41,6 +41,12 @@ impl Projection {
         self.plans.is_active(self.root)
     }
 
+    /// Whether the original takes no value at all, which JSON cannot say: `restore` then gives null.
+    #[must_use]
+    pub fn takes_nothing(&self) -> bool {
+        self.plans.is_nothing(self.root)
+    }
+
     /// A value in the shape of the projection, in the shape of the original.
     #[must_use]
     pub fn restore(&self, value: Value) -> Value {
