@@ -75,5 +75,6 @@ await createMCPClient("asks", {
 });
 // @ts-expect-error there is no such answer
 await createMCPClient("asks", { ...http, onElicitation: () => ({ action: "dance" }) });
-// @ts-expect-error somebody has to show the page
-await createMCPClient("asks", { ...http, oauth: {} });
+// @ts-expect-error a function shows the page
+await createMCPClient("asks", { ...http, oauth: { onAuthorize: "a page" } });
+await createMCPClient("own", { ...http, oauth: { clientCredentials: { clientId: "c", clientSecret: "s" } } });
