@@ -2,6 +2,7 @@
 
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { alwaysEnforceAccess } from "../registry/protocol-context.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { subscribe } from "../registry/subscribe.js";
 import { type CallContext, type OperationContext, OperationType } from "../types.js";
@@ -21,7 +22,9 @@ export async function callTool(
 ): Promise<ToolResult> {
   try {
     const restored = argumentsOf(tool, input);
-    const given = context as OperationContext;
+    // A copy: a model is never trusted for being called directly, and the user's own context stays unmarked.
+    const given = { ...context } as OperationContext;
+    alwaysEnforceAccess(given);
     if (tool.spec.type === OperationType.SUBSCRIPTION) {
       return resultOf(await firstEvents(registry, tool.id, restored, given, form), form);
     }
