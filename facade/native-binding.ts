@@ -1,6 +1,6 @@
 /**
- * What the compiled addon exports (see `src/` at the top of the repository). Written by hand, and
- * held against the real exports by `__test__/native-boundary.test.mjs`.
+ * What the compiled addon exports (see `src/` at the top of the repository). Written by hand;
+ * `__test__/native-boundary.test.mjs` holds each signature against the Rust source.
  */
 export interface NativeBinding {
   readonly Runtime: new (
@@ -134,8 +134,8 @@ export interface Schema {
   check(value: unknown, callbacks: object): number;
   /** One node of the schema. Nothing where TypeBox would throw; so in `isUnique`. */
   checkPart(value: unknown, callbacks: object, node: number): boolean | null;
-  isUnique(array: unknown[], callbacks: object): boolean | null;
-  isDistinct(array: unknown[], callbacks: object): boolean;
+  isUnique(array: unknown, callbacks: object): boolean | null;
+  isDistinct(array: unknown, callbacks: object): boolean;
   equals(value: unknown, callbacks: object, constant: number): boolean;
   /** JSON: paths and messages in turn. */
   errors(value: unknown, callbacks: object, max: number): string;
@@ -172,7 +172,7 @@ export interface OpenApiImport {
 
 export interface Mailbox {
   /** JSON, and what goes beside it (`border/inbox.ts`); nothing when nothing is there. */
-  take(): string | [string, ...unknown[]] | null;
+  take(): string | [string, ...(string | ArrayBuffer)[]] | null;
 }
 
 export interface Completions {

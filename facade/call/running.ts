@@ -4,11 +4,16 @@ import type { OperationContext } from "../types.js";
 import type { CallRequestedEvent } from "./events.js";
 
 export class Running {
+  readonly request: CallRequestedEvent;
   #controller: AbortController | undefined;
   #isAborted = false;
   /** What stops the work, beside the signal. */
   onAbort: (() => void) | undefined;
   cancelDeadline: (() => void) | undefined;
+
+  constructor(request: CallRequestedEvent) {
+    this.request = request;
+  }
 
   get isAborted(): boolean {
     return this.#isAborted;
@@ -31,8 +36,8 @@ export class Running {
   }
 
   /** What the handler learns. `trusted` is neither read from an event nor set. */
-  contextOf(request: CallRequestedEvent): OperationContext {
-    const { requestId, parentRequestId, identity, metadata, deadline } = request;
+  context(): OperationContext {
+    const { requestId, parentRequestId, identity, metadata, deadline } = this.request;
     const running = this;
     const context: OperationContext = {
       requestId,

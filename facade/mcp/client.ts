@@ -1,6 +1,6 @@
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
-import { assertConfig, type MCPClientConfig } from "./config.js";
+import { checkedConfig, type MCPClientConfig } from "./config.js";
 import {
   argumentsOf,
   type ListedTools,
@@ -190,8 +190,7 @@ export async function createMCPClient(name: string, config: MCPClientConfig): Pr
 
 /** @internal */
 export function openLink(name: string, config: MCPClientConfig): ServerLink {
-  assertConfig(name, config);
-  return new ServerLink(name, { ...config });
+  return new ServerLink(name, checkedConfig(name, config));
 }
 
 /** @internal */
