@@ -130,8 +130,13 @@ impl TestHooks {
             } else {
                 operation.output_schema()
             };
-            imported_schema(schema)
-                .map_err(|_| failure("HOST".to_owned(), "The host is to be asked".to_owned(), None))
+            imported_schema(schema).map_err(|_| {
+                failure(
+                    "HOST".to_owned(),
+                    "The host is to be asked".to_owned(),
+                    None,
+                )
+            })
         })?;
         Ok(made.map(|program| Schema::compiled(&self.bridge, program)))
     }

@@ -9,6 +9,9 @@ use serde_json::json;
 
 use crate::border::mailbox::{JsBatch, to_js};
 
+/// Beyond it, the JSON of a body is parsed by itself (docs/decisions/0006-http-client.md).
+const LARGE_BODY: usize = 4096;
+
 /// A response, as an envelope without `data` if there is none.
 pub(super) fn reply_item(id: u32, reply: Result<Reply, Failure>) -> Item {
     let reply = match reply {
@@ -19,6 +22,7 @@ pub(super) fn reply_item(id: u32, reply: Result<Reply, Failure>) -> Item {
     let with = |data: &str| Item::done(id, &format!(r#"{{"data":{data},"meta":{meta}}}"#));
     match reply.body {
         Decoded::Empty => Item::done(id, &format!(r#"{{"meta":{meta}}}"#)),
+        Decoded::Json(text) if text.len() > LARGE_BODY => with("null").with(Attachment::Json(text)),
         Decoded::Json(text) => with(&text),
         Decoded::Text(text) => with("null").with(Attachment::Text(text)),
         Decoded::Bytes(bytes) => with("null").with(Attachment::Bytes(bytes)),
