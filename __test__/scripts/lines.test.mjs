@@ -16,7 +16,7 @@ describe("npm run lines", () => {
   it("leaves out tests, and what users do not get", () => {
     for (const path of [
       "crates/operations-core/src/call/pending/tests.rs",
-      "crates/operations-core/tests/registry.rs",
+      "crates/operations-core/tests/it/registry.rs",
       "src/test_hooks.rs",
       "scripts/lines.mjs",
       "facade/tsconfig.json",
