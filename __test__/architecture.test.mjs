@@ -36,7 +36,10 @@ describe("ARCHITECTURE.md", () => {
     );
     const named = [...text.matchAll(/`([\w/-]+\.(?:rs|ts|mjs))`/g)].map(([, name]) => name);
     assert.deepEqual(
-      named.filter((name) => !paths.has(name) && !name.startsWith("dist/") && !all.some((file) => file.endsWith(`/${name}`))),
+      named.filter(
+        (name) =>
+          !paths.has(name) && !name.startsWith("dist/") && !all.some((file) => file.endsWith(`/${name}`)),
+      ),
       [],
     );
   });
