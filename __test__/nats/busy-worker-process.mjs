@@ -1,13 +1,14 @@
-// A worker that serves an imported HTTP operation and one of its own, and whose JavaScript thread can be kept busy.
+// A worker that serves imported operations (HTTP, or the tools of an MCP server) and one of its own, and whose
+// JavaScript thread can be kept busy.
 
 import { existsSync, writeSync } from "node:fs";
 import { createInterface } from "node:readline";
-import { FromOpenAPI, OperationRegistry } from "@alkdev/operations";
+import { createMCPClient, FromOpenAPI, OperationRegistry } from "@alkdev/operations";
 import { connectNats } from "@alkdev/operations/transport-nats";
 import { query } from "../call/support.mjs";
 import { DOCUMENT } from "./http-document.mjs";
 
-const { servers, baseUrl, release } = JSON.parse(process.argv[2]);
+const { servers, baseUrl, mcp, release } = JSON.parse(process.argv[2]);
 const AT_LEAST = 2_000;
 const AT_MOST = 60_000;
 
@@ -15,7 +16,8 @@ const AT_MOST = 60_000;
 const say = (line) => writeSync(1, `${JSON.stringify(line)}\n`);
 
 const registry = new OperationRegistry();
-registry.registerAll(FromOpenAPI(DOCUMENT, { namespace: "http", baseUrl }));
+if (baseUrl !== undefined) registry.registerAll(FromOpenAPI(DOCUMENT, { namespace: "http", baseUrl }));
+if (mcp !== undefined) registry.registerAll((await createMCPClient("mcp", mcp)).tools);
 registry.register(query("local", () => "from JavaScript"));
 const connection = await connectNats({ servers, name: "worker" });
 await connection.serve(registry);
