@@ -85,7 +85,7 @@ export class Model {
     const { id, operationId, isStream, limit, heard } = request;
     const error = isStream
       ? silent(operationId, limit)
-      : timedOut(operationId, limit, `after ${now - heard} ms`);
+      : timedOut(operationId, limit, `after ${Math.round(now - heard)} ms`);
     return this.#giveUp(id, error);
   }
 

@@ -27,7 +27,7 @@ pub fn timed_out(operation_id: &str, deadline: f64, after: Option<f64>) -> CallE
         number(deadline)
     );
     CallError::new(InfrastructureErrorCode::Timeout, message)
-    .with_details(json!({ "deadline": number(deadline) }))
+        .with_details(json!({ "deadline": number(deadline) }))
 }
 
 /// Nothing arrived for longer than the subscriber wants to wait.

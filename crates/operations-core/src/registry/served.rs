@@ -116,8 +116,10 @@ fn refuse_late(id: &str, deadline: f64) -> Result<(), CallError> {
         let message = format!(
             "The deadline of the call of {id} must be a time in milliseconds since 1970, not {deadline}: use Date.now() + ms"
         );
-        return Err(CallError::new(InfrastructureErrorCode::ValidationError, message)
-            .with_details(json!({ "operationId": id, "deadline": deadline })));
+        return Err(
+            CallError::new(InfrastructureErrorCode::ValidationError, message)
+                .with_details(json!({ "operationId": id, "deadline": deadline })),
+        );
     }
     if deadline <= clock::now() {
         return Err(timed_out(id, deadline, None));
