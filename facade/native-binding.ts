@@ -123,6 +123,14 @@ export interface NativeRegistry {
     imported: OpenApiImport,
     index: number,
   ): void;
+  /** A tool of an MCP server. */
+  setMcp(
+    spec: string,
+    input: Schema | undefined,
+    output: Schema | undefined,
+    client: McpClient,
+    tool: string,
+  ): void;
   remove(id: string): void;
   /** The formats that users have registered with TypeBox. */
   setHostFormats(names: string[]): void;
@@ -257,6 +265,7 @@ export interface McpClient {
     tool: string,
     input: string | undefined,
     timeout: number | undefined,
+    left: number | undefined,
     resetTimeoutOnProgress: boolean | undefined,
     wantsProgress: boolean,
   ): void;

@@ -109,14 +109,6 @@ function itemsOf(batch: Batch): [more: number, ...items: Item[]] {
   }
 }
 
-/** The value of a batch of one, as native functions return it. Throws if that is an error. */
-export function answerOf(batch: Batch): Json {
-  const [, item] = JSON.parse(textOf(batch)) as [number, Item];
-  const value = contentOf(item, batch[1]);
-  if (value instanceof CallError) throw value;
-  return value;
-}
-
 function textOf(batch: Batch): string {
   return typeof batch === "string" ? batch : batch[0];
 }
