@@ -2,6 +2,7 @@
 
 mod bodies;
 mod calls;
+mod handler;
 mod handover;
 mod headers;
 mod http_support;
