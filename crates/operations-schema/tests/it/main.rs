@@ -11,6 +11,7 @@
 mod bounds;
 mod emit;
 mod emit_support;
+mod hostile;
 mod json_schema_suite;
 mod normalise_bounds;
 mod normalise_contradictions;
