@@ -134,22 +134,27 @@ export interface NativeRegistry {
 
 /** A compiled schema. Live values are walked with the help of `callbacks` (`schema/live-callbacks.ts`). */
 export interface Schema {
-  /** How many steps the walk took, negative when the value does not pass. Never zero. */
-  check(value: unknown, callbacks: object): number;
-  /** One node of the schema. Nothing where TypeBox would throw; so in `isUnique`. */
-  checkPart(value: unknown, callbacks: object, node: number): boolean | null;
-  isUnique(array: unknown, callbacks: object): boolean | null;
-  isDistinct(array: unknown, callbacks: object): boolean;
-  equals(value: unknown, callbacks: object, constant: number): boolean;
-  /** JSON: paths and messages in turn. */
-  errors(value: unknown, callbacks: object, max: number): string;
+  /** How many steps the walk took, negative when the value does not pass. Never zero. `quickly`: a schema
+   * that may come from outside gets a part of its allowance only. */
+  check(value: unknown, callbacks: object, quickly: boolean): number;
+  /** One node of the schema, for emitted code, which says how much work is left. What comes back is the work
+   * that it took, negative when the value does not pass, 0 where TypeBox would throw; so in the next ones. */
+  checkPart(value: unknown, callbacks: object, node: number, work?: number): number;
+  isUnique(array: unknown, callbacks: object, work?: number): number;
+  isDistinct(array: unknown, callbacks: object, work?: number): number;
+  equals(value: unknown, callbacks: object, constant: number, work?: number): number;
+  matches(pattern: number, text: string, work?: number): number;
+  hasFormat(format: number, text: string, work?: number): number;
+  /** Throws what emitted code says when its allowance is used up. */
+  tooMuchWork(): never;
+  /** JSON: paths and messages in turn. `refused`: it is known that the value does not pass. */
+  errors(value: unknown, callbacks: object, max: number, refused: boolean): string;
   /** The value, JSON (paths and notes in turn), and how many steps a check of the result took. */
   normalise(value: unknown, callbacks: object, keep: boolean): [unknown, string, number];
   /** JSON (`EmittedSource` in `schema/emitted.ts`); nothing when the walk must serve. */
   emit(what: "check" | "exact"): string | null;
   format(id: number): string | null;
   pattern(id: number): string | null;
-  matches(pattern: number, text: string): boolean;
   checkJson(text: string): boolean;
   errorsJson(text: string, max: number): string;
 }

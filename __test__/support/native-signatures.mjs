@@ -164,7 +164,9 @@ export function declared(file) {
     for (const member of statement.members) {
       const name = member.name.getText();
       if (ts.isMethodSignature(member)) {
-        lines.push(`${owner}${name}(${signature(member).join(", ")}): ${tsType(member.type)}`);
+        // What always throws returns nothing.
+        const type = tsType(member.type).replace(/^never$/, "void");
+        lines.push(`${owner}${name}(${signature(member).join(", ")}): ${type}`);
       } else if (ts.isConstructorTypeNode(member.type)) {
         const parameters = signature(member.type);
         // Classes that only native code makes have no constructor.

@@ -119,7 +119,7 @@ export function buildCallHandler({ registry, callMap }: CallHandlerConfig): Call
         (error) => fail(request, running, error),
       );
     }
-    return registry.execute(request.operationId, request.input, running.context(), SERVED).then(
+    return registry.execute(request.operationId, request.input, running.context(registry), SERVED).then(
       (envelope) => answer(request, running, envelope),
       (error) => fail(request, running, error),
     );
@@ -133,7 +133,7 @@ async function stream(
   running: Running,
 ): Promise<void> {
   const { requestId, operationId, input } = request;
-  const context = running.context();
+  const context = running.context(registry);
   alwaysEnforceAccess(context);
   const events = subscribe(registry, operationId, input, context);
   running.onAbort = () => void events.return().catch(() => {});

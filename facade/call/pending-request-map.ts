@@ -92,12 +92,14 @@ export class PendingRequestMap {
       const options = checkedCall(operationId, given);
       const { deadline, signal, parentRequestId } = options;
       if (signal?.aborted === true) throw wasAborted(operationId);
-      if (deadline !== undefined && deadline <= Date.now()) throw timedOut(operationId, deadline);
+      if (deadline !== undefined && deadline <= Date.now()) throw timedOut(operationId, deadline, undefined);
       const requestId = randomUUID();
       const pending = new PendingCall(requestId, operationId, parentRequestId, resolve, reject);
       this.#add(pending, signal);
       if (deadline !== undefined) {
-        pending.setTimer(callAt(deadline, () => this.#giveUp(pending, timedOut(operationId, deadline))));
+        const began = Date.now();
+        const expire = () => this.#giveUp(pending, timedOut(operationId, deadline, Date.now() - began));
+        pending.setTimer(callAt(deadline, expire));
       }
       this.#ask(pending, requestPayload(requestId, operationId, input, options, options));
     });
