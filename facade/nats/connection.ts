@@ -109,6 +109,8 @@ export interface NatsTransport {
 }
 
 const DISCOVER_FOR = 300;
+/** How often what is served is looked at for changes that nobody tells of, in milliseconds. */
+const LOOK_EVERY = 100;
 const DRAIN_FOR = 10_000;
 
 /** Connects to NATS. Nothing is started before this is called. */
@@ -150,6 +152,7 @@ class Transport implements NatsTransport {
   readonly #pending: PendingWork<string>;
   readonly #served: Served;
   #closing: Promise<void> | undefined;
+  #looking: NodeJS.Timeout | undefined;
 
   constructor(connected: Native, pending: PendingWork<string>, served: Served) {
     this.#native = connected;
@@ -182,10 +185,11 @@ class Transport implements NatsTransport {
     // A server stays up until it is closed.
     keepAlive(this);
     try {
-      await this.#native.serve(
-        registry.nativeTwin().native,
-        concurrency === undefined ? null : Number(concurrency),
-      );
+      const twin = registry.nativeTwin();
+      await this.#native.serve(twin.native, concurrency === undefined ? null : Number(concurrency));
+      if (this.#closing === undefined) {
+        this.#looking ??= setInterval(() => twin.look(), LOOK_EVERY).unref();
+      }
     } catch (error) {
       if (isFirst) {
         served.registry = undefined;
@@ -213,6 +217,7 @@ class Transport implements NatsTransport {
       await keepAliveDuring(this.#native.close(Number(drain)));
       this.#pending.drain();
     } finally {
+      clearInterval(this.#looking);
       letGo(this);
     }
   }
