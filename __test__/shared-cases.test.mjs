@@ -1,5 +1,5 @@
 // The tables of the core crate, run against the JavaScript functions of the same names.
-// `crates/operations-core/tests/shared_cases.rs` runs them against the Rust ones.
+// `crates/operations-core/tests/it/shared_cases.rs` runs them against the Rust ones.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

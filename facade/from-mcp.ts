@@ -5,16 +5,16 @@ export {
   type MCPResponseMeta,
   mcpEnvelope,
 } from "./envelope.js";
-export {
-  closeMCPClient,
-  createMCPClient,
-  type MCPClient,
-  type MCPClientWrapper,
-  type MCPRequestOptions,
-  type MCPServerInfo,
-  type MCPServerStatus,
-  type MCPToolsListener,
-} from "./mcp/client.js";
+export { closeMCPClient, createMCPClient } from "./mcp/client.js";
+export type {
+  MCPClient,
+  MCPClientWrapper,
+  MCPProgress,
+  MCPRequestOptions,
+  MCPServerInfo,
+  MCPServerStatus,
+  MCPToolsListener,
+} from "./mcp/client-types.js";
 export type {
   MCPClientConfig,
   MCPClientCredentials,
@@ -33,4 +33,3 @@ export {
   type MCPServersFile,
 } from "./mcp/loader.js";
 export type { MCPOperation, MCPToolProblem, ToolChanges as MCPToolChanges } from "./mcp/operations.js";
-export type { MCPProgress } from "./mcp/server-link.js";

@@ -43,14 +43,10 @@ export interface NativeBinding {
   /** JSON: the UTF-16 units that are not read; and in turn data, type (null: `message`) and id (null: as
    * before) of each event. */
   parseSSEFrames(runtime: Runtime, text: string): string;
-  /** Where results of native work arrive; `wake` is called when there are any. */
-  readonly Completions: new (
-    wake: () => void,
-  ) => Completions;
   /** The requests of one import; `settings` is JSON. */
   readonly HttpService: new (
     runtime: Runtime,
-    completions: Completions,
+    mailbox: Mailbox,
     settings: string,
     imported?: OpenApiImport | null,
     documentUrl?: string | null,
@@ -127,6 +123,14 @@ export interface NativeRegistry {
     imported: OpenApiImport,
     index: number,
   ): void;
+  /** A tool of an MCP server. */
+  setMcp(
+    spec: string,
+    input: Schema | undefined,
+    output: Schema | undefined,
+    client: McpClient,
+    tool: string,
+  ): void;
   remove(id: string): void;
   /** The formats that users have registered with TypeBox. */
   setHostFormats(names: string[]): void;
@@ -179,11 +183,6 @@ export interface Mailbox {
   take(): string | [string, ...unknown[]] | null;
 }
 
-export interface Completions {
-  /** Id, kind, text and body of each result in turn (see `src/completions.rs`). */
-  take(): unknown[];
-}
-
 export interface HttpService {
   /** Nothing without a body; else `json`, `parts` or `other`, a space, and the property that holds it. */
   bodyOf(index: number): string | null;
@@ -195,7 +194,6 @@ export interface HttpService {
     body: string | undefined,
     blobs: Uint8Array[] | undefined,
     headers: string | undefined,
-    cancellable: boolean,
   ): void;
   open(
     id: number,
@@ -222,8 +220,8 @@ export interface HttpService {
 export interface HttpStream {
   take(): string | number;
   head(): string;
-  /** Kind, text and body, as results have them. */
-  failure(): unknown[];
+  /** As a mailbox would have it. */
+  failure(): string | [string, ...unknown[]] | null;
   close(): void;
 }
 
@@ -242,14 +240,14 @@ export interface HttpMachine {
   failed(why: string, code: string | undefined): number;
   tick(): number;
   cancel(): number;
-  /** Of a call: kind, text and body, as results have them. */
-  outcome(): unknown[];
+  /** Of a call: its result, as a mailbox would have it. */
+  outcome(): string | [string, ...unknown[]];
   /** The same of a document. */
-  textOutcome(): unknown[];
+  textOutcome(): string | [string, ...unknown[]];
   /** Of a stream: what `HttpStream` has. */
   take(): string | number;
   takenHead(): string;
-  takenFailure(): unknown[];
+  takenFailure(): string | [string, ...unknown[]] | null;
 }
 
 /** One MCP server. Requests have numbers, which the caller gives. The mailbox has their results and signs of
@@ -261,6 +259,7 @@ export interface McpClient {
     tool: string,
     input: string | undefined,
     timeout: number | undefined,
+    left: number | undefined,
     resetTimeoutOnProgress: boolean | undefined,
     wantsProgress: boolean,
   ): void;
@@ -350,5 +349,6 @@ export interface TestHooks {
   failLater(code: string, message: string, details?: string): Promise<void>;
   callThrough(callback: () => unknown): unknown;
   logFromThread(message: string): void;
+  importedSchema(imported: OpenApiImport, index: number, isInput: boolean): Schema | null;
   work(milliseconds: number): Promise<number>;
 }

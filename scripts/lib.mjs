@@ -85,8 +85,10 @@ export const isMain = (moduleUrl) =>
 /** Installs the dependencies if they are not there, or not those of the lock file. */
 export function ensureInstalled() {
   const stamp = join(root, "node_modules", ".operations-stamp");
+  // Not all of package.json: a new script is no reason to install anything.
+  const { dependencies, devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   const wanted = createHash("sha256")
-    .update(readFileSync(join(root, "package.json")))
+    .update(JSON.stringify({ dependencies, devDependencies }))
     .update(readFileSync(join(root, "package-lock.json")))
     .digest("hex");
   if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return;

@@ -8,7 +8,7 @@ use napi::bindgen_prelude::{Env, within_runtime_if_available};
 use napi_derive::napi;
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::mailbox::{self, Item};
-use operations_mcp::{CallOptions, Client, OnProgress, ServerConfig};
+use operations_mcp::{CallOptions, Client, OnProgress, Query, ServerConfig};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
@@ -23,19 +23,17 @@ const LONGEST: f64 = 365.0 * 24.0 * 3600.0 * 1000.0;
 /// One MCP server.
 #[napi]
 pub struct McpClient {
-    client: Client,
+    pub(crate) client: Arc<Client>,
     host: Arc<MailboxHost>,
     mailbox: Arc<mailbox::Mailbox>,
     tasks: Tasks,
 }
 
-fn options(timeout: Option<f64>) -> CallOptions {
-    CallOptions {
-        timeout: timeout
-            .filter(|limit| *limit > 0.0)
-            .map(|limit| Duration::from_secs_f64(limit.min(LONGEST) / 1000.0)),
-        ..CallOptions::default()
-    }
+/// A time in milliseconds.
+fn duration(milliseconds: Option<f64>) -> Option<Duration> {
+    milliseconds
+        .filter(|limit| *limit > 0.0)
+        .map(|limit| Duration::from_secs_f64(limit.min(LONGEST) / 1000.0))
 }
 
 fn outcome(request: u32, result: Result<String, CallError>) -> Item {
@@ -63,7 +61,12 @@ impl McpClient {
         let as_host = Arc::clone(&host);
         let runtime = within_runtime_if_available(Handle::current);
         Ok(Self {
-            client: Client::new(config, as_host, bridge.logger().clone(), runtime),
+            client: Arc::new(Client::new(
+                config,
+                as_host,
+                bridge.logger().clone(),
+                runtime,
+            )),
             host,
             tasks: Tasks::new(Arc::clone(&mailbox)),
             mailbox,
@@ -71,11 +74,11 @@ impl McpClient {
     }
 
     /// Runs a request; its outcome goes to the mailbox.
-    fn run<F>(&self, request: u32, work: impl FnOnce(Client, CancellationToken) -> F)
+    fn run<F>(&self, request: u32, work: impl FnOnce(Arc<Client>, CancellationToken) -> F)
     where
         F: Future<Output = Result<String, CallError>> + Send + 'static,
     {
-        let client = self.client.clone();
+        let client = Arc::clone(&self.client);
         self.tasks.run(request, |cancel| {
             let work = work(client, cancel);
             async move { outcome(request, work.await) }
@@ -88,14 +91,16 @@ impl McpClient {
         self.run(request, |client, _| async move { client.connect().await });
     }
 
-    /// Calls a tool. The answer is the result as the server wrote it.
+    /// Calls a tool. The answer is the result as the server wrote it. `left` is the time to the caller's deadline.
     #[napi]
+    #[allow(clippy::too_many_arguments, reason = "they are numbers and texts")]
     pub fn call(
         &self,
         request: u32,
         tool: String,
         arguments: Option<String>,
         timeout: Option<f64>,
+        left: Option<f64>,
         reset_timeout_on_progress: Option<bool>,
         wants_progress: bool,
     ) {
@@ -106,9 +111,10 @@ impl McpClient {
             })
         });
         let options = CallOptions {
+            timeout: duration(timeout),
+            deadline: duration(left),
             reset_timeout_on_progress,
             on_progress,
-            ..options(timeout)
         };
         self.tasks.begin(request, |end| {
             let done = move |result| end(outcome(request, result));
@@ -131,23 +137,25 @@ impl McpClient {
     ) {
         self.run(request, |client, cancel| async move {
             let name = name.as_deref().unwrap_or_default();
-            match what.as_str() {
-                "listTools" => client.list_tools(&cancel).await,
-                "listResources" => client.list_resources(&cancel).await,
-                "listResourceTemplates" => client.list_resource_templates(&cancel).await,
-                "listPrompts" => client.list_prompts(&cancel).await,
-                "readResource" => client.read_resource(name, options(timeout), &cancel).await,
-                "getPrompt" => {
-                    let options = options(timeout);
-                    client
-                        .get_prompt(name, arguments.as_deref(), options, &cancel)
-                        .await
+            let query = match what.as_str() {
+                "listTools" => Query::Tools,
+                "listResources" => Query::Resources,
+                "listResourceTemplates" => Query::ResourceTemplates,
+                "listPrompts" => Query::Prompts,
+                "readResource" => Query::Resource(name),
+                "getPrompt" => Query::Prompt(name, arguments.as_deref()),
+                _ => {
+                    return Err(CallError::new(
+                        InfrastructureErrorCode::UnknownError,
+                        format!("Unknown MCP query: {what}"),
+                    ));
                 }
-                _ => Err(CallError::new(
-                    InfrastructureErrorCode::UnknownError,
-                    format!("Unknown MCP query: {what}"),
-                )),
-            }
+            };
+            let options = CallOptions {
+                timeout: duration(timeout),
+                ..CallOptions::default()
+            };
+            client.query(query, options, &cancel).await
         });
     }
 

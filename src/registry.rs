@@ -10,6 +10,7 @@ use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::registry::{Made, OnlyHost, Operation, OutputMode, Registry, Schema, Work};
 use operations_core::spec::OperationSpec;
 use operations_http::HttpHandler;
+use operations_mcp::ToolHandler;
 use operations_schema::{CompileOptions, Source, compile};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -17,6 +18,7 @@ use serde_json::{Map, Value};
 use crate::border::bridge::Bridge;
 use crate::border::runtime::Runtime;
 use crate::http::HttpService;
+use crate::mcp::McpClient;
 use crate::openapi::OpenApiImport;
 use crate::schema::Schema as CompiledSchema;
 
@@ -85,6 +87,24 @@ impl NativeRegistry {
         self.set(&env, &spec, input, output, work)
     }
 
+    /// A tool of an MCP server. A schema that is absent lets everything pass.
+    #[napi]
+    pub fn set_mcp(
+        &self,
+        env: Env,
+        spec: String,
+        input: Option<&CompiledSchema>,
+        output: Option<&CompiledSchema>,
+        client: &McpClient,
+        tool: String,
+    ) -> napi::Result<()> {
+        let work = Work::Native(Arc::new(ToolHandler {
+            client: Arc::clone(&client.client),
+            tool,
+        }));
+        self.set(&env, &spec, compiled(input), compiled(output), work)
+    }
+
     /// Forgets an operation.
     #[napi]
     pub fn remove(&self, id: String) {
@@ -127,7 +147,7 @@ pub(crate) fn compiled(schema: Option<&CompiledSchema>) -> Schema {
 }
 
 /// A schema of an imported operation, which `FromSchema` would read in the same way.
-fn imported_schema(schema: Result<Value, CallError>) -> Made {
+pub(crate) fn imported_schema(schema: Result<Value, CallError>) -> Made {
     let schema = schema.map_err(|_| OnlyHost)?;
     // Nothing is known: values pass as they are.
     if schema.as_object().is_some_and(Map::is_empty) {

@@ -266,6 +266,12 @@ impl Schema {
 }
 
 impl Schema {
+    #[cfg(feature = "test-hooks")]
+    pub(crate) fn compiled(bridge: &Arc<Bridge>, program: Arc<Program>) -> Self {
+        let bridge = Arc::clone(bridge);
+        Self { bridge, program }
+    }
+
     pub(crate) fn program(&self) -> Arc<Program> {
         Arc::clone(&self.program)
     }

@@ -9,7 +9,7 @@ import { FromOpenAPI, OperationRegistry, unwrap } from "@alkdev/operations";
 import { sendJson, serve } from "../http/support.mjs";
 import { native } from "../support/internals.mjs";
 import { DOCUMENT } from "./http-document.mjs";
-import { deferred, query, skip, until, useNats } from "./support.mjs";
+import { deferred, query, skip, until, useNats, watch } from "./support.mjs";
 
 const open = [];
 
@@ -55,19 +55,6 @@ const ANYTHING = [
   ["application/json", "0"],
 ];
 
-/** Notes which calls pass through the JavaScript registry. */
-function watch(registry) {
-  const seen = [];
-  for (const method of ["execute", "openSubscription"]) {
-    const original = registry[method];
-    registry[method] = function (id, ...rest) {
-      seen.push(id);
-      return original.call(this, id, ...rest);
-    };
-  }
-  return seen;
-}
-
 /** The same operations behind functions of the user's, which only JavaScript can call. */
 function wrapped(operations) {
   return operations.map((operation) => {
@@ -111,7 +98,7 @@ describe("an imported operation over NATS", { skip, timeout: 120_000 }, () => {
     try {
       const api = await serve(answer);
       const release = join(folder, "release");
-      const worker = await nats.process("./http-worker-process.mjs", { baseUrl: api.url, release });
+      const worker = await nats.process("./busy-worker-process.mjs", { baseUrl: api.url, release });
       const { callMap } = await nats.connect();
       const order = [];
       worker.tell("block");

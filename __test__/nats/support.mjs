@@ -114,3 +114,16 @@ export function deferred() {
   });
   return { promise, resolve };
 }
+
+/** Notes which calls pass through the JavaScript registry. */
+export function watch(registry) {
+  const seen = [];
+  for (const method of ["execute", "openSubscription"]) {
+    const original = registry[method];
+    registry[method] = function (id, ...rest) {
+      seen.push(id);
+      return original.call(this, id, ...rest);
+    };
+  }
+  return seen;
+}

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { parseSSEFrames } from "@alkdev/operations";
 
-/** The table that `crates/operations-core/tests/sse/` runs too, as text and as bytes. */
+/** The table that `crates/operations-http/tests/it/sse/` runs too, as text and as bytes. */
 export function cases() {
   const url = new URL("../../crates/operations-http/tests/cases/sse.json", import.meta.url);
   const list = JSON.parse(readFileSync(url, "utf8"));

@@ -77,4 +77,6 @@ await createMCPClient("asks", {
 await createMCPClient("asks", { ...http, onElicitation: () => ({ action: "dance" }) });
 // @ts-expect-error a function shows the page
 await createMCPClient("asks", { ...http, oauth: { onAuthorize: "a page" } });
+// @ts-expect-error somebody shows the page, or the program has credentials of its own
+await createMCPClient("asks", { ...http, oauth: {} });
 await createMCPClient("own", { ...http, oauth: { clientCredentials: { clientId: "c", clientSecret: "s" } } });

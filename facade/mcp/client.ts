@@ -1,75 +1,49 @@
+// One MCP server: requests out, answers in.
+
+import { numbers, PendingWork } from "../border/pending-work.js";
+import { messageOf } from "../border/text.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
-import { assertConfig, type MCPClientConfig } from "./config.js";
+import type { McpClient } from "../native-binding.js";
+import type { NativeWork } from "../registry/native-handler.js";
+import { native, runtime } from "../runtime.js";
+import type {
+  MCPClient,
+  MCPClientWrapper,
+  MCPProgress,
+  MCPRequestOptions,
+  MCPServerInfo,
+  MCPServerStatus,
+  MCPToolsListener,
+} from "./client-types.js";
+import { assertConfig, describeConfig, type MCPClientConfig } from "./config.js";
 import {
   argumentsOf,
   type ListedTools,
   type MCPOperation,
   type MCPToolProblem,
-  type ToolChanges,
   ToolList,
 } from "./operations.js";
-import { type Query, type RequestOptions, ServerLink } from "./server-link.js";
+import { answerQuestion } from "./questions.js";
 
 const log = logger("mcp");
 
 type Json = Record<string, unknown>;
 
-/** What is known about a server. */
-export interface MCPServerStatus {
-  state: "connecting" | "connected" | "lost" | "failed" | "closed";
-  /** How many tools it has. */
-  tools: number;
-  lastError?: { code: string; message: string };
-  /** The end of what it wrote to standard error. */
-  stderr: string;
-  pid?: number;
-  protocolVersion?: string;
+/** How a tool is called: part of the operation's context. */
+export interface CallOptions extends MCPRequestOptions {
+  /** The time to the caller's deadline, in ms: no time limit is longer. */
+  left?: number | undefined;
+  resetTimeoutOnProgress?: boolean | undefined;
 }
 
-/** Who a server says it is. */
-export interface MCPServerInfo {
-  name?: string;
-  version?: string;
-  title?: string;
-  [key: string]: unknown;
+/** A question of the server's, or of what is between us and it. */
+interface Asked {
+  kind: string;
+  question: unknown;
 }
 
-/** The connection of a wrapper: the protocol's own methods, with results as the server sent them. */
-export interface MCPClient {
-  readonly serverInfo: MCPServerInfo;
-  readonly protocolVersion: string | undefined;
-  readonly capabilities: Json;
-  readonly instructions: string | undefined;
-  callTool(call: { name: string; arguments?: Json }, options?: MCPRequestOptions): Promise<Json>;
-  /** Reads the list anew. */
-  listTools(options?: MCPRequestOptions): Promise<{ tools: Json[] }>;
-  close(): Promise<void>;
-}
-
-export type MCPRequestOptions = Pick<RequestOptions, "signal" | "timeout" | "onProgress">;
-
-/** Told when a server changes its tools. */
-export type MCPToolsListener = (tools: MCPOperation[], changes: ToolChanges) => void;
-
-/** A connected server and its tools. */
-export interface MCPClientWrapper {
-  readonly name: string;
-  readonly client: MCPClient;
-  /** One operation for each tool. Replaced when the server changes its tools. */
-  readonly tools: MCPOperation[];
-  /** Tools, or schemas of tools, that could not be imported as they are. */
-  readonly problems: MCPToolProblem[];
-  /** Returns how to stop listening. */
-  onToolsChanged(listener: MCPToolsListener): () => void;
-  listResources(options?: MCPRequestOptions): Promise<Json[]>;
-  listResourceTemplates(options?: MCPRequestOptions): Promise<Json[]>;
-  readResource(uri: string, options?: MCPRequestOptions): Promise<Json>;
-  listPrompts(options?: MCPRequestOptions): Promise<Json[]>;
-  getPrompt(name: string, args?: Record<string, string>, options?: MCPRequestOptions): Promise<Json>;
-  getStatus(): MCPServerStatus;
-}
-
+/** What a server tells when it is connected. */
 interface Connected extends ListedTools {
   about: {
     serverInfo?: MCPServerInfo | null;
@@ -79,45 +53,97 @@ interface Connected extends ListedTools {
   };
 }
 
-/** A server, once it is connected. @internal */
-export class ConnectedServer implements MCPClientWrapper {
-  readonly name: string;
-  readonly client: MCPClient;
-  readonly #link: ServerLink;
-  readonly #list: ToolList;
-  readonly #listeners = new Set<MCPToolsListener>();
-  #closing: Promise<void> | undefined;
-  tools: MCPOperation[];
+type Query =
+  | "listTools"
+  | "listResources"
+  | "listResourceTemplates"
+  | "listPrompts"
+  | "readResource"
+  | "getPrompt";
 
-  constructor(link: ServerLink, { about, ...tools }: Connected) {
-    this.name = link.name;
-    this.#link = link;
-    const serverInfo = about.serverInfo ?? {};
-    const version = link.config.version || serverInfo.version || "1.0.0";
-    this.#list = new ToolList(link, version);
+/** A server. Answers are JSON as the server wrote it, parsed. @internal */
+export class Client implements MCPClientWrapper {
+  readonly name: string;
+  readonly config: MCPClientConfig;
+  readonly #native: McpClient;
+  readonly #pending = new PendingWork<number>(numbers(), {
+    asked: (question: number, { kind, question: about }: Asked) => this.#answer(question, kind, about),
+    changed: (_, tools: ListedTools) => this.#toolsChanged(tools),
+  });
+  readonly #listeners = new Set<MCPToolsListener>();
+  #list: ToolList | undefined;
+  #closing: Promise<void> | undefined;
+  client: MCPClient;
+  tools: MCPOperation[] = [];
+
+  constructor(name: string, config: MCPClientConfig) {
+    assertConfig(name, config);
+    this.name = name;
+    this.config = { ...config };
+    this.#native = new native.McpClient(runtime, this.#pending.mailbox, name, describeConfig(name, config));
+    this.client = this.#described({});
+  }
+
+  /** Starts or reaches the server, and reads its tools. */
+  async connect(): Promise<this> {
+    const { about, ...tools } = await this.#request<Connected>({}, (request) =>
+      this.#native.connect(request),
+    );
+    this.client = this.#described(about);
+    const version = this.config.version || this.client.serverInfo.version || "1.0.0";
+    this.#list = new ToolList(this, version);
     this.#list.update(tools);
     this.tools = this.#list.operations;
-    link.onTools = (tools) => this.#toolsChanged(tools);
-    this.client = {
-      serverInfo,
-      protocolVersion: about.protocolVersion ?? undefined,
-      capabilities: about.capabilities ?? {},
-      instructions: about.instructions ?? undefined,
+    return this;
+  }
+
+  #described({ serverInfo, protocolVersion, capabilities, instructions }: Connected["about"]): MCPClient {
+    return {
+      serverInfo: serverInfo ?? {},
+      protocolVersion: protocolVersion ?? undefined,
+      capabilities: capabilities ?? {},
+      instructions: instructions ?? undefined,
       callTool: async ({ name, arguments: input }, options = {}) =>
-        link.call(name, argumentsOf(link.name, name, input), options),
+        this.call(name, argumentsOf(this.name, name, input), options),
       listTools: async (options) => ({ tools: await this.#query("listTools", options) }),
       close: () => this.close(),
     };
   }
 
   get problems(): MCPToolProblem[] {
-    return this.#list.problems;
+    return this.#list?.problems ?? [];
   }
 
   onToolsChanged(listener: MCPToolsListener): () => void {
     this.#listeners.add(listener);
     return () => {
       this.#listeners.delete(listener);
+    };
+  }
+
+  /** Calls a tool; `input` is JSON. */
+  call<T>(tool: string, input: string | undefined, options: CallOptions): Promise<T> {
+    const { timeout, left, resetTimeoutOnProgress, onProgress } = options;
+    return this.#request(options, (request) =>
+      this.#native.call(
+        request,
+        tool,
+        input,
+        timeout,
+        left,
+        resetTimeoutOnProgress,
+        onProgress !== undefined,
+      ),
+    );
+  }
+
+  /** How the native registry calls a tool without JavaScript. */
+  nativeWork(tool: string): NativeWork {
+    return {
+      isPossible: () => true,
+      ownsSchema: () => false,
+      register: (registry, spec, { input, output }) =>
+        registry.setMcp(spec, input, output, this.#native, tool),
     };
   }
 
@@ -137,66 +163,89 @@ export class ConnectedServer implements MCPClientWrapper {
     return this.#query("listPrompts", options);
   }
 
-  getPrompt(name: string, args?: Record<string, string>, options?: MCPRequestOptions): Promise<Json> {
+  async getPrompt(name: string, args?: Record<string, string>, options?: MCPRequestOptions): Promise<Json> {
     return this.#query("getPrompt", options, name, argumentsOf(this.name, name, args));
   }
 
   getStatus(): MCPServerStatus {
-    return statusOf(this.#link);
+    const { lastError, pid, protocolVersion, ...status } = JSON.parse(this.#native.status());
+    return {
+      ...status,
+      ...(lastError != null && { lastError: { code: lastError.code, message: lastError.message } }),
+      ...(pid != null && { pid }),
+      ...(protocolVersion != null && { protocolVersion }),
+    };
   }
 
   /** Closing twice is harmless. */
   close(): Promise<void> {
-    this.#closing ??= this.#link.close();
+    this.#closing ??= this.#request({}, (request) => this.#native.close(request)).then(() => undefined);
     this.#listeners.clear();
     return this.#closing;
   }
 
-  async #query<T>(what: Query, options: MCPRequestOptions = {}, name?: string, input?: string): Promise<T> {
-    return this.#link.query(what, options, name, input);
+  #query<T>(what: Query, options: MCPRequestOptions = {}, name?: string, input?: string): Promise<T> {
+    return this.#request(options, (request) =>
+      this.#native.query(request, what, name, input, options.timeout),
+    );
+  }
+
+  #request<T>({ signal, onProgress }: MCPRequestOptions, start: (request: number) => void): Promise<T> {
+    if (signal?.aborted === true) return Promise.reject(this.#aborted());
+    return this.#pending.run<T>({
+      owner: this.#native,
+      signal,
+      start,
+      cancel: (request) => this.#native.cancel(request),
+      event: onProgress && ((progress: MCPProgress) => this.#progress(onProgress, progress)),
+    });
+  }
+
+  #aborted(): CallError {
+    return new CallError(
+      InfrastructureErrorCode.ABORTED,
+      `MCP server '${this.name}': the call was aborted before it was sent`,
+      { server: this.name, mayHaveExecuted: false },
+    );
+  }
+
+  #answer(question: number, kind: string, about: unknown): void {
+    answerQuestion(this.name, this.config, kind, about).then(
+      (answer) => this.#native.answer(question, answer),
+      (reason) => this.#native.answer(question, undefined, messageOf(reason)),
+    );
+  }
+
+  #progress(listener: (progress: MCPProgress) => void, told: MCPProgress): void {
+    const { progressToken: _, ...progress } = told;
+    this.#tell("progress of a call to", () => listener(progress as MCPProgress));
   }
 
   #toolsChanged(tools: ListedTools): void {
-    const changes = this.#list.update(tools);
+    const changes = this.#list?.update(tools);
+    if (this.#list === undefined || changes === undefined) return;
     if (changes.added.length + changes.removed.length + changes.changed.length === 0) return;
     this.tools = this.#list.operations;
     for (const listener of [...this.#listeners]) {
-      try {
-        listener(this.tools, changes);
-      } catch (error) {
-        log.error(`A listener to the tools of MCP server '${this.name}' failed: ${String(error)}`, {
-          server: this.name,
-        });
-      }
+      this.#tell("tools of", () => listener(this.tools, changes));
+    }
+  }
+
+  /** What a function of the user's throws must neither end a call nor the process. */
+  #tell(about: string, listener: () => void): void {
+    try {
+      listener();
+    } catch (error) {
+      log.error(`A listener to the ${about} MCP server '${this.name}' failed: ${messageOf(error)}`, {
+        server: this.name,
+      });
     }
   }
 }
 
-/** What is known about the server at the other end of a link. */
-export function statusOf(link: ServerLink): MCPServerStatus {
-  const { lastError, pid, protocolVersion, ...status } = JSON.parse(link.status());
-  return {
-    ...status,
-    ...(lastError != null && { lastError: { code: lastError.code, message: lastError.message } }),
-    ...(pid != null && { pid }),
-    ...(protocolVersion != null && { protocolVersion }),
-  };
-}
-
 /** Connects to an MCP server: starts it (`command`) or reaches it (`url`), and reads its tools. */
 export async function createMCPClient(name: string, config: MCPClientConfig): Promise<MCPClientWrapper> {
-  return connect(openLink(name, config));
-}
-
-/** @internal */
-export function openLink(name: string, config: MCPClientConfig): ServerLink {
-  assertConfig(name, config);
-  return new ServerLink(name, { ...config });
-}
-
-/** @internal */
-export async function connect(link: ServerLink): Promise<ConnectedServer> {
-  return new ConnectedServer(link, await link.connect());
+  return new Client(name, config).connect();
 }
 
 /** Ends the connection. For a server that was started here, resolves when its process, and everything that

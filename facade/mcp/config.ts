@@ -55,14 +55,26 @@ export interface MCPClientCredentials {
 }
 
 /** How to get a token for a server that wants one (OAuth 2.1): from the user, or with the program's own credentials. */
-export interface MCPOAuthConfig {
-  /** Shows the page to the user, in a browser. Resolve with the address that the browser was sent to
-   * afterwards, if the program sees it; otherwise with nothing, and a port of this machine receives it. */
-  onAuthorize?(page: {
-    server: string;
-    url: string;
-    redirectUrl: string;
-  }): undefined | string | Promise<undefined | string>;
+export type MCPOAuthConfig = OAuthSettings &
+  (
+    | {
+        /** Shows the page to the user, in a browser. Resolve with the address that the browser was sent to
+         * afterwards, if the program sees it; otherwise with nothing, and a port of this machine receives it. */
+        onAuthorize(page: {
+          server: string;
+          url: string;
+          redirectUrl: string;
+        }): undefined | string | Promise<undefined | string>;
+        clientCredentials?: undefined;
+      }
+    | {
+        /** In place of a user. */
+        clientCredentials: MCPClientCredentials;
+        onAuthorize?: undefined;
+      }
+  );
+
+interface OAuthSettings {
   /** Without one, tokens live as long as the client. */
   tokenStore?: MCPTokenStore;
   /** A client that was registered by hand; otherwise one is registered when needed. */
@@ -71,8 +83,6 @@ export interface MCPOAuthConfig {
   /** Where the description of the client can be read (HTTPS): authorization servers that take it need no
    * registration. */
   clientMetadataUrl?: string;
-  /** In place of a user. */
-  clientCredentials?: MCPClientCredentials;
   scopes?: string[];
   /** Where the browser is sent afterwards. By default a port of this machine. */
   redirectUrl?: string;
@@ -233,6 +243,8 @@ export function describeConfig(name: string, config: MCPClientConfig): string {
     reconnect: config.reconnect,
     answersElicitation: config.onElicitation !== undefined,
     answersSampling: config.onSampling !== undefined,
+    parsesJsonText: config.parseJSONText,
+    throwsToolErrors: config.onToolError === "throw",
     oauth: oauth && {
       clientId: expand(oauth.clientId, "oauth.clientId"),
       clientSecret: expand(oauth.clientSecret, "oauth.clientSecret"),

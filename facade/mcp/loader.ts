@@ -1,17 +1,9 @@
 import { CallError, InfrastructureErrorCode, mapError } from "../errors.js";
 import type { OperationRegistry } from "../registry/registry.js";
-import {
-  type ConnectedServer,
-  closeMCPClient,
-  connect,
-  type MCPClientWrapper,
-  type MCPServerStatus,
-  openLink,
-  statusOf,
-} from "./client.js";
+import { Client } from "./client.js";
+import type { MCPClientWrapper, MCPServerStatus } from "./client-types.js";
 import type { MCPClientConfig } from "./config.js";
 import type { MCPOperation } from "./operations.js";
-import type { ServerLink } from "./server-link.js";
 
 /** Servers by name. */
 export type MCPServers = Record<string, MCPClientConfig>;
@@ -27,10 +19,10 @@ export interface MCPLoadReport {
 
 /** Several MCP servers. */
 export class MCPClientLoader {
-  readonly #wrappers = new Map<string, ConnectedServer>();
+  readonly #wrappers = new Map<string, Client>();
   /** Servers that did not connect, for the status. */
   readonly #failed = new Map<string, MCPServerStatus>();
-  readonly #connecting = new Map<string, ServerLink>();
+  readonly #connecting = new Map<string, Client>();
   /** How to stop keeping registries in step. */
   readonly #stops = new Map<string, Array<() => void>>();
   readonly #inStep: OperationRegistry[] = [];
@@ -56,30 +48,30 @@ export class MCPClientLoader {
     return report.wrappers;
   }
 
-  async #loadOne(name: string, config: MCPClientConfig): Promise<ConnectedServer | CallError> {
-    let link: ServerLink | undefined;
+  async #loadOne(name: string, config: MCPClientConfig): Promise<Client | CallError> {
+    let client: Client | undefined;
     try {
-      link = openLink(name, config);
-      this.#connecting.set(name, link);
-      const wrapper = await connect(link);
+      client = new Client(name, config);
+      this.#connecting.set(name, client);
+      await client.connect();
       const before = this.#wrappers.get(name);
       this.#forget(name);
-      this.#wrappers.set(name, wrapper);
+      this.#wrappers.set(name, client);
       this.#failed.delete(name);
-      for (const registry of this.#inStep) this.#keepInStep(registry, wrapper);
-      if (before !== undefined) await closeMCPClient(before);
-      return wrapper;
+      for (const registry of this.#inStep) this.#keepInStep(registry, client);
+      if (before !== undefined) await before.close();
+      return client;
     } catch (failure) {
       const error = mapError(failure);
       this.#failed.set(name, {
         state: "failed",
         tools: 0,
-        stderr: link === undefined ? "" : statusOf(link).stderr,
+        stderr: client?.getStatus().stderr ?? "",
         lastError: { code: error.code, message: error.message },
       });
       return error;
     } finally {
-      if (this.#connecting.get(name) === link) this.#connecting.delete(name);
+      if (this.#connecting.get(name) === client) this.#connecting.delete(name);
     }
   }
 
@@ -100,8 +92,10 @@ export class MCPClientLoader {
   getStatus(): Record<string, MCPServerStatus> {
     return Object.fromEntries([
       ...this.#failed,
-      ...Array.from(this.#connecting, ([name, link]) => [name, statusOf(link)] as const),
-      ...Array.from(this.#wrappers, ([name, wrapper]) => [name, wrapper.getStatus()] as const),
+      ...Array.from(
+        [...this.#connecting, ...this.#wrappers],
+        ([name, client]) => [name, client.getStatus()] as const,
+      ),
     ]);
   }
 
@@ -114,7 +108,7 @@ export class MCPClientLoader {
     for (const wrapper of this.#wrappers.values()) this.#keepInStep(registry, wrapper, true);
   }
 
-  #keepInStep(registry: OperationRegistry, wrapper: ConnectedServer, registered = false): void {
+  #keepInStep(registry: OperationRegistry, wrapper: Client, registered = false): void {
     if (!registered) registry.registerAll(wrapper.tools);
     const stop = wrapper.onToolsChanged((_, { added, changed, removed }) => {
       for (const { namespace, name } of removed) registry.unregister(`${namespace}.${name}`);
@@ -131,12 +125,11 @@ export class MCPClientLoader {
 
   /** Ends all connections, at once. */
   async closeAll(): Promise<void> {
-    const wrappers = this.getAllWrappers();
-    const links = [...this.#connecting.values()];
-    for (const { name } of wrappers) this.#forget(name);
+    const clients = [...this.#wrappers.values(), ...this.#connecting.values()];
+    for (const name of [...this.#wrappers.keys()]) this.#forget(name);
     this.#failed.clear();
     this.#inStep.length = 0;
-    await Promise.all([...wrappers.map(closeMCPClient), ...links.map((link) => link.close())]);
+    await Promise.all(clients.map((client) => client.close()));
   }
 }
 

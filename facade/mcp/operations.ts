@@ -1,13 +1,15 @@
 import { jsonOf, messageOf } from "../border/text.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
+import { markNative } from "../registry/native-handler.js";
 import { compiled } from "../schema/compiled.js";
 import { FromSchema } from "../schema/from-schema.js";
 import type { TypeBoxSchema } from "../schema-types.js";
 import { Type } from "../type-builder.js";
 import { type OperationContext, type OperationHandler, type OperationSpec, OperationType } from "../types.js";
+import type { CallOptions, Client } from "./client.js";
+import type { MCPProgress } from "./client-types.js";
 import { envelopeOfResult } from "./result.js";
-import type { MCPProgress, RequestOptions, ServerLink } from "./server-link.js";
 
 const log = logger("mcp");
 
@@ -50,7 +52,7 @@ export class ToolList {
   #listProblems: MCPToolProblem[] = [];
 
   constructor(
-    private readonly link: ServerLink,
+    private readonly client: Client,
     private readonly version: string,
   ) {}
 
@@ -79,7 +81,7 @@ export class ToolList {
         this.#imported.set(tool.name, known);
         return;
       }
-      const imported = importTool(this.link, this.version, tool);
+      const imported = importTool(this.client, this.version, tool);
       this.#imported.set(tool.name, { ...imported, text });
       (known === undefined ? changes.added : changes.changed).push(imported.operation);
     });
@@ -93,7 +95,7 @@ export class ToolList {
     const reason = isTool(tool) ? "there is another tool of this name" : "it has no name";
     const problem: MCPToolProblem = { tool: isTool(tool) ? tool.name : `#${index}`, field: "name", reason };
     this.#listProblems.push(problem);
-    report(this.link.name, problem, "It is left out.");
+    report(this.client.name, problem, "It is left out.");
   }
 }
 
@@ -120,8 +122,8 @@ function isTool(tool: unknown): tool is Tool {
   return typeof name === "string" && name !== "";
 }
 
-function importTool(link: ServerLink, version: string, tool: Tool): Imported {
-  const { name: server, config } = link;
+function importTool(client: Client, version: string, tool: Tool): Imported {
+  const { name: server, config } = client;
   const problems: MCPToolProblem[] = [];
   const schema = (field: "inputSchema" | "outputSchema", source: unknown): TypeBoxSchema => {
     try {
@@ -158,10 +160,11 @@ function importTool(link: ServerLink, version: string, tool: Tool): Imported {
     },
     handler: async (input, context) => {
       const options = optionsOf(server, tool.name, context);
-      const result = await link.call(tool.name, argumentsOf(server, tool.name, input), options);
+      const result = await client.call(tool.name, argumentsOf(server, tool.name, input), options);
       return envelopeOfResult(server, tool.name, result, config);
     },
   };
+  markNative(operation.handler, client.nativeWork(tool.name));
   return { operation, problems };
 }
 
@@ -192,7 +195,7 @@ export function argumentsOf(server: string, tool: string, input: unknown): strin
 }
 
 /** What of an operation's context concerns the request. */
-export function optionsOf(server: string, tool: string, context: OperationContext = {}): RequestOptions {
+export function optionsOf(server: string, tool: string, context: OperationContext = {}): CallOptions {
   const { signal, deadline, metadata, onProgress } = context;
   const { timeout, resetTimeoutOnProgress } = metadata ?? {};
   if (timeout !== undefined && !(typeof timeout === "number" && timeout > 0)) {
@@ -203,21 +206,18 @@ export function optionsOf(server: string, tool: string, context: OperationContex
       { server, tool, mayHaveExecuted: false },
     );
   }
-  let limit = timeout;
-  if (deadline !== undefined) {
-    const left = deadline - Date.now();
-    if (left <= 0) {
-      throw new CallError(
-        InfrastructureErrorCode.TIMEOUT,
-        `MCP server '${server}', tool '${tool}': the deadline has passed; the call was not sent`,
-        { server, tool, deadline, mayHaveExecuted: false },
-      );
-    }
-    limit = limit === undefined ? left : Math.min(limit, left);
+  const left = deadline === undefined ? undefined : deadline - Date.now();
+  if (left !== undefined && left <= 0) {
+    throw new CallError(
+      InfrastructureErrorCode.TIMEOUT,
+      `MCP server '${server}', tool '${tool}': the deadline has passed; the call was not sent`,
+      { server, tool, deadline, mayHaveExecuted: false },
+    );
   }
   return {
     signal,
-    timeout: limit,
+    timeout,
+    left,
     resetTimeoutOnProgress: typeof resetTimeoutOnProgress === "boolean" ? resetTimeoutOnProgress : undefined,
     onProgress:
       typeof onProgress === "function" ? (onProgress as (progress: MCPProgress) => void) : undefined,

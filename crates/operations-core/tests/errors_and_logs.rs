@@ -1,4 +1,4 @@
-//! Panics become errors, log lines reach their logger.
+//! Panics become errors, log lines reach their logger. A binary of its own: it makes the panics of its process quiet.
 
 #![allow(
     clippy::unwrap_used,

@@ -51,6 +51,10 @@ struct Description {
     answers_elicitation: bool,
     #[serde(default)]
     answers_sampling: bool,
+    #[serde(default)]
+    parses_json_text: bool,
+    #[serde(default)]
+    throws_tool_errors: bool,
     /// Texts that must not appear in messages and log lines.
     #[serde(default)]
     secrets: Vec<String>,
@@ -85,6 +89,10 @@ pub struct ServerConfig {
     pub answers_elicitation: bool,
     /// Whether somebody runs a model for the server.
     pub answers_sampling: bool,
+    /// Whether a result that is one text with a JSON object or array in it is that value.
+    pub parses_json_text: bool,
+    /// Whether a result with `isError` is an error, and not an envelope.
+    pub throws_tool_errors: bool,
     /// What must not be shown.
     pub secrets: Secrets,
 }
@@ -232,6 +240,8 @@ impl ServerConfig {
             reconnect: given.reconnect,
             answers_elicitation: given.answers_elicitation,
             answers_sampling: given.answers_sampling,
+            parses_json_text: given.parses_json_text,
+            throws_tool_errors: given.throws_tool_errors,
             secrets,
             name: name.to_owned(),
         })

@@ -121,6 +121,13 @@ impl<'a> About<'a> {
         }
     }
 
+    pub(crate) fn tool(config: &'a ServerConfig, tool: &'a str) -> Self {
+        Self {
+            tool: Some(tool),
+            ..Self::server(config)
+        }
+    }
+
     fn subject(&self) -> String {
         let server = &self.config.name;
         self.tool.map_or_else(

@@ -14,6 +14,6 @@ mod process;
 mod secrets;
 mod transport;
 
-pub use client::{CallOptions, Client, Host, OnProgress, Question, Started};
+pub use client::{CallOptions, Client, Host, OnProgress, Query, Question, Started, ToolHandler};
 pub use config::{Algorithm, ClientCredentials, Http, OAuth, ServerConfig, Stdio, Target};
 pub use secrets::Secrets;

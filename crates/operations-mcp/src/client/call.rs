@@ -9,11 +9,11 @@ use operations_core::json::{MAX_ANSWER_DEPTH, is_too_deep};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
+use super::Client;
 use super::connection::{Connection, Request};
-use super::lifecycle::Lifecycle;
 use super::requests::{OnProgress, Patience};
 use crate::error::{About, Failure};
 use crate::transport::message;
@@ -30,6 +30,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 pub struct CallOptions {
     /// In place of the server's own.
     pub timeout: Option<Duration>,
+    /// How long anybody waits for it, whatever the time limit is and whether there is progress or not.
+    pub deadline: Option<Duration>,
     /// Whether progress starts the time anew; the server's own setting when there is none.
     pub reset_timeout_on_progress: Option<bool>,
     /// Receives progress as JSON.
@@ -85,16 +87,20 @@ enum Next {
     Again,
 }
 
-impl Lifecycle {
+impl Client {
     pub(crate) fn prepare(&self, request: Request, options: CallOptions) -> Call {
         let config = self.config();
+        let left = options.deadline.unwrap_or(Duration::MAX);
         Call {
             request: Arc::new(request),
             round: None,
             rounds: 0,
             repeats: 0,
             patience: Patience {
-                limit: options.timeout.unwrap_or(config.timeout),
+                limit: options.timeout.unwrap_or(config.timeout).min(left),
+                end: options
+                    .deadline
+                    .and_then(|left| Instant::now().checked_add(left)),
                 reset_on_progress: options
                     .reset_timeout_on_progress
                     .unwrap_or(config.reset_timeout_on_progress),

@@ -10,10 +10,10 @@ use tokio::process::{ChildStdin, ChildStdout};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use super::Client;
 use super::connection::{Connection, LAST_WORDS, POST_MORTEM};
 use super::conversation::Conversation;
 use super::handshake;
-use super::lifecycle::Lifecycle;
 use crate::config::{Stdio, Target};
 use crate::error::{About, NotConnected};
 use crate::process::{self, ServerProcess};
@@ -27,16 +27,16 @@ const DISCOVER: Duration = Duration::from_secs(1);
 
 /// Starts or reaches the server, agrees on a protocol and reads the list of tools, all within the
 /// configured time.
-pub(crate) async fn open(server: &Lifecycle) -> Result<Connection, CallError> {
-    let deadline = Instant::now() + server.config().connect_timeout;
-    let patience = match &server.config().target {
+pub(crate) async fn open(client: &Client) -> Result<Connection, CallError> {
+    let deadline = Instant::now() + client.config().connect_timeout;
+    let patience = match &client.config().target {
         Target::Stdio(_) => Some(DISCOVER),
         // Every request has an answer.
         Target::Http(_) => None,
     };
-    match open_once(server, deadline, patience).await {
+    match open_once(client, deadline, patience).await {
         // It speaks the newer protocol alone, and started slowly.
-        Err(Refusal { late: true, .. }) => open_once(server, deadline, None).await,
+        Err(Refusal { late: true, .. }) => open_once(client, deadline, None).await,
         outcome => outcome,
     }
     .map_err(|refusal| refusal.error)
@@ -55,13 +55,13 @@ impl From<CallError> for Refusal {
 }
 
 async fn open_once(
-    server: &Lifecycle,
+    client: &Client,
     deadline: Instant,
     discover: Option<Duration>,
 ) -> Result<Connection, Refusal> {
-    let config = server.config();
+    let config = client.config();
     let started = match &config.target {
-        Target::Stdio(how) => Some(start(server, how)?),
+        Target::Stdio(how) => Some(start(client, how)?),
         Target::Http(_) => None,
     };
     let (process, streams) = started.map_or((None, None), |started| {
@@ -69,9 +69,9 @@ async fn open_once(
         (Some(Arc::new(started.process)), Some(streams))
     });
     let opening = Opening {
-        server,
+        client,
         process: process.clone(),
-        conversation: Arc::new(server.conversation()),
+        conversation: Arc::new(client.conversation()),
         phase: Phase::default(),
         discover,
     };
@@ -95,9 +95,9 @@ async fn open_once(
     })
 }
 
-fn start(server: &Lifecycle, how: &Stdio) -> Result<process::Started, CallError> {
-    let config = server.config();
-    process::start(config, how, server.logger()).map_err(|error| {
+fn start(client: &Client, how: &Stdio) -> Result<process::Started, CallError> {
+    let config = client.config();
+    process::start(config, how, client.logger()).map_err(|error| {
         let why = match error.kind() {
             std::io::ErrorKind::NotFound => match &how.cwd {
                 Some(cwd) if !std::path::Path::new(cwd).is_dir() => {
@@ -127,7 +127,7 @@ impl Phase {
 
 /// A connection that is being made.
 struct Opening<'a> {
-    server: &'a Lifecycle,
+    client: &'a Client,
     process: Option<Arc<ServerProcess>>,
     conversation: Arc<Conversation>,
     phase: Phase,
@@ -136,7 +136,7 @@ struct Opening<'a> {
 
 impl Opening<'_> {
     fn phase(&self) -> &'static str {
-        if self.server.is_asking_user() {
+        if self.client.is_asking_user() {
             return "the user's permission";
         }
         *self.phase.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -146,11 +146,11 @@ impl Opening<'_> {
         &self,
         streams: Option<(ChildStdin, ChildStdout)>,
     ) -> Result<Connection, NotConnected> {
-        let config = self.server.config();
+        let config = self.client.config();
         let conversation = Arc::clone(&self.conversation);
         let transport: Arc<dyn Transport> = match (&config.target, streams) {
             (Target::Http(endpoint), _) => {
-                let authorization = self.server.authorization();
+                let authorization = self.client.authorization();
                 HttpTransport::new(endpoint, authorization, conversation)?
             }
             (Target::Stdio(_), Some((stdin, stdout))) => {

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::conversation::Conversation;
-use super::handshake::Server;
+use super::handshake::Facts;
 use super::list::Tools;
 use super::requests::{Done, OnProgress, Patience, watch_deadlines};
 use crate::config::ServerConfig;
@@ -54,7 +54,7 @@ pub(crate) struct Connection {
     pub(crate) conversation: Arc<Conversation>,
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) process: Option<Arc<ServerProcess>>,
-    pub(crate) server: Server,
+    pub(crate) facts: Facts,
     /// The members of the `_meta` that every request carries.
     pub(super) meta: String,
     pub(crate) tools: Tools,
@@ -72,7 +72,7 @@ impl Connection {
             conversation,
             transport,
             process,
-            server: Server::default(),
+            facts: Facts::default(),
             meta: String::new(),
             tools: Tools::default(),
             close: CancellationToken::new(),
@@ -221,7 +221,7 @@ impl Connection {
             let Some(alive) = connection.upgrade() else {
                 return;
             };
-            if !alive.server.is_stateless() || !alive.server.announces_tools() {
+            if !alive.facts.is_stateless() || !alive.facts.announces_tools() {
                 return;
             }
             let (lost, changed) = (
@@ -278,13 +278,31 @@ impl Connection {
         about
     }
 
+    /// What is known about the server, and its tools, as JSON.
+    pub(crate) fn described(&self) -> String {
+        let Facts {
+            version,
+            info,
+            capabilities,
+            instructions,
+        } = &self.facts;
+        let about = json!({
+            "protocolVersion": version,
+            "serverInfo": info,
+            "capabilities": capabilities,
+            "instructions": instructions,
+            "pid": self.process.as_ref().map(|process| process.pid),
+        });
+        format!(r#"{{"about":{about},{}}}"#, self.tools.members())
+    }
+
     /// Writes that the server is there.
     pub(crate) fn log_connected(&self, logger: &Logger) {
         let name = &self.config().name;
         let message = format!("MCP server '{name}' is connected");
         let facts = [
             ("server", json!(name)),
-            ("protocol", json!(self.server.version)),
+            ("protocol", json!(self.facts.version)),
         ];
         logger.log(Level::Debug, "mcp", message, facts);
     }

@@ -25,14 +25,14 @@ const OTHER_REVISION: i64 = -32022;
 
 /// What a server says about itself.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Server {
+pub(crate) struct Facts {
     pub(crate) version: String,
     pub(crate) info: Value,
     pub(crate) capabilities: Value,
     pub(crate) instructions: Option<String>,
 }
 
-impl Server {
+impl Facts {
     /// Whether it speaks the revision without a handshake.
     pub(crate) fn is_stateless(&self) -> bool {
         self.version == STATELESS
@@ -64,20 +64,20 @@ pub(crate) async fn agree(
 ) -> Result<(), Failure> {
     connection.meta = about_us(connection);
     let transport = connection.transport.clone();
-    if let Some(server) = discover(connection, patience).await? {
+    if let Some(facts) = discover(connection, patience).await? {
         let is_stateless = &connection.conversation.is_stateless;
         is_stateless.store(true, Ordering::Release);
-        connection.server = server;
+        connection.facts = facts;
         return transport.agreed(STATELESS, None).await;
     }
     connection.meta.clear();
-    connection.server = initialize(connection).await?;
+    connection.facts = initialize(connection).await?;
     let method = "notifications/initialized";
     let initialized = Outgoing {
         kind: Kind::Notification { method },
         text: message::notification(method, ""),
     };
-    let version = connection.server.version.clone();
+    let version = connection.facts.version.clone();
     transport.agreed(&version, Some(initialized)).await
 }
 
@@ -85,7 +85,7 @@ pub(crate) async fn agree(
 async fn discover(
     connection: &Connection,
     patience: Option<Duration>,
-) -> Result<Option<Server>, Failure> {
+) -> Result<Option<Facts>, Failure> {
     let request = Request::new("server/discover");
     let mut answer = match patience {
         Some(patience) => match connection.request_within(&request, patience).await {
@@ -121,7 +121,7 @@ fn names_ours(data: Option<&Value>) -> bool {
     supported.is_some_and(|versions| versions.iter().any(|version| version == STATELESS))
 }
 
-fn understood(result: &str) -> Option<Server> {
+fn understood(result: &str) -> Option<Facts> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Discovered {
@@ -146,7 +146,7 @@ fn understood(result: &str) -> Option<Server> {
         .meta
         .get("io.modelcontextprotocol/serverInfo")
         .cloned();
-    Some(Server {
+    Some(Facts {
         version: STATELESS.to_owned(),
         info: in_meta.or(found.server_info).unwrap_or_default(),
         capabilities: found.capabilities,
@@ -154,7 +154,7 @@ fn understood(result: &str) -> Option<Server> {
     })
 }
 
-async fn initialize(connection: &Connection) -> Result<Server, Failure> {
+async fn initialize(connection: &Connection) -> Result<Facts, Failure> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Initialized {
@@ -177,7 +177,7 @@ async fn initialize(connection: &Connection) -> Result<Server, Failure> {
             "what it says to the first message is no greeting ({error})"
         ))
     })?;
-    Ok(Server {
+    Ok(Facts {
         version: found.protocol_version,
         info: found.server_info,
         capabilities: found.capabilities,

@@ -1,26 +1,21 @@
-//! A server over time: whether it had to be started again for a call is not the caller's concern.
+//! How a client keeps a connection: when one is made, how long a server that fails is left alone, and the end.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::log::{Level, Logger};
 use serde_json::{Value, json};
-use tokio::runtime::Handle;
-use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::connect;
 use super::connection::Connection;
 use super::conversation::Conversation;
-use super::host::Host;
 use super::list::{self, List, Tools};
-use super::questions::Questions;
+use super::{Client, Seen, connect};
 use crate::auth::Authorization;
-use crate::config::{Http, ServerConfig, Target};
+use crate::config::ServerConfig;
 use crate::error::About;
 
 /// The first pause before a server that failed is tried again; it doubles each time.
@@ -31,65 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Changes of the tool list that follow each other closely are read as one.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// One server, from its first connection to its last.
-pub(crate) struct Lifecycle {
-    pub(crate) runtime: Handle,
-    questions: Arc<Questions>,
-    tools_changed: Arc<Notify>,
-    authorization: Option<Arc<Authorization>>,
-    /// Held while a connection is made: when the next may be.
-    not_before: AsyncMutex<Option<Instant>>,
-    /// Failures in a row.
-    failures: AtomicU32,
-    /// The current connection, for those who must not wait for a new one.
-    current: Mutex<Option<Arc<Connection>>>,
-    seen: Mutex<Seen>,
-    pub(crate) closed: CancellationToken,
-}
-
-/// What is remembered beyond a connection.
-#[derive(Default)]
-pub(crate) struct Seen {
-    connecting: bool,
-    tools: String,
-    /// Each tool, with whether calling it twice does no harm.
-    pub(crate) names: HashMap<String, bool>,
-    pub(crate) last_error: Option<Value>,
-    stderr: String,
-}
-
-impl Lifecycle {
-    pub(crate) fn new(
-        config: ServerConfig,
-        host: Arc<dyn Host>,
-        logger: Logger,
-        runtime: Handle,
-    ) -> Self {
-        let authorization = match &config.target {
-            Target::Http(Http {
-                url,
-                oauth: Some(settings),
-                ..
-            }) => {
-                let secrets = config.secrets.clone();
-                let host = Arc::clone(&host);
-                Some(Arc::new(Authorization::new(url, settings, host, secrets)))
-            }
-            _ => None,
-        };
-        Self {
-            runtime,
-            questions: Arc::new(Questions::new(Arc::new(config), host, logger)),
-            tools_changed: Arc::new(Notify::new()),
-            authorization,
-            not_before: AsyncMutex::default(),
-            failures: AtomicU32::new(0),
-            current: Mutex::default(),
-            seen: Mutex::default(),
-            closed: CancellationToken::new(),
-        }
-    }
-
+impl Client {
     /// What is about to be said on a new connection.
     pub(crate) fn conversation(&self) -> Conversation {
         let questions = Arc::clone(&self.questions);
@@ -109,8 +46,8 @@ impl Lifecycle {
         &self.questions.logger
     }
 
-    /// Ends the connection and the process, and waits for it.
-    pub(crate) async fn close(&self) {
+    /// Ends the connection and the process. Returns when both are gone; doing it twice is harmless.
+    pub async fn close(&self) {
         self.closed.cancel();
         let connection = self.current().take();
         if let Some(connection) = connection {
@@ -121,8 +58,8 @@ impl Lifecycle {
         drop(self.not_before.lock().await);
     }
 
-    /// Begins to end everything.
-    pub(crate) fn abandon(&self) {
+    /// Begins to end everything, without waiting for it.
+    pub fn abandon(&self) {
         self.closed.cancel();
         // The connection ends when the last call that uses it does.
         drop(self.current().take());
@@ -235,7 +172,7 @@ impl Lifecycle {
         Err(About::server(self.config()).error(Code::ExecutionError, &what, details))
     }
 
-    fn adopt(self: &Arc<Self>, connection: &Arc<Connection>) {
+    pub(super) fn adopt(self: &Arc<Self>, connection: &Arc<Connection>) {
         connection.log_connected(self.logger());
         let is_first = {
             let mut seen = self.seen();
@@ -339,7 +276,9 @@ impl Lifecycle {
         }
     }
 
-    pub(crate) fn status(&self) -> Value {
+    /// What is known about the server, as JSON.
+    #[must_use]
+    pub fn status(&self) -> Value {
         let connection = self.live();
         let seen = self.seen();
         let state = if self.closed.is_cancelled() {
@@ -367,7 +306,7 @@ impl Lifecycle {
             "lastError": seen.last_error,
             "stderr": stderr,
             "pid": connection.as_ref().and_then(|connection| connection.process.as_ref()).map(|process| process.pid),
-            "protocolVersion": connection.as_ref().map(|connection| &connection.server.version),
+            "protocolVersion": connection.as_ref().map(|connection| &connection.facts.version),
         })
     }
 }

@@ -4,42 +4,112 @@ mod call;
 mod connect;
 mod connection;
 pub(crate) mod conversation;
+mod handler;
 mod handshake;
 mod host;
 mod lifecycle;
 mod list;
 mod questions;
 pub(crate) mod requests;
+mod result;
+#[cfg(test)]
+mod scripted;
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Mutex};
 
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::log::Logger;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
+use tokio::sync::{Mutex as AsyncMutex, Notify};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use self::call::Call;
 pub use self::call::{CallOptions, Started};
 use self::connection::{Connection, Request};
+pub use self::handler::ToolHandler;
 pub use self::host::{Host, Question};
-use self::lifecycle::Lifecycle;
 use self::list::List;
+use self::questions::Questions;
 pub use self::requests::OnProgress;
-use crate::config::ServerConfig;
+use crate::auth::Authorization;
+use crate::config::{Http, ServerConfig, Target};
 use crate::error::About;
 use crate::transport::message;
 
-/// A server, connected or not.
-#[derive(Clone)]
+/// A server, connected or not, from its first connection to its last: whether it had to be started again for a call is
+/// not the caller's concern.
 pub struct Client {
-    server: Arc<Lifecycle>,
+    pub(crate) runtime: Handle,
+    questions: Arc<Questions>,
+    tools_changed: Arc<Notify>,
+    authorization: Option<Arc<Authorization>>,
+    /// Held while a connection is made: when the next may be.
+    not_before: AsyncMutex<Option<Instant>>,
+    /// Failures in a row.
+    failures: AtomicU32,
+    /// The current connection, for those who must not wait for a new one.
+    current: Mutex<Option<Arc<Connection>>>,
+    seen: Mutex<Seen>,
+    pub(crate) closed: CancellationToken,
+}
+
+/// What is remembered beyond a connection.
+#[derive(Default)]
+pub(crate) struct Seen {
+    connecting: bool,
+    tools: String,
+    /// Each tool, with whether calling it twice does no harm.
+    names: HashMap<String, bool>,
+    last_error: Option<Value>,
+    stderr: String,
+}
+
+/// Something else than a tool that a server can be asked for.
+#[derive(Debug, Clone, Copy)]
+pub enum Query<'a> {
+    /// All tools, read anew, as a JSON array.
+    Tools,
+    /// All resources, as a JSON array.
+    Resources,
+    /// All templates of resources, as a JSON array.
+    ResourceTemplates,
+    /// All prompts, as a JSON array.
+    Prompts,
+    /// The resource at an address.
+    Resource(&'a str),
+    /// A prompt by its name, with arguments as a JSON object.
+    Prompt(&'a str, Option<&'a str>),
 }
 
 impl Client {
     /// A server that is not connected yet. What runs in the background runs on `runtime`.
     pub fn new(config: ServerConfig, host: Arc<dyn Host>, logger: Logger, runtime: Handle) -> Self {
+        let authorization = match &config.target {
+            Target::Http(Http {
+                url,
+                oauth: Some(settings),
+                ..
+            }) => {
+                let secrets = config.secrets.clone();
+                let host = Arc::clone(&host);
+                Some(Arc::new(Authorization::new(url, settings, host, secrets)))
+            }
+            _ => None,
+        };
         Self {
-            server: Arc::new(Lifecycle::new(config, host, logger, runtime)),
+            runtime,
+            questions: Arc::new(Questions::new(Arc::new(config), host, logger)),
+            tools_changed: Arc::new(Notify::new()),
+            authorization,
+            not_before: AsyncMutex::default(),
+            failures: AtomicU32::new(0),
+            current: Mutex::default(),
+            seen: Mutex::default(),
+            closed: CancellationToken::new(),
         }
     }
 
@@ -48,9 +118,9 @@ impl Client {
     /// # Errors
     ///
     /// When the server cannot be started or reached, does not speak the protocol or takes too long.
-    pub async fn connect(&self) -> Result<String, CallError> {
-        let connection = self.server.connection().await?;
-        Ok(facts(&connection))
+    pub async fn connect(self: &Arc<Self>) -> Result<String, CallError> {
+        let connection = self.connection().await?;
+        Ok(connection.described())
     }
 
     /// Calls a tool. `arguments` is a JSON object; the result is JSON as the server wrote it.
@@ -59,15 +129,14 @@ impl Client {
     ///
     /// When the arguments are no object, and when the call fails in any way but by the tool's own word.
     pub async fn call_tool(
-        &self,
+        self: &Arc<Self>,
         name: &str,
         arguments: Option<&str>,
         options: CallOptions,
         cancel: &CancellationToken,
     ) -> Result<String, CallError> {
-        let request = self.named("tools/call", name, arguments)?;
-        let call = self.server.prepare(request, options);
-        self.server.call(call, cancel).await
+        let call = self.named("tools/call", name, arguments, options)?;
+        self.call(call, cancel).await
     }
 
     /// Calls a tool without waiting: on a server that is connected, the request is sent before this returns, by this
@@ -77,161 +146,74 @@ impl Client {
     ///
     /// When the arguments are no object; `done` is not called then.
     pub fn start_tool(
-        &self,
+        self: &Arc<Self>,
         name: &str,
         arguments: Option<&str>,
         options: CallOptions,
         done: impl FnOnce(Result<String, CallError>) + Send + 'static,
     ) -> Result<Started, CallError> {
-        let request = self.named("tools/call", name, arguments)?;
-        let call = self.server.prepare(request, options);
-        Ok(self.server.start(call, done))
+        let call = self.named("tools/call", name, arguments, options)?;
+        Ok(self.start(call, done))
     }
 
-    /// Gets a prompt.
+    /// Asks for something else than a tool. The answer is JSON as the server wrote it.
     ///
     /// # Errors
     ///
     /// As for a tool.
-    pub async fn get_prompt(
-        &self,
-        name: &str,
-        arguments: Option<&str>,
+    pub async fn query(
+        self: &Arc<Self>,
+        query: Query<'_>,
         options: CallOptions,
         cancel: &CancellationToken,
     ) -> Result<String, CallError> {
-        let request = self.named("prompts/get", name, arguments)?;
-        let call = self.server.prepare(request, options);
-        self.server.call(call, cancel).await
+        match query {
+            Query::Tools => self.list(List::Tools, cancel).await,
+            Query::Resources => self.list(List::Resources, cancel).await,
+            Query::ResourceTemplates => self.list(List::ResourceTemplates, cancel).await,
+            Query::Prompts => self.list(List::Prompts, cancel).await,
+            Query::Resource(uri) => {
+                let mut request = Request::new("resources/read");
+                request.name = Some(uri.into());
+                request.params = format!(r#""uri":{}"#, message::text(uri));
+                self.call(self.prepare(request, options), cancel).await
+            }
+            Query::Prompt(name, arguments) => {
+                let call = self.named("prompts/get", name, arguments, options)?;
+                self.call(call, cancel).await
+            }
+        }
     }
 
-    /// Reads a resource.
-    ///
-    /// # Errors
-    ///
-    /// As for a tool.
-    pub async fn read_resource(
-        &self,
-        uri: &str,
-        options: CallOptions,
-        cancel: &CancellationToken,
-    ) -> Result<String, CallError> {
-        let mut request = Request::new("resources/read");
-        request.name = Some(uri.into());
-        request.params = format!(r#""uri":{}"#, message::text(uri));
-        let call = self.server.prepare(request, options);
-        self.server.call(call, cancel).await
-    }
-
-    /// All resources, as a JSON array.
-    ///
-    /// # Errors
-    ///
-    /// When the server cannot be reached or refuses.
-    pub async fn list_resources(&self, cancel: &CancellationToken) -> Result<String, CallError> {
-        self.server.list(List::Resources, cancel).await
-    }
-
-    /// All templates of resources, as a JSON array.
-    ///
-    /// # Errors
-    ///
-    /// When the server cannot be reached or refuses.
-    pub async fn list_resource_templates(
-        &self,
-        cancel: &CancellationToken,
-    ) -> Result<String, CallError> {
-        self.server.list(List::ResourceTemplates, cancel).await
-    }
-
-    /// All prompts, as a JSON array.
-    ///
-    /// # Errors
-    ///
-    /// When the server cannot be reached or refuses.
-    pub async fn list_prompts(&self, cancel: &CancellationToken) -> Result<String, CallError> {
-        self.server.list(List::Prompts, cancel).await
-    }
-
-    /// All tools, read anew, as a JSON array.
-    ///
-    /// # Errors
-    ///
-    /// When the server cannot be reached or refuses.
-    pub async fn list_tools(&self, cancel: &CancellationToken) -> Result<String, CallError> {
-        self.server.list(List::Tools, cancel).await
-    }
-
-    /// Ends the connection and the process. Returns when both are gone; doing it twice is harmless.
-    pub async fn close(&self) {
-        self.server.close().await;
-    }
-
-    /// Begins to end everything, without waiting for it.
-    pub fn abandon(&self) {
-        self.server.abandon();
-    }
-
-    /// What is known about the server, as JSON.
-    #[must_use]
-    pub fn status(&self) -> Value {
-        self.server.status()
-    }
-
-    /// A request for something that has a name and takes arguments.
+    /// A call of something that has a name and takes arguments.
     fn named(
         &self,
         method: &'static str,
         name: &str,
         arguments: Option<&str>,
-    ) -> Result<Request, CallError> {
+        options: CallOptions,
+    ) -> Result<Call, CallError> {
         let mut request = Request::new(method);
         request.name = Some(name.into());
         request.params = format!(r#""name":{}"#, message::text(name));
         if let Some(arguments) = arguments {
             let arguments = arguments.trim();
             if !arguments.starts_with('{') || !arguments.ends_with('}') {
-                let mut about = About::server(self.server.config());
-                about.tool = Some(name);
                 let what = "the arguments must be an object";
                 let details = json!({ "mayHaveExecuted": false });
+                let about = About::tool(self.config(), name);
                 return Err(about.error(Code::ValidationError, what, details));
             }
             request.params.push_str(r#","arguments":"#);
             request.params.push_str(&message::one_line(arguments));
         }
-        Ok(request)
+        Ok(self.prepare(request, options))
     }
-}
-
-fn facts(connection: &Connection) -> String {
-    let server = &connection.server;
-    let about = json!({
-        "protocolVersion": server.version,
-        "serverInfo": server.info,
-        "capabilities": server.capabilities,
-        "instructions": server.instructions,
-        "pid": connection.process.as_ref().map(|process| process.pid),
-    });
-    format!(r#"{{"about":{about},{}}}"#, connection.tools.members())
 }
 
 #[cfg(test)]
 pub(crate) fn test_conversation(max_message_bytes: usize) -> Arc<conversation::Conversation> {
-    struct Nobody;
-    impl Host for Nobody {
-        fn ask(
-            &self,
-            _: Question,
-            _: String,
-        ) -> futures::future::BoxFuture<'static, Result<String, String>> {
-            Box::pin(std::future::pending())
-        }
-        fn tools_changed(&self, _: String) {}
-    }
-    let mut config = ServerConfig::from_json("demo", r#"{"command":"x"}"#).unwrap();
+    let mut config = scripted::config(json!({}));
     config.max_message_bytes = max_message_bytes;
-    let runtime = Handle::current();
-    let server = Lifecycle::new(config, Arc::new(Nobody), Logger::silent(), runtime);
-    Arc::new(server.conversation())
+    Arc::new(scripted::client(config).conversation())
 }

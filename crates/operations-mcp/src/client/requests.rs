@@ -21,6 +21,8 @@ pub(crate) struct Patience {
     pub(crate) limit: Duration,
     /// Whether a sign of progress starts the time anew.
     pub(crate) reset_on_progress: bool,
+    /// When it ends in any case.
+    pub(crate) end: Option<Instant>,
 }
 
 impl Patience {
@@ -29,7 +31,14 @@ impl Patience {
         Self {
             limit,
             reset_on_progress: false,
+            end: None,
         }
+    }
+
+    /// Until when, counted from now.
+    fn deadline(self) -> Instant {
+        let deadline = Instant::now() + self.limit;
+        self.end.map_or(deadline, |end| deadline.min(end))
     }
 }
 
@@ -74,7 +83,7 @@ impl Requests {
         on_progress: Option<OnProgress>,
         done: Done,
     ) -> Result<u64, Done> {
-        let deadline = Instant::now() + patience.limit;
+        let deadline = patience.deadline();
         let mut table = self.table();
         if table.is_lost {
             return Err(done);
@@ -151,7 +160,7 @@ impl Requests {
                 return;
             };
             if waiting.patience.reset_on_progress {
-                waiting.deadline = Instant::now() + waiting.patience.limit;
+                waiting.deadline = waiting.patience.deadline();
             }
             waiting.on_progress.clone()
         };
@@ -328,6 +337,7 @@ mod tests {
         let moving = Patience {
             limit: Duration::from_secs(2),
             reset_on_progress: true,
+            end: None,
         };
         let moved = requests.begin(moving, None, Box::new(|_| {})).ok();
         let moved = moved.unwrap();

@@ -1,0 +1,59 @@
+// What counts as a line of code, and where it is counted.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { codeLines, room } from "../../scripts/lines.mjs";
+
+describe("npm run lines", () => {
+  it("counts crates as a whole, and the facade by folder", () => {
+    assert.equal(room("crates/operations-core/src/registry/mod.rs"), "crates/operations-core");
+    assert.equal(room("src/live/host.rs"), "src");
+    assert.equal(room("src/lib.rs"), "src");
+    assert.equal(room("facade/index.ts"), "facade");
+    assert.equal(room("facade/mcp/operations.ts"), "facade/mcp");
+  });
+
+  it("leaves out tests, and what users do not get", () => {
+    for (const path of [
+      "crates/operations-core/src/call/pending/tests.rs",
+      "crates/operations-core/tests/it/registry.rs",
+      "src/test_hooks.rs",
+      "scripts/lines.mjs",
+      "facade/tsconfig.json",
+    ]) {
+      assert.equal(room(path), undefined, path);
+    }
+  });
+
+  it("leaves out comments and blank lines", () => {
+    assert.equal(
+      codeLines("/** what\n * it is */\nconst a = 1;\n\n// why\n  /* one */\nconst b = 2; // both\n"),
+      2,
+    );
+  });
+
+  it("leaves out what is compiled for tests alone, wherever it stands", () => {
+    const rust = [
+      "struct Lines {",
+      "    #[cfg(test)]",
+      "    looks: usize,",
+      "    rest: usize,",
+      "}",
+      "#[cfg(test)]",
+      "mod tests;",
+      "#[cfg(test)]",
+      "#[allow(dead_code)]",
+      "fn only_here(",
+      "    text: &str,",
+      ") -> usize {",
+      "    text.len()",
+      "}",
+      "const LAST: usize = 1;",
+      "#[cfg(all(test, not(windows)))]",
+      "mod inner {",
+      "    use super::*;",
+      "}",
+    ];
+    assert.equal(codeLines(rust.join("\n")), 4);
+  });
+});

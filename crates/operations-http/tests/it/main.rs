@@ -1,0 +1,16 @@
+//! The integration tests of this crate, in one binary: each binary costs a link of all dependencies.
+
+mod bodies;
+mod calls;
+mod handler;
+mod handover;
+mod headers;
+mod http_support;
+mod input;
+mod machine;
+mod responses;
+mod sse;
+mod streams;
+mod styles;
+mod support;
+mod urls;

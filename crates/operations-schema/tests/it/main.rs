@@ -1,0 +1,17 @@
+//! The integration tests of this crate, in one binary: each binary costs a link of all dependencies.
+
+mod bounds;
+mod emit;
+mod emit_support;
+mod json_schema_suite;
+mod normalise_bounds;
+mod normalise_contradictions;
+mod normalise_json_schema;
+mod normalise_objects;
+mod normalise_random;
+mod normalise_support;
+mod normalise_unions;
+mod normalise_values;
+mod nullable;
+mod suite_exceptions;
+mod typebox_kinds;
