@@ -122,6 +122,8 @@ export interface NatsTransport {
 }
 
 const DISCOVER_FOR = 300;
+/** How often what is served is looked at for changes that nobody tells of, in milliseconds. */
+const LOOK_EVERY = 100;
 const DRAIN_FOR = 10_000;
 
 /** What addresses and subjects must look like is checked natively. */
@@ -189,6 +191,7 @@ class Transport implements NatsTransport {
   readonly #pending: PendingWork<string>;
   readonly #served: Served;
   #closing: Promise<void> | undefined;
+  #looking: NodeJS.Timeout | undefined;
 
   constructor(connected: Native, pending: PendingWork<string>, served: Served) {
     this.#native = connected;
@@ -223,7 +226,11 @@ class Transport implements NatsTransport {
     // A server stays up until it is closed.
     keepAlive(this);
     try {
-      await this.#native.serve(registry.nativeTwin().native, concurrency ?? null);
+      const twin = registry.nativeTwin();
+      await this.#native.serve(twin.native, concurrency ?? null);
+      if (this.#closing === undefined) {
+        this.#looking ??= setInterval(() => twin.look(), LOOK_EVERY).unref();
+      }
     } catch (error) {
       if (isFirst) {
         served.registry = undefined;
@@ -262,6 +269,7 @@ class Transport implements NatsTransport {
       await keepAliveDuring(this.#native.close(drain));
       this.#pending.drain();
     } finally {
+      clearInterval(this.#looking);
       letGo(this);
     }
   }
