@@ -1,7 +1,9 @@
 import { CallError, InfrastructureErrorCode } from "../errors.js";
+import type { ImportedAccessControl } from "../imported-access.js";
 import type { OutputMode } from "../registry/entry.js";
 import { compiled } from "../schema/compiled.js";
 import { validationError } from "../schema/validation.js";
+import { AccessControlSchema } from "../spec-schemas.js";
 import { Type } from "../type-builder.js";
 import { expandReferences } from "./references.js";
 
@@ -118,6 +120,10 @@ export interface MCPClientConfig {
   maxResultBytes?: number;
   /** Whether a server that was lost is started again by the next call (default `true`). */
   reconnect?: boolean;
+  /** How many tools are taken (default 2,000); those that follow in the list are left out and reported. */
+  maxTools?: number;
+  /** Who may call the tools: rules for all of them, or a function of each operation. Without it they are open. */
+  accessControl?: ImportedAccessControl;
   /** What happens to outputs; overrides the registry's. */
   output?: OutputMode;
   /** `data` is the parsed value when a result is exactly one text that holds a JSON object or array. */
@@ -153,6 +159,7 @@ const ConfigSchema = Type.Object({
   connectTimeout: Type.Optional(Type.Number()),
   resetTimeoutOnProgress: Type.Optional(Type.Boolean()),
   maxResultBytes: Type.Optional(Type.Number()),
+  maxTools: Type.Optional(Type.Number({ minimum: 1 })),
   reconnect: Type.Optional(Type.Boolean()),
   output: Type.Optional(Type.Union([Type.Literal("normalise"), Type.Literal("keep"), Type.Literal("off")])),
   parseJSONText: Type.Optional(Type.Boolean()),
@@ -190,7 +197,17 @@ export function assertConfig(name: string, config: unknown): asserts config is M
   }
   const schema = compiled(ConfigSchema);
   if (!schema.check(config)) throw validationError(schema.errors(config), what);
-  const { oauth, onElicitation, onSampling } = config as MCPClientConfig;
+  const { accessControl, oauth, onElicitation, onSampling } = config as MCPClientConfig;
+  if (accessControl !== undefined && typeof accessControl !== "function") {
+    const rules = compiled(AccessControlSchema);
+    if (!rules.check(accessControl)) {
+      const errors = rules.errors(accessControl);
+      throw validationError(
+        errors.map((error) => ({ ...error, path: `/accessControl${error.path}` })),
+        what,
+      );
+    }
+  }
   const functions = { onElicitation, onSampling, "oauth.onAuthorize": oauth?.onAuthorize };
   for (const [field, value] of Object.entries(functions)) {
     const isNeeded =
@@ -240,6 +257,7 @@ export function describeConfig(name: string, config: MCPClientConfig): string {
     connectTimeout: config.connectTimeout,
     resetTimeoutOnProgress: config.resetTimeoutOnProgress,
     maxResultBytes: config.maxResultBytes,
+    maxTools: config.maxTools,
     reconnect: config.reconnect,
     answersElicitation: config.onElicitation !== undefined,
     answersSampling: config.onSampling !== undefined,

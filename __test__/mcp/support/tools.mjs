@@ -192,11 +192,12 @@ export const tools = [
   })),
   {
     name: "learn",
-    description: "The server gains a tool",
+    description: "The server gains a tool, or describes it anew",
     inputSchema: { type: "object", properties: { name: { type: "string" } }, required: ["name"] },
-    handler({ name }, { conversation }) {
+    handler({ name, description }, { conversation }) {
       conversation.addTool({
         name,
+        description,
         inputSchema: anything,
         handler: () => text(`${name} works`),
       });
@@ -243,6 +244,15 @@ export const tools = [
     handler: async (_, { conversation }) => {
       const { result, error } = await conversation.ask("wishes/grant", { wish: "gold" });
       return json({ result, error });
+    },
+  },
+  {
+    name: "record",
+    description: "Notes that it was called, with a number",
+    inputSchema: { type: "object", properties: { number: { type: "integer" } }, required: ["number"] },
+    handler: ({ number }) => {
+      appendFileSync(process.env.RECORD, `${number}\n`);
+      return text(String(number));
     },
   },
   {
