@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { CallError, isResponseEnvelope } from "@alkdev/operations";
+import { chosenSeed, Random } from "../schema/support/random.mjs";
 import { longestStall } from "../support/event-loop.mjs";
-import { choices, hostileMessage } from "./support/hostile-messages.mjs";
+import { hostileMessage } from "./support/hostile-messages.mjs";
 import { startHTTPServer } from "./support/http-server.mjs";
 import { connected, script } from "./support/servers.mjs";
 
@@ -12,33 +13,33 @@ const CALLS = 400;
 const AT_ONCE = 20;
 /** What nothing from outside may hold the event loop for, in ms. */
 const BOUND = 500;
-const seed = Number(process.env.OPERATIONS_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const seed = chosenSeed();
 
 /** An HTTP server that answers calls of one tool with whatever comes to its mind. */
 function hostileHTTP(test) {
-  const random = choices(seed);
+  const random = new Random(seed);
   const before = (_, response, message) => {
-    if (message?.params?.name !== "arguments" || random.maybe(0.3)) return false;
+    if (message?.params?.name !== "arguments" || random.chance(0.3)) return false;
     const said = () => hostileMessage(random, message.id);
-    const type = random.oneOf([
+    const type = random.pick([
       "application/json",
       "text/event-stream",
       "text/html",
       "",
       "application/json; charset=x",
     ]);
-    const status = random.oneOf([200, 200, 200, 202, 204, 400, 405, 418, 500, 503]);
+    const status = random.pick([200, 200, 200, 202, 204, 400, 405, 418, 500, 503]);
     response.writeHead(status, type === "" ? {} : { "Content-Type": type });
     if (status === 204) response.end();
     else if (type !== "text/event-stream") response.end(said());
     else {
       for (let i = random.below(5); i > 0; i--) {
-        const event = random.oneOf(["message", "", "error"]);
+        const event = random.pick(["message", "", "error"]);
         response.write(
-          `event: ${event}\nid: ${i}\nretry: ${random.oneOf(["0", "x", "1e9"])}\ndata: ${said()}\n\n`,
+          `event: ${event}\nid: ${i}\nretry: ${random.pick(["0", "x", "1e9"])}\ndata: ${said()}\n\n`,
         );
       }
-      if (random.maybe(0.2)) response.destroy();
+      if (random.chance(0.2)) response.destroy();
       else response.end();
     }
     return true;

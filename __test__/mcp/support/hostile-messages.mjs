@@ -1,19 +1,5 @@
 // What a hostile server could say: messages that are nearly those of the protocol.
 
-/** Random choices that a seed repeats. */
-export function choices(seed) {
-  let state = seed >>> 0 || 1;
-  const next = () => {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    return (state >>> 0) / 2 ** 32;
-  };
-  const below = (limit) => Math.floor(next() * limit);
-  const oneOf = (list) => list[below(list.length)];
-  return { below, oneOf, maybe: (chance) => next() < chance };
-}
-
 const METHODS = [
   "notifications/progress",
   "notifications/message",
@@ -31,7 +17,8 @@ const METHODS = [
 
 /** A JSON text, valid or not, and its place in the protocol. `id` is that of the request which is being answered. */
 export function hostileMessage(random, id) {
-  const { below, oneOf, maybe } = random;
+  const below = (end) => random.below(end);
+  const oneOf = (list) => random.pick(list);
   const ids = () =>
     oneOf([
       String(id),
@@ -75,7 +62,7 @@ export function hostileMessage(random, id) {
     () => value(),
     () => "",
   ])();
-  if (maybe(0.1)) return written.slice(0, below(written.length + 1));
-  if (maybe(0.1)) return `[${written},${written}]`;
+  if (random.chance(0.1)) return written.slice(0, below(written.length + 1));
+  if (random.chance(0.1)) return `[${written},${written}]`;
   return written;
 }
