@@ -43,14 +43,10 @@ export interface NativeBinding {
   /** JSON: the UTF-16 units that are not read; and in turn data, type (null: `message`) and id (null: as
    * before) of each event. */
   parseSSEFrames(runtime: Runtime, text: string): string;
-  /** Where results of native work arrive; `wake` is called when there are any. */
-  readonly Completions: new (
-    wake: () => void,
-  ) => Completions;
   /** The requests of one import; `settings` is JSON. */
   readonly HttpService: new (
     runtime: Runtime,
-    completions: Completions,
+    mailbox: Mailbox,
     settings: string,
     imported?: OpenApiImport | null,
     documentUrl?: string | null,
@@ -138,22 +134,27 @@ export interface NativeRegistry {
 
 /** A compiled schema. Live values are walked with the help of `callbacks` (`schema/live-callbacks.ts`). */
 export interface Schema {
-  /** How many steps the walk took, negative when the value does not pass. Never zero. */
-  check(value: unknown, callbacks: object): number;
-  /** One node of the schema. Nothing where TypeBox would throw; so in `isUnique`. */
-  checkPart(value: unknown, callbacks: object, node: number): boolean | null;
-  isUnique(array: unknown[], callbacks: object): boolean | null;
-  isDistinct(array: unknown[], callbacks: object): boolean;
-  equals(value: unknown, callbacks: object, constant: number): boolean;
-  /** JSON: paths and messages in turn. */
-  errors(value: unknown, callbacks: object, max: number): string;
+  /** How many steps the walk took, negative when the value does not pass. Never zero. `quickly`: a schema
+   * that may come from outside gets a part of its allowance only. */
+  check(value: unknown, callbacks: object, quickly: boolean): number;
+  /** One node of the schema, for emitted code, which says how much work is left. What comes back is the work
+   * that it took, negative when the value does not pass, 0 where TypeBox would throw; so in the next ones. */
+  checkPart(value: unknown, callbacks: object, node: number, work?: number): number;
+  isUnique(array: unknown[], callbacks: object, work?: number): number;
+  isDistinct(array: unknown[], callbacks: object, work?: number): number;
+  equals(value: unknown, callbacks: object, constant: number, work?: number): number;
+  matches(pattern: number, text: string, work?: number): number;
+  hasFormat(format: number, text: string, work?: number): number;
+  /** Throws what emitted code says when its allowance is used up. */
+  tooMuchWork(): never;
+  /** JSON: paths and messages in turn. `refused`: it is known that the value does not pass. */
+  errors(value: unknown, callbacks: object, max: number, refused: boolean): string;
   /** The value, JSON (paths and notes in turn), and how many steps a check of the result took. */
   normalise(value: unknown, callbacks: object, keep: boolean): [unknown, string, number];
   /** JSON (`EmittedSource` in `schema/emitted.ts`); nothing when the walk must serve. */
   emit(what: "check" | "exact"): string | null;
   format(id: number): string | null;
   pattern(id: number): string | null;
-  matches(pattern: number, text: string): boolean;
   checkJson(text: string): boolean;
   errorsJson(text: string, max: number): string;
 }
@@ -183,11 +184,6 @@ export interface Mailbox {
   take(): string | [string, ...unknown[]] | null;
 }
 
-export interface Completions {
-  /** Id, kind, text and body of each result in turn (see `src/completions.rs`). */
-  take(): unknown[];
-}
-
 export interface HttpService {
   /** Nothing without a body; else `json`, `parts` or `other`, a space, and the property that holds it. */
   bodyOf(index: number): string | null;
@@ -199,7 +195,6 @@ export interface HttpService {
     body: string | undefined,
     blobs: Uint8Array[] | undefined,
     headers: string | undefined,
-    cancellable: boolean,
   ): void;
   open(
     id: number,
@@ -226,8 +221,8 @@ export interface HttpService {
 export interface HttpStream {
   take(): string | number;
   head(): string;
-  /** Kind, text and body, as results have them. */
-  failure(): unknown[];
+  /** As a mailbox would have it. */
+  failure(): string | [string, ...unknown[]] | null;
   close(): void;
 }
 
@@ -246,14 +241,14 @@ export interface HttpMachine {
   failed(why: string, code: string | undefined): number;
   tick(): number;
   cancel(): number;
-  /** Of a call: kind, text and body, as results have them. */
-  outcome(): unknown[];
+  /** Of a call: its result, as a mailbox would have it. */
+  outcome(): string | [string, ...unknown[]];
   /** The same of a document. */
-  textOutcome(): unknown[];
+  textOutcome(): string | [string, ...unknown[]];
   /** Of a stream: what `HttpStream` has. */
   take(): string | number;
   takenHead(): string;
-  takenFailure(): unknown[];
+  takenFailure(): string | [string, ...unknown[]] | null;
 }
 
 /** One MCP server. Requests have numbers, which the caller gives. The mailbox has their results and signs of
@@ -345,5 +340,6 @@ export interface TestHooks {
   failLater(code: string, message: string, details?: string): Promise<void>;
   callThrough(callback: () => unknown): unknown;
   logFromThread(message: string): void;
+  importedSchema(imported: OpenApiImport, index: number, isInput: boolean): Schema | null;
   work(milliseconds: number): Promise<number>;
 }

@@ -6,7 +6,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { BY_PLATFORM } from "../__test__/support/skips.mjs";
-import { addonFile, ensureDirectory, isMain, root, run } from "./lib.mjs";
+import { addonFile, attempt, ensureDirectory, isMain, root, seconds } from "./lib.mjs";
 
 /** The test files of a folder and, except for the package tests, of its subfolders. */
 export function testFiles(folder) {
@@ -21,23 +21,32 @@ export function testFiles(folder) {
 
 /** Runs test files and says what they left out. With CI=true that is a failure, unless the platform is the reason. */
 export function runTests(files) {
-  const list = join(ensureDirectory(join(root, "target")), "left-out.jsonl");
-  run(process.execPath, [
+  const list = join(ensureDirectory(join(root, "target")), "test-report.jsonl");
+  const status = attempt(process.execPath, [
     "--test",
     // Node's own choice is one fewer, which on two cores leaves one idle: many tests wait.
     `--test-concurrency=${availableParallelism()}`,
     ...["--test-reporter=spec", "--test-reporter-destination=stdout"],
-    ...["--test-reporter=./scripts/skips-reporter.mjs", `--test-reporter-destination=${list}`],
+    ...["--test-reporter=./scripts/test-reporter.mjs", `--test-reporter-destination=${list}`],
     ...files,
   ]);
   const lines = readFileSync(list, "utf8").split("\n").filter(Boolean);
   const skips = lines.map((line) => JSON.parse(line));
+  const { files: times = {} } = skips.pop() ?? {};
+  printSlowest(times);
+  if (status !== 0) process.exit(1);
   for (const { name, reason } of skips) console.log(`LEFT OUT: ${name} (${reason})`);
   const unexcused = skips.filter(({ reason }) => !BY_PLATFORM.test(reason));
   if (process.env.CI === "true" && unexcused.length > 0) {
     console.error(`\nfailed: with CI=true, ${unexcused.length} of these must run`);
     process.exit(1);
   }
+}
+
+function printSlowest(times) {
+  const slowest = Object.entries(times).sort(([, one], [, other]) => other - one);
+  console.log("\nThe slowest files:");
+  for (const [file, time] of slowest.slice(0, 15)) console.log(`${seconds(time).padStart(8)}  ${file}`);
 }
 
 function watch(files) {

@@ -9,35 +9,33 @@ mod machine;
 mod outcome;
 mod stream;
 
-use std::collections::HashMap;
-use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
-use futures::FutureExt;
-use napi::bindgen_prelude::{Env, Uint8Array, spawn};
+use napi::bindgen_prelude::{Env, Uint8Array};
 use napi_derive::napi;
 use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::mailbox;
 use operations_http::message::input::call_headers;
-use operations_http::{EncodedInput, Failure, HttpOperation, Service, ServiceSettings};
-use tokio_util::sync::CancellationToken;
+use operations_http::{EncodedInput, HttpOperation, Service, ServiceSettings};
 
 use self::machine::HttpMachine;
-use self::outcome::{failed_outcome, fetched_outcome, reply_outcome};
+use self::outcome::{fetched_item, reply_item};
 use self::stream::HttpStream;
 use crate::border::bridge::Bridge;
+use crate::border::mailbox::Mailbox;
 use crate::border::runtime::Runtime;
-use crate::completions::{Completions, Outcome, Queue};
+use crate::border::tasks::Tasks;
 use crate::openapi::OpenApiImport;
 
 /// The requests of one import: its settings, its connections, its calls in flight.
 #[napi]
 pub struct HttpService {
     bridge: Arc<Bridge>,
-    queue: Arc<Queue>,
+    mailbox: Arc<mailbox::Mailbox>,
+    tasks: Tasks,
     pub(crate) service: Arc<Service>,
     operations: Vec<Arc<HttpOperation>>,
-    cancellable: Arc<Mutex<HashMap<u32, CancellationToken>>>,
 }
 
 #[napi]
@@ -47,7 +45,7 @@ impl HttpService {
     pub fn new(
         env: Env,
         runtime: &Runtime,
-        completions: &Completions,
+        mailbox: &Mailbox,
         settings: String,
         import: Option<&OpenApiImport>,
         document_url: Option<String>,
@@ -61,10 +59,10 @@ impl HttpService {
         let operations = import.map(|import| (0..).map_while(|index| import.http(index)));
         Ok(Self {
             bridge,
-            queue: Arc::clone(&completions.queue),
+            tasks: Tasks::new(Arc::clone(&mailbox.inner)),
+            mailbox: Arc::clone(&mailbox.inner),
             service: Arc::new(service),
             operations: operations.into_iter().flatten().collect(),
-            cancellable: Arc::default(),
         })
     }
 
@@ -90,20 +88,21 @@ impl HttpService {
         body: Option<String>,
         blobs: Option<Vec<Uint8Array>>,
         headers: Option<String>,
-        cancellable: bool,
     ) -> napi::Result<()> {
         let operation = self.bridge.run(&env, || self.operation(index))?;
         let input = encoded(input, body, blobs, headers);
         let service = Arc::clone(&self.service);
-        self.start(id, cancellable, async move |cancel| {
-            let input = input.decode(&operation)?;
-            let reply = service.call(&operation, input, &cancel).await?;
-            Ok(reply_outcome(reply))
+        self.tasks.run(id, async move |cancel| {
+            let reply = match input.decode(&operation) {
+                Ok(input) => service.call(&operation, input, &cancel).await,
+                Err(error) => Err(error.into()),
+            };
+            reply_item(id, reply)
         });
         Ok(())
     }
 
-    /// Fetches a text that is no operation: a document. About it is JSON: `url`, after redirects.
+    /// Fetches a text that is no operation: a document. The result has `data` and `url`, after redirects.
     #[napi]
     pub fn fetch_text(
         &self,
@@ -115,15 +114,15 @@ impl HttpService {
     ) -> napi::Result<()> {
         let headers = self.bridge.run(&env, || call_headers(Some(&headers)))?;
         let service = Arc::clone(&self.service);
-        self.start(id, false, async move |cancel| {
-            let fetched = service.fetch(&url, &headers, with_auth, &cancel).await?;
-            Ok(fetched_outcome(fetched))
+        self.tasks.run(id, async move |cancel| {
+            let fetched = service.fetch(&url, &headers, with_auth, &cancel).await;
+            fetched_item(id, fetched)
         });
         Ok(())
     }
 
-    /// Opens a stream. Its handle tells what comes; where it has nothing yet, a result without a
-    /// value arrives under this id as soon as it has.
+    /// Opens a stream. Its handle tells what comes; where it has nothing yet, the mailbox says under this id when to
+    /// ask again.
     #[napi]
     pub fn open(
         &self,
@@ -138,10 +137,14 @@ impl HttpService {
         let operation = self.bridge.run(&env, || self.operation(index))?;
         let input = encoded(input, body, blobs, headers);
         let service = Arc::clone(&self.service);
-        let queue = Arc::clone(&self.queue);
-        let closed = self.service.token();
+        let mailbox = Arc::clone(&self.mailbox);
         Ok(HttpStream::start(
-            id, queue, service, operation, input, closed,
+            id,
+            mailbox,
+            &self.tasks,
+            service,
+            operation,
+            input,
         ))
     }
 
@@ -188,21 +191,16 @@ impl HttpService {
         })
     }
 
-    /// Ends a call that was started as cancellable.
+    /// Ends a call.
     #[napi]
     pub fn cancel(&self, id: u32) {
-        let tokens = self
-            .cancellable
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(token) = tokens.get(&id) {
-            token.cancel();
-        }
+        self.tasks.cancel(id);
     }
 
     /// Ends what is in flight and lets connections go. A later call makes new ones.
     #[napi]
     pub fn close(&self) {
+        self.tasks.cancel_all();
         self.service.close();
     }
 }
@@ -216,34 +214,6 @@ impl HttpService {
                 format!("There is no operation {index}"),
             )
         })
-    }
-
-    /// Runs work off the JavaScript thread; its result, or what a panic becomes, arrives under `id`.
-    fn start<W, F>(&self, id: u32, cancellable: bool, work: W)
-    where
-        W: FnOnce(CancellationToken) -> F,
-        F: Future<Output = Result<Outcome, Failure>> + Send + 'static,
-    {
-        let token = self.service.token();
-        let tokens = cancellable.then(|| Arc::clone(&self.cancellable));
-        if let Some(tokens) = &tokens {
-            let mut tokens = tokens.lock().unwrap_or_else(PoisonError::into_inner);
-            tokens.insert(id, token.clone());
-        }
-        let queue = Arc::clone(&self.queue);
-        let work = AssertUnwindSafe(work(token)).catch_unwind();
-        spawn(async move {
-            let outcome = match work.await {
-                Ok(Ok(outcome)) => outcome,
-                Ok(Err(failure)) => failed_outcome(failure),
-                Err(payload) => failed_outcome(CallError::from_panic(&*payload).into()),
-            };
-            if let Some(tokens) = tokens {
-                let mut tokens = tokens.lock().unwrap_or_else(PoisonError::into_inner);
-                tokens.remove(&id);
-            }
-            queue.push(id, outcome);
-        });
     }
 }
 

@@ -16,7 +16,6 @@
 mod border;
 #[cfg(feature = "test-hooks")]
 mod call_hooks;
-mod completions;
 mod http;
 mod live;
 mod mcp;

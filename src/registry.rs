@@ -147,7 +147,7 @@ fn compiled(schema: Option<&CompiledSchema>) -> Schema {
 }
 
 /// A schema of an imported operation, which `FromSchema` would read in the same way.
-fn imported_schema(schema: Result<Value, CallError>) -> Made {
+pub(crate) fn imported_schema(schema: Result<Value, CallError>) -> Made {
     let schema = schema.map_err(|_| OnlyHost)?;
     // Nothing is known: values pass as they are.
     if schema.as_object().is_some_and(Map::is_empty) {

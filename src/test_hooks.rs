@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 use crate::border::bridge::Bridge;
 use crate::border::raw::{Pending, Raw};
 use crate::border::runtime::Runtime;
+use crate::openapi::OpenApiImport;
+use crate::registry::imported_schema;
+use crate::schema::Schema;
 
 /// Misbehaviour on request.
 #[napi]
@@ -109,6 +112,33 @@ impl TestHooks {
                 [("thread", json!("other"))],
             );
         });
+    }
+
+    /// The schema of an imported operation as the native twin of a registry compiles it; nothing where anything passes.
+    #[napi]
+    pub fn imported_schema(
+        &self,
+        env: Env,
+        import: &OpenApiImport,
+        index: u32,
+        is_input: bool,
+    ) -> napi::Result<Option<Schema>> {
+        let made = self.bridge.run(&env, || {
+            let operation = import.known(index)?;
+            let schema = if is_input {
+                operation.input_schema()
+            } else {
+                operation.output_schema()
+            };
+            imported_schema(schema).map_err(|_| {
+                failure(
+                    "HOST".to_owned(),
+                    "The host is to be asked".to_owned(),
+                    None,
+                )
+            })
+        })?;
+        Ok(made.map(|program| Schema::compiled(&self.bridge, program)))
     }
 
     /// Is busy for a while, off the JavaScript thread.

@@ -63,7 +63,8 @@ describe("calls over NATS", { skip, timeout: 60_000 }, () => {
       metadata: { k: 1 },
       trusted: true,
     });
-    const { signal, requestId, deadline: local, ...rest } = seen;
+    const { signal, requestId, env, deadline: local, ...rest } = seen;
+    assert.equal(typeof env.t.look, "function");
     assert.deepEqual(rest, { parentRequestId: "p", identity, metadata: { k: 1 } });
     assert.match(requestId, UUID);
     assert.ok(signal instanceof AbortSignal);

@@ -25,7 +25,7 @@ const KINDS = [
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON from the native side, in the shape that the receiver declares
 type Json = any;
-type Item = [kind: number, to: Json, value?: Json, attached?: 1];
+type Item = [kind: number, to: Json, value?: Json, attached?: 1 | 2];
 
 /** Those who are told. `to` is whom it is for: the number or the name that the native side was given. */
 export interface Receiver {
@@ -111,10 +111,15 @@ function itemsOf(batch: Batch): [more: number, ...items: Item[]] {
 
 /** The value of a batch of one, as native functions return it. Throws if that is an error. */
 export function answerOf(batch: Batch): Json {
-  const [, item] = JSON.parse(textOf(batch)) as [number, Item];
-  const value = contentOf(item, batch[1]);
+  const value = toldIn(batch);
   if (value instanceof CallError) throw value;
   return value;
+}
+
+/** The same, where an error is a value like any other. */
+export function toldIn(batch: Batch): Json {
+  const [, item] = JSON.parse(textOf(batch)) as [number, Item];
+  return contentOf(item, batch[1]);
 }
 
 function textOf(batch: Batch): string {
@@ -129,6 +134,6 @@ function contentOf(item: Item, attachment: unknown): Json {
     if (isAttached && typeof details === "object" && details !== null) details.body = attachment;
     return new CallError(code, message, details);
   }
-  if (isAttached) value.data = attachment;
+  if (isAttached) value.data = item[3] === 2 ? JSON.parse(attachment as string) : attachment;
   return value;
 }

@@ -96,10 +96,12 @@ export function buildCallHandler({ registry, callMap }: CallHandlerConfig): Call
         (error) => fail(request, running, error),
       );
     }
-    return registry.execute(request.operationId, request.input, running.contextOf(request), SERVED).then(
-      (envelope) => answer(request, running, envelope),
-      (error) => fail(request, running, error),
-    );
+    return registry
+      .execute(request.operationId, request.input, running.contextOf(request, registry), SERVED)
+      .then(
+        (envelope) => answer(request, running, envelope),
+        (error) => fail(request, running, error),
+      );
   };
 }
 
@@ -110,7 +112,7 @@ async function stream(
   running: Running,
 ): Promise<void> {
   const { requestId, operationId, input } = request;
-  const context = running.contextOf(request);
+  const context = running.contextOf(request, registry);
   alwaysEnforceAccess(context);
   const events = subscribe(registry, operationId, input, context);
   running.onAbort = () => void events.return().catch(() => {});

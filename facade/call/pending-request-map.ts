@@ -79,13 +79,15 @@ export class PendingRequestMap {
     const { deadline, signal, parentRequestId } = options;
     if (signal?.aborted === true) return Promise.reject(wasAborted(operationId));
     if (deadline !== undefined && deadline <= Date.now())
-      return Promise.reject(timedOut(operationId, deadline));
+      return Promise.reject(timedOut(operationId, deadline, undefined));
     return new Promise((resolve, reject) => {
       const requestId = randomUUID();
       const pending = new PendingCall(requestId, operationId, parentRequestId, resolve, reject);
       this.#add(pending, signal);
       if (deadline !== undefined) {
-        pending.setTimer(callAt(deadline, () => this.#giveUp(pending, timedOut(operationId, deadline))));
+        const began = Date.now();
+        const expire = () => this.#giveUp(pending, timedOut(operationId, deadline, Date.now() - began));
+        pending.setTimer(callAt(deadline, expire));
       }
       this.#ask(pending, requestPayload(requestId, operationId, input, options, options));
     });

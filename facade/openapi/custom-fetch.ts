@@ -1,6 +1,7 @@
 // Calls through a `fetch` of the user's: `config.fetch`, or a global one that somebody replaced (a mock, an
 // instrumentation).
 
+import { answerOf } from "../border/inbox.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import type { HttpMachine } from "../native-binding.js";
 import { runtime } from "../runtime.js";
@@ -43,8 +44,7 @@ export async function callThroughFetch(
   const driver = new FetchDriver(service, fetch, machine, signal);
   try {
     await driver.advance();
-    const [kind, about, body] = machine.outcome();
-    return toEnvelope(kind as number, about as string, body);
+    return toEnvelope(answerOf(machine.outcome()));
   } finally {
     driver.cancel();
   }

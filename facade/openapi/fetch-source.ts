@@ -1,8 +1,8 @@
 // A stream whose bytes come from a `fetch` of the user's. It reads only while somebody waits.
 
+import { type Batch, toldIn } from "../border/inbox.js";
 import type { EncodedInput } from "./encode-input.js";
 import { type Fetch, FetchDriver } from "./fetch-driver.js";
-import { toError } from "./outcome.js";
 import type { HttpService } from "./service.js";
 import { type StreamSource, TAKEN } from "./stream.js";
 
@@ -35,10 +35,8 @@ export class FetchSource implements StreamSource {
     return this.#driver?.machine.takenHead() ?? "";
   }
 
-  failure(): Error {
-    if (this.#failure !== undefined) return this.#failure as Error;
-    const [, about, body] = this.#driver?.machine.takenFailure() ?? [];
-    return toError(about as string, body);
+  failure(): unknown {
+    return this.#failure ?? toldIn(this.#driver?.machine.takenFailure() as Batch);
   }
 
   wait(ready: () => void): void {

@@ -1,11 +1,10 @@
 // A text that is fetched the way operations are called: a document.
 
-import { awaitArrival, forget, nextId } from "../completions.js";
+import { answerOf } from "../border/inbox.js";
 import type { CheckedConfig } from "./config-check.js";
 import { replacedFetch } from "./custom-fetch.js";
 import { FetchDriver } from "./fetch-driver.js";
-import { toEnvelope } from "./outcome.js";
-import { HttpService } from "./service.js";
+import { HttpService, pending } from "./service.js";
 
 /** What is fetched besides operations: a document. */
 export interface TextOptions {
@@ -29,34 +28,18 @@ export async function fetchText(
   const headers = JSON.stringify({ Accept: options.accept, ...options.headers });
   const fetch = replacedFetch(config);
   try {
-    if (fetch !== undefined) {
-      const machine = service.native.driveText(url, headers, withAuth);
-      await new FetchDriver(service, fetch, machine).advance();
-      const [kind, about, text] = machine.textOutcome();
-      return fetched(kind as number, about as string, text);
+    if (fetch === undefined) {
+      const start = (id: number) => service.native.fetchText(id, url, headers, withAuth);
+      return fetched(await pending.run({ owner: service, start }));
     }
-    return await new Promise((resolve, reject) => {
-      const id = nextId();
-      awaitArrival(id, service, (kind, about, text) => {
-        try {
-          resolve(fetched(kind, about, text));
-        } catch (error) {
-          reject(error);
-        }
-      });
-      try {
-        service.native.fetchText(id, url, headers, withAuth);
-      } catch (error) {
-        forget(id);
-        reject(error);
-      }
-    });
+    const machine = service.native.driveText(url, headers, withAuth);
+    await new FetchDriver(service, fetch, machine).advance();
+    return fetched(answerOf(machine.textOutcome()));
   } finally {
     service.close();
   }
 }
 
-function fetched(kind: number, about: string, body: unknown): { text: string; url: string } {
-  const { data, meta } = toEnvelope(kind, about, body);
-  return { text: String(data ?? ""), url: (meta as unknown as { url: string }).url };
+function fetched({ data, url }: { data: string; url: string }): { text: string; url: string } {
+  return { text: data, url };
 }

@@ -1,10 +1,9 @@
 // The handlers of imported operations.
 
-import { onAbort } from "../border/abort.js";
-import { awaitArrival, forget, nextId } from "../completions.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { OpenApiImport } from "../native-binding.js";
+import { endingItself } from "../registry/deadline.js";
 import { lookNowAndThen, markNative } from "../registry/native-handler.js";
 import { makerOf } from "../schema/lazy.js";
 import {
@@ -21,7 +20,7 @@ import type { EncodedInput } from "./encode-input.js";
 import { FetchSource } from "./fetch-source.js";
 import { NativeSource } from "./native-source.js";
 import { toEnvelope } from "./outcome.js";
-import { HttpService } from "./service.js";
+import { HttpService, pending } from "./service.js";
 import { EventStream } from "./stream.js";
 
 export type { HttpService } from "./service.js";
@@ -42,8 +41,9 @@ export function createHandler(
   index: number,
   operation: OperationSpec,
 ): OperationHandler | SubscriptionHandler {
-  const handler =
-    operation.type === OperationType.SUBSCRIPTION ? streaming(service, index) : calling(service, index);
+  const handler = endingItself(
+    operation.type === OperationType.SUBSCRIPTION ? streaming(service, index) : calling(service, index),
+  );
   const makers = {
     inputSchema: makerOf(operation, "inputSchema"),
     outputSchema: makerOf(operation, "outputSchema"),
@@ -80,8 +80,8 @@ async function call(
   const signal = context?.signal;
   refuseIfAborted(signal);
   const headers = callHeaders(context);
-  const pending = service.encode(index, input);
-  const encoded = pending instanceof Promise ? await pending : pending;
+  const encoding = service.encode(index, input);
+  const encoded = encoding instanceof Promise ? await encoding : encoding;
   refuseIfAborted(signal);
   const fetch = replacedFetch(service.config);
   if (fetch !== undefined) {
@@ -89,7 +89,7 @@ async function call(
     const machine = service.native.drive(index, text, body, blobs, headers, false);
     return callThroughFetch(service, fetch, machine, signal);
   }
-  return callNatively(service, index, encoded, headers, signal);
+  return toEnvelope(await callNatively(service, index, encoded, headers, signal));
 }
 
 function callNatively(
@@ -99,25 +99,11 @@ function callNatively(
   headers: string | undefined,
   signal: AbortSignal | undefined,
 ): Promise<ResponseEnvelope> {
-  return new Promise((resolve, reject) => {
-    const id = nextId();
-    let ignore = () => {};
-    awaitArrival(id, service, (kind, about, result) => {
-      ignore();
-      try {
-        resolve(toEnvelope(kind, about, result));
-      } catch (error) {
-        reject(error);
-      }
-    });
-    try {
-      ignore = onAbort(signal, () => service.cancel(id));
-      service.call(id, index, input, body, blobs, headers, signal !== undefined);
-    } catch (error) {
-      ignore();
-      forget(id);
-      reject(error);
-    }
+  return pending.run({
+    owner: service,
+    signal,
+    start: (id) => service.call(id, index, input, body, blobs, headers),
+    cancel: (id) => service.cancel(id),
   });
 }
 

@@ -1,13 +1,13 @@
 // A stream that the native client reads.
 
-import { awaitArrival, forget, nextId } from "../completions.js";
+import { type Batch, toldIn } from "../border/inbox.js";
 import type { HttpService, HttpStream } from "../native-binding.js";
 import type { EncodedInput } from "./encode-input.js";
-import { toError } from "./outcome.js";
+import { pending } from "./service.js";
 import { type StreamSource, TAKEN } from "./stream.js";
 
 export class NativeSource implements StreamSource {
-  readonly #id = nextId();
+  readonly #id = pending.newId();
   /** Streams end when it is collected. */
   readonly #service: HttpService;
   #stream: HttpStream | undefined;
@@ -42,20 +42,18 @@ export class NativeSource implements StreamSource {
     return this.#stream?.head() ?? "";
   }
 
-  failure(): Error {
-    if (this.#failure !== undefined) return this.#failure as Error;
-    const [, about, body] = this.#stream?.failure() ?? [];
-    return toError(about as string, body);
+  failure(): unknown {
+    return this.#failure ?? toldIn(this.#stream?.failure() as Batch);
   }
 
   wait(ready: () => void): void {
     if (this.#stream === undefined) this.#opening?.then(ready);
-    else awaitArrival(this.#id, this.#service, ready);
+    else pending.wait(this.#id, { owner: this.#service, ready, ended: ready });
   }
 
   close(): void {
     this.#closed = true;
-    forget(this.#id);
+    pending.forget(this.#id);
     this.#stream?.close();
   }
 }

@@ -1,11 +1,14 @@
 // The requests of one import, for whatever sends them.
 
-import { completions } from "../completions.js";
+import { numbers, PendingWork } from "../border/pending-work.js";
 import type { HttpService as NativeService, OpenApiImport } from "../native-binding.js";
 import { native, runtime } from "../runtime.js";
 import type { CheckedConfig } from "./config-check.js";
 import { type BodyPlan, type EncodedInput, encodeInput } from "./encode-input.js";
 import type { FetchDriver } from "./fetch-driver.js";
+
+/** Calls and streams of all imports: one mailbox, so that one wake-up hands out whatever has ended. */
+export const pending = new PendingWork<number>(numbers());
 
 /** Requests of one import: where the service is, its credentials, its connections. */
 export class HttpService {
@@ -15,7 +18,7 @@ export class HttpService {
 
   constructor(imported: OpenApiImport | undefined, config: CheckedConfig, documentUrl?: string) {
     this.config = config;
-    this.native = new native.HttpService(runtime, completions, settings(config), imported, documentUrl);
+    this.native = new native.HttpService(runtime, pending.mailbox, settings(config), imported, documentUrl);
   }
 
   /** What is under way through a `fetch` of the user's. */

@@ -12,7 +12,7 @@ export interface StreamSource {
   /** After `EVENTS` and `LINES`: what an envelope says about the response, as JSON. */
   head(): string;
   /** After `FAILED`. */
-  failure(): Error;
+  failure(): unknown;
   /** After `WAIT`: calls back once, when there may be something to take. */
   wait(ready: () => void): void;
   /** Closes the connection at once. */

@@ -42,7 +42,7 @@ pub(crate) fn to_js(env: &Env, batch: Batch) -> napi::Result<JsBatch<'_>> {
     array.set(0, batch.text)?;
     for (at, attachment) in (1..).zip(batch.attachments) {
         match attachment {
-            Attachment::Text(text) => array.set(at, text)?,
+            Attachment::Text(text) | Attachment::Json(text) => array.set(at, text)?,
             Attachment::Bytes(bytes) => array.set(at, ArrayBuffer::from_data(env, bytes)?)?,
         }
     }

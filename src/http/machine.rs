@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use napi::bindgen_prelude::{Array, Either, Either3, Env, Null, Uint8Array};
+use napi::bindgen_prelude::{Either, Either3, Env, Null, Uint8Array};
 use napi_derive::napi;
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_http::machine::{Input, Machine, NetworkError, Output, Step};
@@ -12,9 +12,9 @@ use operations_http::message::ResponseHead;
 use operations_http::{Failure, Fetched, Reply};
 use serde_json::{Map, Value, json};
 
-use super::outcome::{Taken, failed_outcome, fetched_outcome, reply_outcome};
+use super::outcome::{Taken, fetched_item, reply_item};
 use crate::border::bridge::Bridge;
-use crate::completions::Outcome;
+use crate::border::mailbox::{JsBatch, to_js};
 
 /// A call or a stream under way.
 #[napi]
@@ -166,24 +166,20 @@ impl HttpMachine {
         self.handle(&env, Input::Cancel)
     }
 
-    /// The result of a call: kind, text and body, as results have them.
-    #[napi]
-    pub fn outcome<'env>(&mut self, env: &'env Env) -> napi::Result<Array<'env>> {
-        let outcome = self.result().map_or_else(failed_outcome, reply_outcome);
-        written(env, outcome)
+    /// The result of a call, as a mailbox would have it.
+    #[napi(ts_return_type = "string | [string, ...(string | ArrayBuffer)[]]")]
+    pub fn outcome<'env>(&mut self, env: &'env Env) -> napi::Result<JsBatch<'env>> {
+        to_js(env, reply_item(0, self.result()).into_batch())
     }
 
     /// The result of a call for a document, in the same way.
-    #[napi]
-    pub fn text_outcome<'env>(&mut self, env: &'env Env) -> napi::Result<Array<'env>> {
-        let outcome = match self.result() {
-            Ok(reply) => fetched_outcome(Fetched {
-                text: reply.into_text(),
-                url: self.machine.outgoing().request().url.to_string(),
-            }),
-            Err(failure) => failed_outcome(failure),
-        };
-        written(env, outcome)
+    #[napi(ts_return_type = "string | [string, ...(string | ArrayBuffer)[]]")]
+    pub fn text_outcome<'env>(&mut self, env: &'env Env) -> napi::Result<JsBatch<'env>> {
+        let fetched = self.result().map(|reply| Fetched {
+            text: reply.into_text(),
+            url: self.machine.outgoing().request().url.to_string(),
+        });
+        to_js(env, fetched_item(0, fetched).into_batch())
     }
 
     /// What comes next of a stream: a batch, or a number that says what else.
@@ -198,15 +194,9 @@ impl HttpMachine {
         self.taken.head()
     }
 
-    /// After `take`: why the stream has failed, as results have it.
-    #[napi]
-    pub fn taken_failure<'env>(&mut self, env: &'env Env) -> napi::Result<Array<'env>> {
+    /// After `take`: why the stream has failed.
+    #[napi(ts_return_type = "string | [string, ...(string | ArrayBuffer)[]] | null")]
+    pub fn taken_failure<'env>(&mut self, env: &'env Env) -> napi::Result<Option<JsBatch<'env>>> {
         self.taken.failure(env)
     }
-}
-
-fn written(env: &Env, outcome: Outcome) -> napi::Result<Array<'_>> {
-    let mut array = env.create_array(Outcome::PARTS)?;
-    outcome.write(env, &mut array, 0)?;
-    Ok(array)
 }

@@ -1,33 +1,50 @@
 //! How results cross into JavaScript.
 
-use napi::bindgen_prelude::{Array, Either, Env};
+use napi::bindgen_prelude::{Either, Env};
+use operations_core::mailbox::{Attachment, Item};
 use operations_http::machine::Output;
 use operations_http::message::Decoded;
 use operations_http::{Failure, Fetched, Reply, StreamItem, StreamKind};
 use serde_json::json;
 
-use crate::completions::Outcome;
+use crate::border::mailbox::{JsBatch, to_js};
 
-/// A response as a result.
-pub(super) fn reply_outcome(reply: Reply) -> Outcome {
-    let about = reply.head.meta_text();
+/// Beyond it, the JSON of a body is parsed by itself (docs/decisions/0006-http-client.md).
+const LARGE_BODY: usize = 4096;
+
+/// A response, as an envelope without `data` if there is none.
+pub(super) fn reply_item(id: u32, reply: Result<Reply, Failure>) -> Item {
+    let reply = match reply {
+        Ok(reply) => reply,
+        Err(failure) => return failed_item(id, failure),
+    };
+    let meta = reply.head.meta_text();
+    let with = |data: &str| Item::done(id, &format!(r#"{{"data":{data},"meta":{meta}}}"#));
     match reply.body {
-        Decoded::Empty => Outcome::Empty(about),
-        Decoded::Json(text) => Outcome::Json(about, text),
-        Decoded::Text(text) => Outcome::Text(about, text),
-        Decoded::Bytes(bytes) => Outcome::Bytes(about, bytes),
+        Decoded::Empty => Item::done(id, &format!(r#"{{"meta":{meta}}}"#)),
+        Decoded::Json(text) if text.len() > LARGE_BODY => with("null").with(Attachment::Json(text)),
+        Decoded::Json(text) => with(&text),
+        Decoded::Text(text) => with("null").with(Attachment::Text(text)),
+        Decoded::Bytes(bytes) => with("null").with(Attachment::Bytes(bytes)),
     }
 }
 
-/// The text of a document as a result.
-pub(super) fn fetched_outcome(fetched: Fetched) -> Outcome {
-    let about = json!({ "url": fetched.url }).to_string();
-    Outcome::Text(about, fetched.text)
+/// The text of a document, as `data`, and where it came from.
+pub(super) fn fetched_item(id: u32, fetched: Result<Fetched, Failure>) -> Item {
+    match fetched {
+        Ok(Fetched { text, url }) => {
+            Item::done(id, &json!({ "url": url }).to_string()).with(Attachment::Text(text))
+        }
+        Err(failure) => failed_item(id, failure),
+    }
 }
 
-/// A failure as a result.
-pub(super) fn failed_outcome(failure: Failure) -> Outcome {
-    Outcome::Failed(*failure.error, failure.body)
+fn failed_item(id: u32, Failure { error, body }: Failure) -> Item {
+    let item = Item::failed(id, &error);
+    match body {
+        Some(bytes) => item.with(Attachment::Bytes(bytes)),
+        None => item,
+    }
 }
 
 /// What `take` of a stream answers instead of a batch (`TAKEN` in `facade/openapi/stream.ts`).
@@ -75,12 +92,11 @@ impl Taken {
         std::mem::take(&mut self.head)
     }
 
-    /// Why the stream has failed: kind, text and body, as results have them.
-    pub(super) fn failure<'env>(&mut self, env: &'env Env) -> napi::Result<Array<'env>> {
-        let mut array = env.create_array(0)?;
-        if let Some(failure) = self.failure.take() {
-            failed_outcome(failure).write(env, &mut array, 0)?;
-        }
-        Ok(array)
+    /// Why the stream has failed.
+    pub(super) fn failure<'env>(&mut self, env: &'env Env) -> napi::Result<Option<JsBatch<'env>>> {
+        let failure = self.failure.take();
+        failure
+            .map(|failure| to_js(env, failed_item(0, failure).into_batch()))
+            .transpose()
     }
 }

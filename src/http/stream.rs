@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use napi::bindgen_prelude::{Array, Either, Env, spawn};
+use napi::bindgen_prelude::{Either, Env};
 use napi_derive::napi;
+use operations_core::mailbox::{Item, Mailbox};
 use operations_http::{EncodedInput, Handover, HttpOperation, Service};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::outcome::Taken;
-use crate::completions::{Outcome, Queue};
+use crate::border::mailbox::JsBatch;
+use crate::border::tasks::Tasks;
 
 /// An open stream. The connection is closed when it is collected, at the latest.
 #[napi]
@@ -19,23 +21,25 @@ pub struct HttpStream {
 }
 
 impl HttpStream {
-    /// Where it has nothing yet, a result without a value arrives under this id as soon as it has.
+    /// Where it has nothing yet, the mailbox says `ready` under this id as soon as it has; and `ended` when nothing
+    /// more will come.
     pub(super) fn start(
         id: u32,
-        queue: Arc<Queue>,
+        mailbox: Arc<Mailbox>,
+        tasks: &Tasks,
         service: Arc<Service>,
         operation: Arc<HttpOperation>,
         input: EncodedInput,
-        closed: CancellationToken,
     ) -> Self {
-        let handover = Handover::new(move || queue.push(id, Outcome::Ready));
+        let handover = Handover::new(move || mailbox.push(Item::ready(id)));
         let left = CancellationToken::new();
         let open = Some(left.clone().drop_guard());
         let for_task = Arc::clone(&handover);
-        spawn(async move {
+        tasks.run(id, async move |closed| {
             for_task
                 .run(&service, &operation, input, left, closed)
                 .await;
+            Item::ended(id)
         });
         Self {
             handover,
@@ -59,9 +63,9 @@ impl HttpStream {
         self.taken.head()
     }
 
-    /// Why the stream has failed: kind, text and body, as results have them.
-    #[napi]
-    pub fn failure<'env>(&mut self, env: &'env Env) -> napi::Result<Array<'env>> {
+    /// Why the stream has failed.
+    #[napi(ts_return_type = "string | [string, ...(string | ArrayBuffer)[]] | null")]
+    pub fn failure<'env>(&mut self, env: &'env Env) -> napi::Result<Option<JsBatch<'env>>> {
         self.taken.failure(env)
     }
 

@@ -1,62 +1,6 @@
 //! The wrapper that every result travels in.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-
 use crate::json::{self, Json, Object};
-
-/// Where a result came from, told apart by `source`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "source", rename_all = "lowercase")]
-pub enum ResponseMeta {
-    /// A handler in this process.
-    #[serde(rename_all = "camelCase")]
-    Local {
-        /// `namespace.name` of the operation.
-        operation_id: String,
-        /// Unix milliseconds at the moment of wrapping.
-        timestamp: f64,
-    },
-    /// An HTTP response, or one event of a stream of them.
-    #[serde(rename_all = "camelCase")]
-    Http {
-        /// The status of the response.
-        status_code: f64,
-        /// Its headers, names in lower case, repeated ones joined by `", "`.
-        headers: Map<String, Value>,
-        /// Its content type.
-        content_type: String,
-        /// On events of a stream: what the frame said about itself.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        sse: Option<SseMeta>,
-    },
-    /// The result of an MCP tool.
-    #[serde(rename_all = "camelCase")]
-    Mcp {
-        /// The tool ran and says that it failed.
-        is_error: bool,
-        /// All content blocks, as they were sent.
-        content: Vec<Value>,
-        /// The structured result, as it was sent.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        structured_content: Option<Map<String, Value>>,
-        /// Protocol extensions.
-        #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
-        meta: Option<Map<String, Value>>,
-    },
-}
-
-/// What an SSE frame says about itself.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SseMeta {
-    /// The event type, `message` unless the frame says otherwise.
-    pub event: String,
-    /// The last event id at this point of the stream.
-    pub id: String,
-    /// The reconnection time in milliseconds, on the frame that set it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry: Option<f64>,
-}
 
 /// A JSON value that is an envelope: `data` and `meta` are there, `meta.source` is a known word, and what that source
 /// requires has the right type. It looks no deeper than that.

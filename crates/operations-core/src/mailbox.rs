@@ -260,15 +260,15 @@ mod tests {
         mailbox.push(Item::done(2, "{}"));
         let error = CallError::new("C", "m");
         mailbox.push(Item::failed(3, &error).with(Attachment::Text("t".into())));
+        mailbox.push(Item::done(4, "{}").with(Attachment::Json("[]".into())));
         let batch = mailbox.take().expect("items");
         assert_eq!(
             read(&batch),
-            json!([0, [0, 1, {}, 1], [0, 2, {}], [1, 3, {"code": "C", "message": "m"}, 1]])
+            json!([0, [0, 1, {}, 1], [0, 2, {}], [1, 3, {"code": "C", "message": "m"}, 1], [0, 4, {}, 2]])
         );
-        assert_eq!(
-            batch.attachments,
-            [bytes(1), Attachment::Text("t".to_owned())]
-        );
+        let text = Attachment::Text("t".to_owned());
+        let json = Attachment::Json("[]".to_owned());
+        assert_eq!(batch.attachments, [bytes(1), text, json]);
     }
 
     #[test]

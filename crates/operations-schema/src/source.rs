@@ -1,7 +1,6 @@
 //! A schema as it was written, before any meaning is attached.
 
 mod from_json;
-mod owned;
 mod reader;
 mod usual;
 

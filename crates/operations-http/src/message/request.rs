@@ -275,26 +275,39 @@ fn query_pairs(parameter: &Parameter, value: &InputValue) -> Result<Vec<String>,
     } else {
         Escape::Value
     };
+    Ok(joined(pairs(parameter, value, escape, |text| {
+        let name = Escape::Value.apply(&parameter.name).into_owned();
+        (name, escape.apply(text).into_owned())
+    })?))
+}
+
+/// The pairs that a parameter of a query or a cookie becomes. One that is described by `content` is a single pair.
+fn pairs(
+    parameter: &Parameter,
+    value: &InputValue,
+    escape: Escape,
+    single: impl FnOnce(&str) -> (String, String),
+) -> Result<Vec<(String, String)>, CallError> {
     if value.is_nothing() {
         return Ok(Vec::new());
     }
-    let pairs = match content(parameter, value)? {
-        Some(text) => vec![(
-            Escape::Value.apply(&parameter.name).into_owned(),
-            escape.apply(&text).into_owned(),
-        )],
-        None => style::pairs(
-            &parameter.name,
-            value,
-            parameter.style,
-            parameter.explode,
-            escape,
-        )?,
-    };
-    Ok(pairs
-        .into_iter()
+    let Parameter {
+        name,
+        style,
+        explode,
+        ..
+    } = parameter;
+    match content(parameter, value)? {
+        Some(text) => Ok(vec![single(&text)]),
+        None => style::pairs(name, value, *style, *explode, escape),
+    }
+}
+
+fn joined(pairs: Vec<(String, String)>) -> Vec<String> {
+    let pairs = pairs.into_iter();
+    pairs
         .map(|(name, value)| format!("{name}={value}"))
-        .collect())
+        .collect()
 }
 
 /// OpenAPI 3.2: one parameter is the whole query string.
@@ -314,27 +327,15 @@ fn whole_query(parameter: &Parameter, value: &InputValue) -> Result<Option<Strin
 /// Each pair is a cookie of its own: between cookies stands a semicolon, whatever the tables, which
 /// speak of queries, put there.
 fn cookie_pairs(parameter: &Parameter, value: &InputValue) -> Result<Vec<String>, CallError> {
-    if value.is_nothing() {
-        return Ok(Vec::new());
-    }
     let escape = if parameter.style == Style::Cookie {
         Escape::None
     } else {
         Escape::Value
     };
-    let pairs = match content(parameter, value)? {
-        Some(text) => vec![(
-            parameter.name.clone(),
-            Escape::Value.apply(&text).into_owned(),
-        )],
-        None => style::pairs(
-            &parameter.name,
-            value,
-            parameter.style,
-            parameter.explode,
-            escape,
-        )?,
-    };
+    let pairs = pairs(parameter, value, escape, |text| {
+        let text = Escape::Value.apply(text).into_owned();
+        (parameter.name.clone(), text)
+    })?;
     if pairs
         .iter()
         .any(|(name, value)| name.contains([';', '=', ',']) || value.contains(';'))
@@ -344,10 +345,7 @@ fn cookie_pairs(parameter: &Parameter, value: &InputValue) -> Result<Vec<String>
             parameter.input
         )));
     }
-    Ok(pairs
-        .into_iter()
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect())
+    Ok(joined(pairs))
 }
 
 fn header_value(parameter: &Parameter, value: &InputValue) -> Result<String, CallError> {

@@ -9,7 +9,6 @@ use super::auth::{Secret, redact};
 use super::charset;
 use super::errors;
 use super::media::{self, Family};
-use operations_core::envelope::ResponseMeta;
 use operations_core::error::CallError;
 use operations_core::json::{MAX_ANSWER_DEPTH, is_too_deep};
 
@@ -57,18 +56,7 @@ impl ResponseHead {
         matches!(self.status, 200..=299)
     }
 
-    /// What an envelope says about this response.
-    #[must_use]
-    pub fn meta(&self) -> ResponseMeta {
-        ResponseMeta::Http {
-            status_code: f64::from(self.status),
-            headers: self.headers.clone(),
-            content_type: self.content_type.clone(),
-            sse: None,
-        }
-    }
-
-    /// The same as JSON text, without a copy in between.
+    /// What an envelope says about this response, as JSON.
     #[must_use]
     pub fn meta_text(&self) -> String {
         #[derive(Serialize)]

@@ -73,15 +73,6 @@ impl<'a> Object<'a> {
         Ok(Self { members })
     }
 
-    /// As [`Object::read`], from bytes.
-    ///
-    /// # Errors
-    ///
-    /// When the bytes are not one JSON object.
-    pub fn read_bytes(bytes: &'a [u8]) -> Result<Self, Malformed> {
-        Self::read(std::str::from_utf8(bytes).map_err(|_| Malformed::Encoding)?)
-    }
-
     /// The text of a member; of two with one name the last, as JavaScript has it.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a str> {
