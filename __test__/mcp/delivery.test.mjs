@@ -11,7 +11,12 @@ import { connected, failure, stdio } from "./support/servers.mjs";
 describe("details.delivery", { concurrency: true }, () => {
   for (const [what, expected, config, act] of [
     ["a time limit that passed", "unknown", { timeout: 50 }, ({ call }) => call("never")],
-    ["a deadline that passed", "unknown", {}, ({ call }) => call("never", {}, { deadline: Date.now() + 50 })],
+    [
+      "a deadline that passed",
+      "unknown",
+      {},
+      ({ tool }) => tool("never").handler({}, { deadline: Date.now() + 50 }),
+    ],
     ["a deadline in the past", "none", {}, ({ tool }) => tool("never").handler({}, { deadline: 1e12 })],
     ["an input that is no JSON", "none", {}, ({ tool }) => tool("echo").handler({ text: 1n }, {})],
     ["an input that is no object", "none", {}, ({ tool }) => tool("echo").handler(7, {})],
@@ -80,10 +85,9 @@ describe("the time limit of a server", () => {
 
   it("does not outlast a deadline that is sooner, even with progress", async (t) => {
     const folder = temporaryFolder(t);
-    const { call } = await connected(t, stdio([], { resetTimeoutOnProgress: true }));
-    const error = await failure(
-      call("wait", { steps: 100_000, pause: 5 }, { deadline: Date.now() + 300, timeout: 60_000 }),
-    );
+    const { call, tool } = await connected(t, stdio([], { resetTimeoutOnProgress: true }));
+    const context = { deadline: Date.now() + 300, metadata: { timeout: 60_000 } };
+    const error = await failure(tool("wait").handler({ steps: 100_000, pause: 5 }, context));
     assert.equal(error.code, "TIMEOUT");
     await call("write-file", { path: join(folder, "after") });
     await until(() => existsSync(join(folder, "after")), "the server goes on");

@@ -285,6 +285,37 @@ export const strangeTools = [
   { name: "good-after", inputSchema: anything, handler: () => text("after") },
 ];
 
+/** Tools whose results cost much to check. */
+export const costlyTools = [
+  {
+    name: "costly-pattern",
+    inputSchema: anything,
+    outputSchema: {
+      type: "object",
+      properties: { a: { type: "string", pattern: `^(?:${"(?=[^]*$)".repeat(50)}a)*$` } },
+      required: ["a"],
+    },
+    handler: () => structured({ a: "a".repeat(16_000) }),
+  },
+  {
+    name: "costly-choice",
+    inputSchema: anything,
+    outputSchema: {
+      type: "object",
+      properties: {
+        list: {
+          anyOf: Array.from({ length: 100 }, (_, i) => ({
+            type: "array",
+            items: { type: "object", properties: { a: { type: "integer" }, [`b${i}`]: { type: "string" } } },
+            maxItems: 1,
+          })),
+        },
+      },
+    },
+    handler: () => structured({ list: Array.from({ length: 50_000 }, (_, i) => ({ a: i, b: "x" })) }),
+  },
+];
+
 /** Tools whose schemas refer to themselves. */
 export const recursiveTools = [
   {
