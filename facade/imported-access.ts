@@ -1,6 +1,6 @@
 // Access rules of operations that are imported: what the configuration of their source says, and what users set on them.
 
-import { CallError, InfrastructureErrorCode } from "./errors.js";
+import { refusal } from "./border/options.js";
 import { compiled } from "./schema/compiled.js";
 import { AccessControlSchema } from "./spec-schemas.js";
 import type { AccessControl, OperationSpec } from "./types.js";
@@ -8,17 +8,23 @@ import type { AccessControl, OperationSpec } from "./types.js";
 /** Rules for all operations of a source, or a function that has them for each. */
 export type ImportedAccessControl = AccessControl | ((spec: OperationSpec) => AccessControl);
 
-/** The rules of an operation that is being imported. Throws if what it is given are none: nothing is open by mistake. */
-export function importedRules(rules: ImportedAccessControl | undefined, spec: OperationSpec): AccessControl {
-  if (rules === undefined) return spec.accessControl;
-  const given: unknown = typeof rules === "function" ? rules(spec) : rules;
+/** What the configuration of a source may say: rules, or a function. */
+export function accessRules(given: unknown, path: string): unknown {
+  return typeof given === "function" ? given : checkedRules(given, path);
+}
+
+function checkedRules(given: unknown, path: string): AccessControl {
   const schema = compiled(AccessControlSchema);
   if (schema.check(given)) return structuredClone(given) as AccessControl;
   const [error] = schema.errors(given);
-  throw new CallError(
-    InfrastructureErrorCode.VALIDATION_ERROR,
-    `'accessControl' gives no rules for ${spec.namespace}.${spec.name}: ${error?.path ?? ""} ${error?.message ?? ""}`,
-  );
+  throw refusal(`${path}${error?.path ?? ""}`, `is no access rule: ${error?.message ?? ""}`);
+}
+
+/** The rules of an operation that is being imported. Throws if what it is given are none: nothing is open by mistake. */
+export function importedRules(rules: ImportedAccessControl | undefined, spec: OperationSpec): AccessControl {
+  if (rules === undefined) return spec.accessControl;
+  const given = typeof rules === "function" ? rules(spec) : rules;
+  return checkedRules(given, "accessControl");
 }
 
 /** Rules that users have set on imported operations, for those that take their places. */
