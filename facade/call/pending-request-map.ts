@@ -103,7 +103,7 @@ export class PendingRequestMap {
     operationId: string,
     input: unknown,
     options: SubscribeOptions = {},
-  ): AsyncIterableIterator<ResponseEnvelope, undefined> {
+  ): AsyncGenerator<ResponseEnvelope, undefined, unknown> {
     let pending: PendingStream | undefined;
     const source: PushSource = {
       open: () => {

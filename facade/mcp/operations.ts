@@ -47,7 +47,7 @@ interface Imported {
   problems: MCPToolProblem[];
 }
 
-/** The tools of one server, as operations. Those that do not change stay the same objects. */
+/** The tools of one server, as operations. Those that do not change stay the same objects. @internal */
 export class ToolList {
   #imported = new Map<string, Imported & { text: string | undefined }>();
   #listProblems: MCPToolProblem[] = [];

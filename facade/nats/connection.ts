@@ -106,6 +106,8 @@ export interface NatsTransport {
   readonly stats: () => NatsStats;
   /** Takes nothing new, finishes what runs, then ends the connection. Calls without an answer reject. */
   readonly close: (options?: NatsCloseOptions) => Promise<void>;
+  /** `await using nats = await connectNats(...)` closes it at the end of the block. */
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 const DISCOVER_FOR = 300;
@@ -205,6 +207,10 @@ class Transport implements NatsTransport {
     this.#closing ??= this.#close(drain);
     return this.#closing;
   };
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
 
   async #close(drain: number): Promise<void> {
     this.callMap.flush();
