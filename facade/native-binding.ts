@@ -1,6 +1,6 @@
 /**
- * What the compiled addon exports (see `src/` at the top of the repository). Written by hand, and
- * held against the real exports by `__test__/native-boundary.test.mjs`.
+ * What the compiled addon exports (see `src/` at the top of the repository). Written by hand;
+ * `__test__/native-boundary.test.mjs` holds each signature against the Rust source.
  */
 export interface NativeBinding {
   readonly Runtime: new (
@@ -92,6 +92,10 @@ export interface NativeBinding {
   readonly CallMachine?: new (
     maxWaiting: number,
   ) => CallMachine;
+  /** Calls of a native registry with scripted handlers. In test builds only. */
+  readonly RegistryHooks?: new (
+    runtime: Runtime,
+  ) => RegistryHooks;
   /** In test builds only. */
   readonly TestHooks?: new (
     runtime: Runtime,
@@ -140,8 +144,8 @@ export interface Schema {
   /** One node of the schema, for emitted code, which says how much work is left. What comes back is the work
    * that it took, negative when the value does not pass, 0 where TypeBox would throw; so in the next ones. */
   checkPart(value: unknown, callbacks: object, node: number, work?: number): number;
-  isUnique(array: unknown[], callbacks: object, work?: number): number;
-  isDistinct(array: unknown[], callbacks: object, work?: number): number;
+  isUnique(array: unknown, callbacks: object, work?: number): number;
+  isDistinct(array: unknown, callbacks: object, work?: number): number;
   equals(value: unknown, callbacks: object, constant: number, work?: number): number;
   matches(pattern: number, text: string, work?: number): number;
   hasFormat(format: number, text: string, work?: number): number;
@@ -181,7 +185,7 @@ export interface OpenApiImport {
 
 export interface Mailbox {
   /** JSON, and what goes beside it (`border/inbox.ts`); nothing when nothing is there. */
-  take(): string | [string, ...unknown[]] | null;
+  take(): string | [string, ...(string | ArrayBuffer)[]] | null;
 }
 
 export interface HttpService {
@@ -222,7 +226,7 @@ export interface HttpStream {
   take(): string | number;
   head(): string;
   /** As a mailbox would have it. */
-  failure(): string | [string, ...unknown[]] | null;
+  failure(): string | [string, ...(string | ArrayBuffer)[]] | null;
   close(): void;
 }
 
@@ -242,13 +246,13 @@ export interface HttpMachine {
   tick(): number;
   cancel(): number;
   /** Of a call: its result, as a mailbox would have it. */
-  outcome(): string | [string, ...unknown[]];
+  outcome(): string | [string, ...(string | ArrayBuffer)[]];
   /** The same of a document. */
-  textOutcome(): string | [string, ...unknown[]];
+  textOutcome(): string | [string, ...(string | ArrayBuffer)[]];
   /** Of a stream: what `HttpStream` has. */
   take(): string | number;
   takenHead(): string;
-  takenFailure(): string | [string, ...unknown[]] | null;
+  takenFailure(): string | [string, ...(string | ArrayBuffer)[]] | null;
 }
 
 /** One MCP server. Requests have numbers, which the caller gives. The mailbox has their results and signs of
@@ -330,6 +334,16 @@ export interface CallMachine {
   tick(now: number): string;
   nextDue(): number | null;
   count(): number;
+}
+
+export interface RegistryHooks {
+  setScripted(
+    registry: NativeRegistry,
+    spec: string,
+    input: Schema | undefined,
+    output: Schema | undefined,
+  ): void;
+  run(registry: NativeRegistry, events: string[]): Promise<string>;
 }
 
 /** Misbehaviour on request. */

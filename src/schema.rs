@@ -191,7 +191,7 @@ impl Schema {
     /// A live value in the declared shape: `[value, notes, steps]`, `notes` being JSON: a list of paths and
     /// sentences in turn, `steps` the work of checking the result. Without any change the value is the
     /// same one.
-    #[napi]
+    #[napi(ts_return_type = "[unknown, string, number]")]
     pub fn normalise<'env>(
         &self,
         env: &'env Env,

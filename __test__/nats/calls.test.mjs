@@ -337,7 +337,7 @@ describe("connecting", { skip, timeout: 60_000 }, () => {
       [{ servers: "http://x", name: "n" }, /servers\[0\]/],
       [{ servers: "nats://x", name: "n", prefix: "a b" }, /prefix/],
       [{ servers: "nats://x", name: "n", queue: "a.>" }, /queue/],
-      [{ servers: "nats://x", name: "n", timeout: 5 }, /unknown/],
+      [{ servers: "nats://x", name: "n", timeout: 5 }, /timeout is not an option: there are servers/],
       [{ servers: "nats://x", name: "n", auth: { password: secret } }, /auth\.user/],
       [{ servers: "nats://x", name: "n", auth: { credentials: secret } }, /credentials/],
       [{ servers: `nats://u:${secret}@`, name: "n" }, /servers\[0\]/],

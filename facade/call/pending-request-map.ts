@@ -1,9 +1,12 @@
 import { randomUUID } from "node:crypto";
+import { aSize, checkedOptions, type Fields } from "../border/options.js";
 import { PushedEvents, type PushSource } from "../border/pushed-events.js";
+import { callAt } from "../border/timer.js";
 import { isResponseEnvelope, type ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
 import type { OperationsIn, TypedCallMap } from "../operation-types.js";
+import { errorOf, malformedAnswer, timedOut, tooSlow, wasAborted, wasSilent } from "../outcomes.js";
 import { type Bus, EventTargetBus, LocalBus, type Receiver } from "./bus.js";
 import {
   CALL_EVENT_TYPES,
@@ -11,13 +14,18 @@ import {
   type CallRequestedEvent,
   type CallRespondedEvent,
 } from "./events.js";
-import { type CallOptions, requestPayload, type SubscribeOptions } from "./options.js";
-import { errorOf, malformedAnswer, timedOut, tooSlow, wasAborted, wasSilent } from "./outcomes.js";
+import { onLoss } from "./loss.js";
+import {
+  type CallOptions,
+  checkedCall,
+  checkedSubscribe,
+  requestPayload,
+  type SubscribeOptions,
+} from "./options.js";
 import { type Pending, PendingCall, PendingStream } from "./pending.js";
-import { callAt } from "./timer.js";
 
-export { type CallOptions, requestPayload, type SubscribeOptions } from "./options.js";
-export { wasAborted } from "./outcomes.js";
+export { wasAborted } from "../outcomes.js";
+export type { CallOptions, SubscribeOptions } from "./options.js";
 
 export interface PendingRequestMapOptions {
   /** How many events of a subscription may wait for its consumer (default 65,536). Beyond that the
@@ -33,6 +41,7 @@ export interface EventChannel<T> {
 
 const log = logger("call");
 const DEFAULT_WAITING_EVENTS = 65_536;
+const FIELDS: Fields<PendingRequestMapOptions> = { maxWaitingEvents: aSize };
 
 /**
  * Calls and subscriptions over events. Two maps on one `EventTarget` talk to each other; without one, a map
@@ -55,6 +64,9 @@ export class PendingRequestMap {
   #isAborting = false;
 
   constructor(eventTarget?: EventTarget, options: PendingRequestMapOptions = {}) {
+    const { maxWaitingEvents } = checkedOptions<PendingRequestMapOptions>(options, FIELDS, {
+      prefix: "PendingRequestMap: ",
+    });
     const receiver: Receiver = {
       "call.responded": (event) => this.#responded(event),
       "call.error": (event) => this.#failed(this.#pending.get(event.requestId), errorOf(event)),
@@ -65,7 +77,7 @@ export class PendingRequestMap {
       eventTarget === undefined
         ? new LocalBus(receiver)
         : new EventTargetBus(eventTarget, receiver, (reason) => this.#lost(reason));
-    this.#maxWaitingEvents = options.maxWaitingEvents ?? DEFAULT_WAITING_EVENTS;
+    this.#maxWaitingEvents = maxWaitingEvents ?? DEFAULT_WAITING_EVENTS;
     for (const type of CALL_EVENT_TYPES) {
       const channel: EventChannel<never> = {
         subscribe: (listener) => this.#bus.listen(type, listener as (payload: unknown) => unknown),
@@ -75,12 +87,12 @@ export class PendingRequestMap {
   }
 
   /** Calls an operation. Resolves with its envelope, or rejects. */
-  call(operationId: string, input: unknown, options: CallOptions = {}): Promise<ResponseEnvelope> {
-    const { deadline, signal, parentRequestId } = options;
-    if (signal?.aborted === true) return Promise.reject(wasAborted(operationId));
-    if (deadline !== undefined && deadline <= Date.now())
-      return Promise.reject(timedOut(operationId, deadline, undefined));
+  call(operationId: string, input: unknown, given?: CallOptions): Promise<ResponseEnvelope> {
     return new Promise((resolve, reject) => {
+      const options = checkedCall(operationId, given);
+      const { deadline, signal, parentRequestId } = options;
+      if (signal?.aborted === true) throw wasAborted(operationId);
+      if (deadline !== undefined && deadline <= Date.now()) throw timedOut(operationId, deadline, undefined);
       const requestId = randomUUID();
       const pending = new PendingCall(requestId, operationId, parentRequestId, resolve, reject);
       this.#add(pending, signal);
@@ -102,11 +114,12 @@ export class PendingRequestMap {
   subscribe(
     operationId: string,
     input: unknown,
-    options: SubscribeOptions = {},
+    given?: SubscribeOptions,
   ): AsyncIterableIterator<ResponseEnvelope, undefined> {
     let pending: PendingStream | undefined;
     const source: PushSource = {
       open: () => {
+        const options = checkedSubscribe(operationId, given);
         pending = new PendingStream(randomUUID(), operationId, options.parentRequestId, events);
         this.#open(pending, input, options);
       },
@@ -178,6 +191,11 @@ export class PendingRequestMap {
       // At once, however long the event is under way.
       this.#aborted(requestId);
     }
+  }
+
+  /** @internal */
+  [onLoss](listener: (reason: CallError) => void): () => void {
+    return this.#bus.onLoss(listener);
   }
 
   /** How many requests have no final answer yet. */

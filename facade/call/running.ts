@@ -6,11 +6,16 @@ import type { OperationContext, OperationEnv } from "../types.js";
 import type { CallRequestedEvent } from "./events.js";
 
 export class Running {
+  readonly request: CallRequestedEvent;
   #controller: AbortController | undefined;
   #isAborted = false;
   /** What stops the work, beside the signal. */
   onAbort: (() => void) | undefined;
   cancelDeadline: (() => void) | undefined;
+
+  constructor(request: CallRequestedEvent) {
+    this.request = request;
+  }
 
   get isAborted(): boolean {
     return this.#isAborted;
@@ -33,8 +38,8 @@ export class Running {
   }
 
   /** What the handler learns. `trusted` is neither read from an event nor set. */
-  contextOf(request: CallRequestedEvent, registry: OperationRegistry): OperationContext {
-    const { requestId, parentRequestId, identity, metadata, deadline } = request;
+  context(registry: OperationRegistry): OperationContext {
+    const { requestId, parentRequestId, identity, metadata, deadline } = this.request;
     const running = this;
     const context: OperationContext = {
       requestId,

@@ -1,4 +1,5 @@
 import { findDenial } from "../access.js";
+import { aBoolean, anObject, checkedOptions, type Fields, must, oneOf } from "../border/options.js";
 import { messageOf, textOf } from "../border/text.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
@@ -43,6 +44,13 @@ export interface RegistryOptions {
   output?: OutputMode;
 }
 
+const FIELDS: Fields<RegistryOptions> = {
+  schemaAdapter: must("a SchemaAdapter", (value) => typeof value === "object" || typeof value === "function"),
+  customAuth: anObject,
+  trustDirectCalls: aBoolean,
+  output: oneOf("normalise", "keep", "off"),
+};
+
 /**
  * What `register` takes: what `defineOperation` takes. Only where the type of operation is not known, as with what
  * `get` and the adapters return, may there be no handler.
@@ -75,11 +83,12 @@ export class OperationRegistry<TOperations = any> {
   #revision = 0;
 
   constructor(options: RegistryOptions = {}) {
-    const { schemaAdapter } = options;
+    const checked = checkedOptions<RegistryOptions>(options, FIELDS, { prefix: "RegistryOptions." });
+    const { schemaAdapter } = checked;
     this.#adapter = schemaAdapter === defaultAdapter ? undefined : schemaAdapter;
-    this.#customAuth = { ...options.customAuth };
-    this.#trustDirectCalls = options.trustDirectCalls === true;
-    this.#output = outputMode(options.output);
+    this.#customAuth = { ...checked.customAuth };
+    this.#trustDirectCalls = checked.trustDirectCalls === true;
+    this.#output = checked.output ?? "normalise";
   }
 
   /** Registers an operation, or registers it again. */
@@ -425,15 +434,6 @@ function together({ spec, handler }: Entry): RegisteredOperation {
   const operation: RegisteredOperation = copyOf(spec);
   if (handler !== undefined) operation.handler = handler;
   return operation;
-}
-
-function outputMode(mode: unknown): OutputMode {
-  if (mode === undefined) return "normalise";
-  if (mode === "normalise" || mode === "keep" || mode === "off") return mode;
-  throw new CallError(
-    InfrastructureErrorCode.VALIDATION_ERROR,
-    `RegistryOptions.output must be "normalise", "keep" or "off", not ${JSON.stringify(mode)}`,
-  );
 }
 
 export type { AuthorisedCall };
