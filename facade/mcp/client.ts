@@ -110,6 +110,7 @@ export class Client implements MCPClientWrapper {
         this.call(name, argumentsOf(this.name, name, input), options),
       listTools: async (options) => ({ tools: await this.#query("listTools", options) }),
       close: () => this.close(),
+      [Symbol.asyncDispose]: () => this.close(),
     };
   }
 
@@ -185,6 +186,10 @@ export class Client implements MCPClientWrapper {
     this.#closing ??= this.#request({}, (request) => this.#native.close(request)).then(() => undefined);
     this.#listeners.clear();
     return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 
   #query<T>(what: Query, options: MCPRequestOptions = {}, name?: string, input?: string): Promise<T> {

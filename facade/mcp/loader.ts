@@ -139,6 +139,11 @@ export class MCPClientLoader {
     this.#inStep.length = 0;
     await Promise.all(clients.map((client) => client.close()));
   }
+
+  /** `await using servers = new MCPClientLoader()` closes them at the end of the block. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.closeAll();
+  }
 }
 
 function serversOf(config: MCPServersFile): MCPServers {

@@ -51,7 +51,7 @@ interface Imported {
   text: string;
 }
 
-/** The tools of one server, as operations. Those that do not change stay the same objects. */
+/** The tools of one server, as operations. Those that do not change stay the same objects. @internal */
 export class ToolList {
   #imported = new Map<string, Imported>();
   #listProblems: MCPToolProblem[] = [];
