@@ -115,7 +115,7 @@ export class PendingRequestMap {
     operationId: string,
     input: unknown,
     given?: SubscribeOptions,
-  ): AsyncIterableIterator<ResponseEnvelope, undefined> {
+  ): AsyncGenerator<ResponseEnvelope, undefined, unknown> {
     let pending: PendingStream | undefined;
     const source: PushSource = {
       open: () => {
