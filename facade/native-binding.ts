@@ -92,6 +92,10 @@ export interface NativeBinding {
   readonly CallMachine?: new (
     maxWaiting: number,
   ) => CallMachine;
+  /** Calls of a native registry with scripted handlers. In test builds only. */
+  readonly RegistryHooks?: new (
+    runtime: Runtime,
+  ) => RegistryHooks;
   /** In test builds only. */
   readonly TestHooks?: new (
     runtime: Runtime,
@@ -330,6 +334,16 @@ export interface CallMachine {
   tick(now: number): string;
   nextDue(): number | null;
   count(): number;
+}
+
+export interface RegistryHooks {
+  setScripted(
+    registry: NativeRegistry,
+    spec: string,
+    input: Schema | undefined,
+    output: Schema | undefined,
+  ): void;
+  run(registry: NativeRegistry, events: string[]): Promise<string>;
 }
 
 /** Misbehaviour on request. */

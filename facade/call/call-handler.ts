@@ -1,4 +1,5 @@
 import { aList, checkedOptions, type Fields, must, required } from "../border/options.js";
+import { callAt } from "../border/timer.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, mapError } from "../errors.js";
 import { logger } from "../logging.js";
@@ -10,7 +11,6 @@ import { readEvent } from "./incoming.js";
 import { onLoss } from "./loss.js";
 import { Running } from "./running.js";
 import { soon } from "./soon.js";
-import { callAt } from "./timer.js";
 
 /** Serves a `call.requested` event. Never rejects. */
 export type CallHandler = (event: CallRequestedEvent) => Promise<void>;

@@ -120,9 +120,13 @@ export interface NatsTransport {
   readonly stats: () => NatsStats;
   /** Takes nothing new, finishes what runs, then ends the connection. Calls without an answer reject. */
   readonly close: (options?: NatsCloseOptions) => Promise<void>;
+  /** `await using nats = await connectNats(...)` closes it at the end of the block. */
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 const DISCOVER_FOR = 300;
+/** How often what is served is looked at for changes that nobody tells of, in milliseconds. */
+const LOOK_EVERY = 100;
 const DRAIN_FOR = 10_000;
 
 /** What addresses and subjects must look like is checked natively. */
@@ -190,6 +194,7 @@ class Transport implements NatsTransport {
   readonly #pending: PendingWork<string>;
   readonly #served: Served;
   #closing: Promise<void> | undefined;
+  #looking: NodeJS.Timeout | undefined;
 
   constructor(connected: Native, pending: PendingWork<string>, served: Served) {
     this.#native = connected;
@@ -224,7 +229,11 @@ class Transport implements NatsTransport {
     // A server stays up until it is closed.
     keepAlive(this);
     try {
-      await this.#native.serve(registry.nativeTwin().native, concurrency ?? null);
+      const twin = registry.nativeTwin();
+      await this.#native.serve(twin.native, concurrency ?? null);
+      if (this.#closing === undefined) {
+        this.#looking ??= setInterval(() => twin.look(), LOOK_EVERY).unref();
+      }
     } catch (error) {
       if (isFirst) {
         served.registry = undefined;
@@ -251,6 +260,10 @@ class Transport implements NatsTransport {
     return this.#closing;
   };
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   async #close(options: NatsCloseOptions): Promise<void> {
     const { drain = DRAIN_FOR } = checkedOptions<NatsCloseOptions>(
       options,
@@ -263,6 +276,7 @@ class Transport implements NatsTransport {
       await keepAliveDuring(this.#native.close(drain));
       this.#pending.drain();
     } finally {
+      clearInterval(this.#looking);
       letGo(this);
     }
   }

@@ -1,8 +1,8 @@
 // The errors with which requests end. Worded as in `crates/operations-core/src/call/outcome.rs`.
 
-import { textOf } from "../border/text.js";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
-import type { CallErrorEvent } from "./events.js";
+import { textOf } from "./border/text.js";
+import type { CallErrorEvent } from "./call/events.js";
+import { CallError, InfrastructureErrorCode } from "./errors.js";
 
 export function errorOf({ code, message, details }: CallErrorEvent): CallError {
   return new CallError(textOf(code), textOf(message), details);
