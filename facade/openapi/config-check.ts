@@ -13,20 +13,28 @@ type Check = (value: unknown, field: string) => void;
 
 const FIELDS: { readonly [F in keyof Required<HTTPServiceConfig>]: Check } = {
   namespace: must("a non-empty string", (value) => typeof value === "string" && value !== ""),
-  baseUrl: must("an absolute http or https URL", isHttpUrl, { secret: true }),
+  baseUrl,
   headers: headers,
   auth,
-  timeout: must("a number of milliseconds above 0", isPositive),
+  hosts: must('a list of hosts, such as ["api.example.com", "*.example.org:8443"]', (value) =>
+    isListOf(value, isString),
+  ),
+  allowPrivateAddresses: must("a boolean", isBoolean),
+  timeout: must("a number of milliseconds, 0 or more", (value) => value === 0 || isPositive(value)),
   fetch: must("a function", isFunction),
   retry: (value, field) => (typeof value === "number" ? count(value, field) : retry(value, field)),
   sse: object({
-    reconnect: must("a boolean", isBoolean),
+    reconnect: must('a boolean or "any-method"', (value) => isBoolean(value) || value === "any-method"),
     maxRetries: count,
     lastEventId: must("a string", isString),
     maxEventBytes: must("a whole number of bytes above 0", isSize),
   }),
   maxResponseBytes: must("a whole number of bytes above 0", isSize),
   ca: must("PEM text, or a list of such", (value) => isString(value) || isListOf(value, isString)),
+  accessControl: must(
+    "access rules, or a function that gives such",
+    (value) => isFunction(value) || (typeof value === "object" && value !== null && !Array.isArray(value)),
+  ),
   output: must('"normalise", "keep" or "off"', (value) =>
     ["normalise", "keep", "off"].includes(value as string),
   ),
@@ -65,6 +73,18 @@ function warnAboutOthers(config: object): void {
   logger("openapi").warn(`Fields of the configuration that mean nothing here: ${others.join(", ")}`, {
     fields: others,
   });
+}
+
+/** It is quoted where it holds neither a password nor a key, and a missing scheme is the usual mistake. */
+function baseUrl(value: unknown, field: string): void {
+  if (isHttpUrl(value)) return;
+  const isTellable = isString(value) && !/[@?]/.test(value);
+  const found = isString(value) && !isTellable ? "a string that is none" : quoted(value);
+  const hint =
+    isTellable && isHttpUrl(`https://${value}`) && !value.includes("://")
+      ? `; did you mean ${quoted(`https://${value}`)}?`
+      : "";
+  throw refusal(field, `must be an absolute http or https URL, not ${found}${hint}`);
 }
 
 function auth(value: unknown, field: string): void {

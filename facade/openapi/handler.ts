@@ -121,5 +121,5 @@ function openStream(
 function refuseIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted !== true) return;
   const message = "The call was aborted by its signal before it began";
-  throw new CallError(InfrastructureErrorCode.ABORTED, message);
+  throw new CallError(InfrastructureErrorCode.ABORTED, message, { delivery: "none", reason: "aborted" });
 }

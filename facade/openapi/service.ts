@@ -45,9 +45,13 @@ function planOf(text: string | null): BodyPlan {
 
 /** What the native side is told about a configuration. */
 function settings(config: CheckedConfig): string {
-  const { baseUrl, headers, auth, timeout, maxResponseBytes, retry, sse, ca } = config;
+  const { namespace, baseUrl, headers, auth, timeout, maxResponseBytes, retry, sse, ca } = config;
+  const { hosts, allowPrivateAddresses } = config;
   const hasCredentials = auth?.token !== undefined || auth?.username !== undefined;
   return JSON.stringify({
+    namespace,
+    hosts,
+    allowPrivateAddresses,
     baseUrl,
     headers,
     auth: hasCredentials ? auth : undefined,

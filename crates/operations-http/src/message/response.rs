@@ -210,6 +210,9 @@ fn details(head: &ResponseHead, body: Option<Value>, secrets: &[Secret]) -> Valu
         "statusCode": head.status,
         "headers": head.headers,
         "contentType": head.content_type,
+        // The server has answered, and this is its answer.
+        "delivery": "done",
+        "reason": "status",
     });
     if let (Some(members), Some(body)) = (details.as_object_mut(), body) {
         members.insert("body".to_owned(), body);

@@ -36,7 +36,10 @@ const RETRYING: Rules = Rules {
     ..RULES
 };
 const REOPENING: Rules = Rules {
-    reconnect: Some(Reconnect { max_retries: 2 }),
+    reconnect: Some(Reconnect {
+        max_retries: 2,
+        any_method: false,
+    }),
     ..RULES
 };
 
@@ -590,7 +593,10 @@ fn a_server_that_is_slow_to_open_a_stream_again_is_asked_once_more() {
 fn tries_to_open_a_stream_do_not_count_against_opening_it_again() {
     let rules = Rules {
         retry: RETRYING.retry,
-        reconnect: Some(Reconnect { max_retries: 1 }),
+        reconnect: Some(Reconnect {
+            max_retries: 1,
+            any_method: false,
+        }),
         ..RULES
     };
     let mut bench = Bench::stream(rules);
@@ -599,6 +605,67 @@ fn tries_to_open_a_stream_do_not_count_against_opening_it_again() {
     bench.head(200, &EVENTS);
     bench.ready();
     assert_eq!(bench.handle(Input::End), Step::Sleep);
+}
+
+#[test]
+fn a_stream_that_breaks_at_once_uses_up_its_attempts_and_one_that_held_does_not() {
+    let mut hasty = Bench::stream(REOPENING);
+    for attempt in 0..3 {
+        hasty.head(200, &EVENTS);
+        hasty.handle(Input::Chunk(b"retry: 0\ndata: 1\n\n"));
+        hasty.ready();
+        let step = hasty.handle(Input::End);
+        assert_eq!(step == Step::Sleep, attempt < 2, "{attempt}");
+        if step == Step::Sleep {
+            // Whatever the server asks for.
+            assert!(hasty.sleep() >= Duration::from_millis(500));
+        }
+    }
+    assert_eq!(hasty.ready(), ["end"]);
+    let mut patient = Bench::stream(REOPENING);
+    for _ in 0..5 {
+        patient.head(200, &EVENTS);
+        patient.handle(Input::Chunk(b"data: 1\n\n"));
+        patient.ready();
+        patient.now += Duration::from_secs(5);
+        assert_eq!(patient.handle(Input::End), Step::Sleep);
+        patient.sleep();
+    }
+    // Time alone does not count: something must have come.
+    let mut silent = Bench::stream(REOPENING);
+    for attempt in 0..3 {
+        silent.head(200, &EVENTS);
+        silent.ready();
+        silent.now += Duration::from_secs(60);
+        let step = silent.handle(Input::End);
+        assert_eq!(step == Step::Sleep, attempt < 2, "{attempt}");
+        if step == Step::Sleep {
+            silent.sleep();
+        }
+    }
+}
+
+#[test]
+fn only_a_get_is_repeated_unless_the_configuration_says_so() {
+    let any = Rules {
+        reconnect: Some(Reconnect {
+            max_retries: 2,
+            any_method: true,
+        }),
+        ..RULES
+    };
+    for (method, rules, again) in [
+        ("GET", REOPENING, true),
+        ("POST", REOPENING, false),
+        ("QUERY", REOPENING, false),
+        ("POST", any, true),
+    ] {
+        let mut bench = Bench::new(method, rules, Some((ResponseKind::Sse, "")));
+        bench.head(200, &EVENTS);
+        bench.ready();
+        let step = bench.handle(Input::End);
+        assert_eq!(step == Step::Sleep, again, "{method}");
+    }
 }
 
 #[test]
@@ -629,7 +696,10 @@ fn a_stream_begins_where_it_is_told_and_the_call_has_the_last_word() {
 
 #[test]
 fn attempts_and_reasons_decide_about_opening_again() {
-    let policy = Reconnect { max_retries: 2 };
+    let policy = Reconnect {
+        max_retries: 2,
+        any_method: false,
+    };
     let lost = |attempts, cause| Lost {
         attempts,
         cause,
@@ -651,7 +721,11 @@ fn attempts_and_reasons_decide_about_opening_again() {
             server_asks: server_asks.map(Duration::from_secs),
             cause: None,
         };
-        Reconnect { max_retries: 99 }.delay(lost, 0.0)
+        Reconnect {
+            max_retries: 99,
+            any_method: false,
+        }
+        .delay(lost, 0.0)
     };
     assert_eq!(asking(Some(20), None, 0), Some(Duration::from_millis(20)));
     assert_eq!(asking(Some(20), None, 1), Some(Duration::from_millis(40)));
@@ -685,7 +759,10 @@ fn nothing_that_happens_can_confuse_it() {
         let rules = Rules {
             timeout: (random.below(2) == 0).then_some(Duration::from_millis(500)),
             retry: RETRYING.retry,
-            reconnect: (random.below(2) == 0).then_some(Reconnect { max_retries: 3 }),
+            reconnect: (random.below(2) == 0).then_some(Reconnect {
+                max_retries: 3,
+                any_method: false,
+            }),
             ..RULES
         };
         let mut bench = match random.below(3) {
