@@ -150,6 +150,7 @@ fn without_cookies(headers: &mut Map<String, Value>) {
 fn envelope_of(mut reply: Reply) -> Outcome {
     without_cookies(&mut reply.head.headers);
     let meta = reply.head.meta_text();
+    let is_declared = reply.head.note.is_none();
     let data = match reply.body {
         Decoded::Empty => {
             return Ok(Produced::Envelope(Envelope {
@@ -170,7 +171,7 @@ fn envelope_of(mut reply: Reply) -> Outcome {
     Ok(Produced::Envelope(Envelope {
         data: Some(document(data)?),
         meta,
-        is_declared: true,
+        is_declared,
     }))
 }
 

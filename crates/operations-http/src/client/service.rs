@@ -235,6 +235,11 @@ impl Service {
         (!operation.name.is_empty()).then(|| About {
             operation_id: format!("{}.{}", self.settings.namespace, operation.name),
             path: operation.request.path.clone(),
+            // Without a body of a success, the types are those of errors.
+            types: match operation.response {
+                ResponseKind::Empty => Vec::new(),
+                _ => operation.request.accept.clone(),
+            },
         })
     }
 

@@ -135,6 +135,8 @@ pub struct About {
     pub operation_id: String,
     /// As the document writes it.
     pub path: String,
+    /// The types that the document declares for its responses.
+    pub types: Vec<String>,
 }
 
 /// A call or a stream under way.
@@ -402,7 +404,12 @@ impl Machine {
         let asked = asked_pause(&head);
         match decoded_reply(head, body, &self.secrets) {
             Err(failure) => self.on_refusal(failure, Some(cause), asked, now),
-            Ok(reply) if self.promised.is_none() => self.finish(Output::Reply(reply)),
+            Ok(mut reply) if self.promised.is_none() => {
+                if let (Some(about), true) = (&self.about, reply.body != Decoded::Empty) {
+                    reply.head.compare_type(&about.types);
+                }
+                self.finish(Output::Reply(reply));
+            }
             // One value in the place of a stream is a stream of one line.
             Ok(reply) => {
                 if let Decoded::Json(text) = reply.body {

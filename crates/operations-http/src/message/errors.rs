@@ -80,7 +80,9 @@ pub fn with_delivery(error: CallError, may_have_arrived: bool) -> CallError {
 /// would say nothing else.
 #[must_use]
 pub fn with_operation(mut error: CallError, about: &About, request: &Request) -> CallError {
-    let About { operation_id, path } = about;
+    let About {
+        operation_id, path, ..
+    } = about;
     let (method, host) = (&request.method, request.host());
     if error.message.starts_with("HTTP ") {
         error.message = format!(
