@@ -3,8 +3,10 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
 import { CallError } from "@alkdev/operations";
 import { hooks, native, runtime } from "./support/internals.mjs";
+import { declared, exported } from "./support/native-signatures.mjs";
 import { runModule } from "./support/run-node.mjs";
 
 describe("errors raised in Rust", () => {
@@ -116,26 +118,27 @@ describe("what a user's function throws", () => {
 });
 
 describe("the declared boundary", () => {
-  const source = readFileSync(new URL("../facade/native-binding.ts", import.meta.url), "utf8");
+  const file = fileURLToPath(new URL("../facade/native-binding.ts", import.meta.url));
 
-  /** The members that an interface of native-binding.ts declares. */
-  function declared(name) {
-    const body = source.match(new RegExp(`export interface ${name} \\{\n(.*?)\n\\}`, "s"))?.[1];
-    assert.ok(body, `${name} is not declared`);
-    return [...body.matchAll(/^ {2}(?:readonly )?(\w+)[?(:<]/gm)].map(([, member]) => member).sort();
-  }
+  it("has the names, parameters and results of the Rust source", () => {
+    const signatures = exported(fileURLToPath(new URL("../src", import.meta.url)));
+    assert.ok(signatures.includes("RedisBus.publish(string, string, string?): void"));
+    assert.deepEqual(declared(file), signatures);
+  });
 
-  const members = (object) =>
-    Object.getOwnPropertyNames(object)
-      .filter((name) => name !== "constructor")
-      .sort();
-
-  it("is the real one", () => {
-    assert.deepEqual(Object.keys(native).sort(), declared("NativeBinding"));
-    for (const name of declared("NativeBinding")) {
-      if (!/^[A-Z]/.test(name)) continue;
-      assert.deepEqual(members(native[name].prototype), declared(name), name);
-    }
+  it("and the binary was made of that source", () => {
+    const isClass = (name) => /^[A-Z]/.test(name);
+    const members = Object.keys(native).flatMap((name) =>
+      isClass(name)
+        ? Object.getOwnPropertyNames(native[name].prototype)
+            .filter((member) => member !== "constructor")
+            .map((member) => `${name}.${member}`)
+        : name,
+    );
+    const names = declared(file)
+      .map((line) => line.match(/^[\w.]+/)[0])
+      .filter((name) => !name.endsWith(".new"));
+    assert.deepEqual(members.sort(), [...new Set(names)].sort());
   });
 
   it("the binary was built for this version of the package", () => {

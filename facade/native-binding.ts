@@ -1,6 +1,6 @@
 /**
- * What the compiled addon exports (see `src/` at the top of the repository). Written by hand, and
- * held against the real exports by `__test__/native-boundary.test.mjs`.
+ * What the compiled addon exports (see `src/` at the top of the repository). Written by hand;
+ * `__test__/native-boundary.test.mjs` holds each signature against the Rust source.
  */
 export interface NativeBinding {
   readonly Runtime: new (
@@ -92,6 +92,10 @@ export interface NativeBinding {
   readonly CallMachine?: new (
     maxWaiting: number,
   ) => CallMachine;
+  /** Calls of a native registry with scripted handlers. In test builds only. */
+  readonly RegistryHooks?: new (
+    runtime: Runtime,
+  ) => RegistryHooks;
   /** In test builds only. */
   readonly TestHooks?: new (
     runtime: Runtime,
@@ -134,22 +138,27 @@ export interface NativeRegistry {
 
 /** A compiled schema. Live values are walked with the help of `callbacks` (`schema/live-callbacks.ts`). */
 export interface Schema {
-  /** How many steps the walk took, negative when the value does not pass. Never zero. */
-  check(value: unknown, callbacks: object): number;
-  /** One node of the schema. Nothing where TypeBox would throw; so in `isUnique`. */
-  checkPart(value: unknown, callbacks: object, node: number): boolean | null;
-  isUnique(array: unknown[], callbacks: object): boolean | null;
-  isDistinct(array: unknown[], callbacks: object): boolean;
-  equals(value: unknown, callbacks: object, constant: number): boolean;
-  /** JSON: paths and messages in turn. */
-  errors(value: unknown, callbacks: object, max: number): string;
+  /** How many steps the walk took, negative when the value does not pass. Never zero. `quickly`: a schema
+   * that may come from outside gets a part of its allowance only. */
+  check(value: unknown, callbacks: object, quickly: boolean): number;
+  /** One node of the schema, for emitted code, which says how much work is left. What comes back is the work
+   * that it took, negative when the value does not pass, 0 where TypeBox would throw; so in the next ones. */
+  checkPart(value: unknown, callbacks: object, node: number, work?: number): number;
+  isUnique(array: unknown, callbacks: object, work?: number): number;
+  isDistinct(array: unknown, callbacks: object, work?: number): number;
+  equals(value: unknown, callbacks: object, constant: number, work?: number): number;
+  matches(pattern: number, text: string, work?: number): number;
+  hasFormat(format: number, text: string, work?: number): number;
+  /** Throws what emitted code says when its allowance is used up. */
+  tooMuchWork(): never;
+  /** JSON: paths and messages in turn. `refused`: it is known that the value does not pass. */
+  errors(value: unknown, callbacks: object, max: number, refused: boolean): string;
   /** The value, JSON (paths and notes in turn), and how many steps a check of the result took. */
   normalise(value: unknown, callbacks: object, keep: boolean): [unknown, string, number];
   /** JSON (`EmittedSource` in `schema/emitted.ts`); nothing when the walk must serve. */
   emit(what: "check" | "exact"): string | null;
   format(id: number): string | null;
   pattern(id: number): string | null;
-  matches(pattern: number, text: string): boolean;
   checkJson(text: string): boolean;
   errorsJson(text: string, max: number): string;
 }
@@ -176,7 +185,7 @@ export interface OpenApiImport {
 
 export interface Mailbox {
   /** JSON, and what goes beside it (`border/inbox.ts`); nothing when nothing is there. */
-  take(): string | [string, ...unknown[]] | null;
+  take(): string | [string, ...(string | ArrayBuffer)[]] | null;
 }
 
 export interface HttpService {
@@ -217,7 +226,7 @@ export interface HttpStream {
   take(): string | number;
   head(): string;
   /** As a mailbox would have it. */
-  failure(): string | [string, ...unknown[]] | null;
+  failure(): string | [string, ...(string | ArrayBuffer)[]] | null;
   close(): void;
 }
 
@@ -237,13 +246,13 @@ export interface HttpMachine {
   tick(): number;
   cancel(): number;
   /** Of a call: its result, as a mailbox would have it. */
-  outcome(): string | [string, ...unknown[]];
+  outcome(): string | [string, ...(string | ArrayBuffer)[]];
   /** The same of a document. */
-  textOutcome(): string | [string, ...unknown[]];
+  textOutcome(): string | [string, ...(string | ArrayBuffer)[]];
   /** Of a stream: what `HttpStream` has. */
   take(): string | number;
   takenHead(): string;
-  takenFailure(): string | [string, ...unknown[]] | null;
+  takenFailure(): string | [string, ...(string | ArrayBuffer)[]] | null;
 }
 
 /** One MCP server. Requests have numbers, which the caller gives. The mailbox has their results and signs of
@@ -325,6 +334,16 @@ export interface CallMachine {
   tick(now: number): string;
   nextDue(): number | null;
   count(): number;
+}
+
+export interface RegistryHooks {
+  setScripted(
+    registry: NativeRegistry,
+    spec: string,
+    input: Schema | undefined,
+    output: Schema | undefined,
+  ): void;
+  run(registry: NativeRegistry, events: string[]): Promise<string>;
 }
 
 /** Misbehaviour on request. */

@@ -43,6 +43,13 @@ export function codeLines(text) {
   return count;
 }
 
+/** The files that a Rust file declares as modules for tests alone. */
+export function testModules(path, text) {
+  const folder = path.replace(/(\/(mod|lib)\.rs|\.rs)$/, "");
+  const declared = text.matchAll(/^#\[cfg\(test\)\]\n(?:pub(?:\(\w+\))? )?mod (\w+);/gm);
+  return [...declared].map(([, name]) => `${folder}/${name}.rs`);
+}
+
 /** What is counted at a commit, or in the work tree: a map from a file's path to its lines. */
 function measure(commit) {
   const listing =
@@ -50,16 +57,15 @@ function measure(commit) {
       ? output("git", ["ls-files", "--cached", "--others", "--exclude-standard"])
       : output("git", ["ls-tree", "-r", "--name-only", commit]);
   const files = listing.split("\n").filter((path) => room(path) !== undefined);
-  const lines = new Map();
+  const texts = new Map();
   for (const path of files) {
-    if (commit === undefined) {
-      const file = join(root, path);
-      if (existsSync(file)) lines.set(path, codeLines(readFileSync(file, "utf8")));
-    } else {
-      lines.set(path, codeLines(output("git", ["show", `${commit}:${path}`])));
-    }
+    if (commit !== undefined) texts.set(path, output("git", ["show", `${commit}:${path}`]));
+    else if (existsSync(join(root, path))) texts.set(path, readFileSync(join(root, path), "utf8"));
   }
-  return lines;
+  for (const [path, text] of [...texts]) {
+    for (const module of testModules(path, text)) texts.delete(module);
+  }
+  return new Map([...texts].map(([path, text]) => [path, codeLines(text)]));
 }
 
 function byRoom(lines) {

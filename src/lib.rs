@@ -24,6 +24,8 @@ mod nats;
 mod openapi;
 mod redis;
 mod registry;
+#[cfg(feature = "test-hooks")]
+mod registry_hooks;
 mod schema;
 mod sse;
 #[cfg(feature = "test-hooks")]

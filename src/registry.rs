@@ -120,7 +120,7 @@ impl NativeRegistry {
 }
 
 impl NativeRegistry {
-    fn set(
+    pub(crate) fn set(
         &self,
         env: &Env,
         spec: &str,
@@ -142,7 +142,7 @@ impl NativeRegistry {
 }
 
 /// A schema that JavaScript has compiled.
-fn compiled(schema: Option<&CompiledSchema>) -> Schema {
+pub(crate) fn compiled(schema: Option<&CompiledSchema>) -> Schema {
     Schema::ready(schema.map(CompiledSchema::program))
 }
 

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use napi::bindgen_prelude::{Env, Object, Unknown};
 use napi_derive::napi;
 use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_schema::bounds::{EMITTED_UNITS, WORK_FROM_OUTSIDE};
 use operations_schema::check::{check_within, parts};
 use operations_schema::compile::Draft;
 use operations_schema::emit::{self, Emitted};
+use operations_schema::errors::errors_of_refused;
 use operations_schema::formats::KnownFormat;
 use operations_schema::ir::{Const, ConstId, FormatId, PatternId};
 use operations_schema::json::Document;
@@ -16,7 +18,7 @@ use operations_schema::number;
 use operations_schema::patterns::{Dialect, Pattern};
 use operations_schema::work::Budget;
 use operations_schema::{
-    CompileOptions, Interrupt, NodeId, Program, Source, ValueError, collect_errors, compile,
+    CompileOptions, Interrupt, Limit, NodeId, Program, Source, ValueError, collect_errors, compile,
 };
 use serde_json::{Value, json};
 
@@ -83,18 +85,27 @@ impl Schema {
         })
     }
 
-    /// Whether a live value passes, and how much work that was: the number of steps, negative when it
-    /// does not pass. Never zero.
+    /// Whether a live value passes, as a cost in steps: negative when it does not pass, never zero.
+    /// With `quickly`, a schema that may come from outside gets only a part of its allowance.
     #[napi]
-    pub fn check(&self, env: &Env, value: Unknown<'_>, callbacks: Object<'_>) -> napi::Result<i32> {
+    pub fn check(
+        &self,
+        env: &Env,
+        value: Unknown<'_>,
+        callbacks: Object<'_>,
+        quickly: bool,
+    ) -> napi::Result<i32> {
         let mut budget = self.program.budget();
+        if quickly && self.program.is_from_outside() {
+            budget = Budget::new(QUICK_WORK);
+        }
         let passes = self.walk(env, &value, &callbacks, |program, host, value| {
             check_within(program, host, value, &mut budget)
         })?;
-        Ok(signed(passes, budget))
+        Ok(cost(passes, budget.spent() / UNITS_PER_STEP))
     }
 
-    /// Whether a live value passes one node of the schema. Nothing where TypeBox would throw.
+    /// Whether a live value passes one node of the schema, as a cost.
     #[napi]
     pub fn check_part(
         &self,
@@ -102,45 +113,42 @@ impl Schema {
         value: Unknown<'_>,
         callbacks: Object<'_>,
         node: u32,
-    ) -> napi::Result<Option<bool>> {
-        self.walk(env, &value, &callbacks, |program, host, value| {
-            or_nothing(parts::node(
-                program,
-                host,
-                NodeId(node),
-                value,
-                &mut program.budget(),
-            ))
-        })
+        work: Option<f64>,
+    ) -> napi::Result<i32> {
+        self.part(
+            env,
+            &value,
+            &callbacks,
+            work,
+            |program, host, value, budget| parts::node(program, host, NodeId(node), value, budget),
+        )
     }
 
-    /// TypeBox's `uniqueItems`. Nothing where TypeBox would throw.
+    /// TypeBox's `uniqueItems`, as a cost.
     #[napi]
     pub fn is_unique(
         &self,
         env: &Env,
         array: Unknown<'_>,
         callbacks: Object<'_>,
-    ) -> napi::Result<Option<bool>> {
-        self.walk(env, &array, &callbacks, |program, host, array| {
-            or_nothing(parts::unique(program, host, array, &mut program.budget()))
-        })
+        work: Option<f64>,
+    ) -> napi::Result<i32> {
+        self.part(env, &array, &callbacks, work, parts::unique)
     }
 
-    /// JSON Schema's `uniqueItems`.
+    /// JSON Schema's `uniqueItems`, as a cost.
     #[napi]
     pub fn is_distinct(
         &self,
         env: &Env,
         array: Unknown<'_>,
         callbacks: Object<'_>,
-    ) -> napi::Result<bool> {
-        self.walk(env, &array, &callbacks, |program, host, array| {
-            parts::distinct(program, host, array, &mut program.budget())
-        })
+        work: Option<f64>,
+    ) -> napi::Result<i32> {
+        self.part(env, &array, &callbacks, work, parts::distinct)
     }
 
-    /// JSON Schema's equality with a constant of the schema, by its id.
+    /// JSON Schema's equality with a constant of the schema, by its id, as a cost.
     #[napi]
     pub fn equals(
         &self,
@@ -148,13 +156,19 @@ impl Schema {
         value: Unknown<'_>,
         callbacks: Object<'_>,
         id: u32,
-    ) -> napi::Result<bool> {
-        self.walk(env, &value, &callbacks, |program, host, value| {
-            parts::equals(program, host, value, ConstId(id), &mut program.budget())
-        })
+        work: Option<f64>,
+    ) -> napi::Result<i32> {
+        self.part(
+            env,
+            &value,
+            &callbacks,
+            work,
+            |program, host, value, budget| parts::equals(program, host, value, ConstId(id), budget),
+        )
     }
 
-    /// What is wrong with a live value: a JSON list of paths and messages in turn.
+    /// What is wrong with a live value: a JSON list of paths and messages in turn. `refused` says that it
+    /// is known not to pass.
     #[napi]
     pub fn errors(
         &self,
@@ -162,9 +176,14 @@ impl Schema {
         value: Unknown<'_>,
         callbacks: Object<'_>,
         max: u32,
+        refused: bool,
     ) -> napi::Result<String> {
         let found = self.walk(env, &value, &callbacks, |program, host, value| {
-            collect_errors(program, host, value, max as usize)
+            if refused {
+                errors_of_refused(program, host, value, max as usize)
+            } else {
+                collect_errors(program, host, value, max as usize)
+            }
         })?;
         Ok(report(&found))
     }
@@ -172,7 +191,7 @@ impl Schema {
     /// A live value in the declared shape: `[value, notes, steps]`, `notes` being JSON: a list of paths and
     /// sentences in turn, `steps` the work of checking the result. Without any change the value is the
     /// same one.
-    #[napi]
+    #[napi(ts_return_type = "[unknown, string, number]")]
     pub fn normalise<'env>(
         &self,
         env: &'env Env,
@@ -230,17 +249,37 @@ impl Schema {
             .map(|pattern| regular_expression(pattern).to_string())
     }
 
-    /// Whether a pattern, by its id, matches a text, on the engine with a bound.
+    /// Whether a pattern, by its id, matches a text, as a cost.
     #[napi]
-    pub fn matches(&self, env: Env, id: u32, text: String) -> napi::Result<bool> {
-        self.bridge.run(&env, || {
-            self.program
+    pub fn matches(&self, env: Env, id: u32, text: String, work: Option<f64>) -> napi::Result<i32> {
+        self.counted(&env, work, |program, budget| {
+            program
                 .pattern(PatternId(id))
-                .map_or(Ok(false), |pattern| {
-                    pattern.matches(&text, &mut self.program.budget())
-                })
-                .map_err(|limit| Interrupt::from(limit).into())
+                .map_or(Ok(false), |pattern| pattern.matches(&text, budget))
         })
+    }
+
+    /// Whether a text has a format, by its id, as a cost. A format that the engine does not know says
+    /// nothing.
+    #[napi]
+    pub fn has_format(
+        &self,
+        env: Env,
+        id: u32,
+        text: String,
+        work: Option<f64>,
+    ) -> napi::Result<i32> {
+        self.counted(&env, work, |program, budget| {
+            let known = program.format(FormatId(id)).and_then(|format| format.known);
+            known.map_or(Ok(true), |known| known.accepts_within(&text, budget))
+        })
+    }
+
+    /// What is thrown when emitted code has used up its allowance.
+    #[napi]
+    pub fn too_much_work(&self, env: Env) -> napi::Result<()> {
+        self.bridge
+            .run(&env, || Err(Interrupt::from(Limit::Work).into()))
     }
 
     /// Whether JSON text passes: the same schema on the other representation.
@@ -276,6 +315,58 @@ impl Schema {
         Arc::clone(&self.program)
     }
 
+    /// What emitted code may still spend, in the engine's own units.
+    fn left(&self, work: Option<f64>) -> Budget {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the cast saturates, and that is what is wanted"
+        )]
+        work.map_or_else(
+            || self.program.budget(),
+            |work| Budget::new(work as u64 / EMITTED_UNITS),
+        )
+    }
+
+    /// A part of a check, for emitted code: a verdict as a cost, 0 where TypeBox would throw.
+    fn part<'env>(
+        &self,
+        env: &Env,
+        value: &Unknown<'env>,
+        callbacks: &Object<'env>,
+        work: Option<f64>,
+        check: impl FnOnce(
+            &Program,
+            &mut LiveHost<'env>,
+            crate::border::raw::Handle,
+            &mut Budget,
+        ) -> Result<bool, Interrupt>,
+    ) -> napi::Result<i32> {
+        let mut budget = self.left(work);
+        self.walk(env, value, callbacks, |program, host, value| {
+            match check(program, host, value, &mut budget) {
+                Err(Interrupt::TypeBoxThrows) => Ok(0),
+                other => other.map(|passes| cost(passes, budget.spent() * EMITTED_UNITS)),
+            }
+        })
+    }
+
+    /// The same for what looks at a text alone.
+    fn counted(
+        &self,
+        env: &Env,
+        work: Option<f64>,
+        check: impl FnOnce(&Program, &mut Budget) -> Result<bool, Limit>,
+    ) -> napi::Result<i32> {
+        self.bridge.run(env, || {
+            let mut budget = self.left(work);
+            let verdict = check(&self.program, &mut budget);
+            verdict
+                .map(|passes| cost(passes, budget.spent() * EMITTED_UNITS))
+                .map_err(|limit| Interrupt::from(limit).into())
+        })
+    }
+
     /// Runs a walk over a live value; a value thrown by the user's code reaches JavaScript as it is.
     fn walk<'env, T>(
         &self,
@@ -309,7 +400,7 @@ impl Schema {
         json!({
             "body": emitted.body,
             "patterns": emitted.patterns.iter().map(|id| program.pattern(*id).map(regular_expression)).collect::<Vec<_>>(),
-            "formats": emitted.formats.iter().map(|id| program.format(*id).map(|format| &*format.name)).collect::<Vec<_>>(),
+            "formats": emitted.formats.iter().map(|id| (id.0, program.format(*id).map(|format| &*format.name))).collect::<Vec<_>>(),
             "kinds": emitted.kinds.iter().map(|id| program.node(*id).meta.slot).collect::<Vec<_>>(),
             "consts": emitted.consts.iter().map(|id| constant(*id, program.constant(*id))).collect::<Vec<_>>(),
         })
@@ -317,12 +408,15 @@ impl Schema {
 }
 
 /// How many units of work are one of the steps that the facade counts.
-const UNITS_PER_STEP: u64 = 16;
+const UNITS_PER_STEP: u64 = 64;
 
-/// A verdict and what it cost in one number: negative when the value does not pass, never zero.
-fn signed(passes: bool, budget: Budget) -> i32 {
-    let steps = i32::try_from(budget.spent() / UNITS_PER_STEP + 1).unwrap_or(i32::MAX);
-    if passes { steps } else { -steps }
+/// What a walk may cost where emitted code can take over: a fifth of what it may cost in all.
+const QUICK_WORK: u64 = WORK_FROM_OUTSIDE / 5;
+
+/// A verdict and what it took in one number: negative for a no, never zero.
+fn cost(passes: bool, work: u64) -> i32 {
+    let work = i32::try_from(work).unwrap_or(i32::MAX - 1) + 1;
+    if passes { work } else { -work }
 }
 
 /// What JavaScript makes a `RegExp` of.
@@ -345,13 +439,6 @@ fn constant(id: ConstId, constant: &Const) -> Value {
         Const::Bool(value) => json!(["value", value]),
         Const::String(text) => json!(["value", text]),
         Const::Array(_) | Const::Object(_) | Const::Date(_) => json!(["id", id.0]),
-    }
-}
-
-fn or_nothing(outcome: Result<bool, Interrupt>) -> Result<Option<bool>, Interrupt> {
-    match outcome {
-        Err(Interrupt::TypeBoxThrows) => Ok(None),
-        other => other.map(Some),
     }
 }
 

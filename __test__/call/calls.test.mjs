@@ -66,7 +66,8 @@ describe("a call", () => {
       metadata: { k: 1 },
       trusted: true,
     });
-    const { signal, requestId, ...rest } = seen;
+    const { signal, requestId, env, ...rest } = seen;
+    assert.equal(typeof env.t.look, "function");
     assert.deepEqual(rest, { parentRequestId: "p", deadline, identity, metadata: { k: 1 } });
     assert.match(requestId, UUID);
     assert.ok(signal instanceof AbortSignal);

@@ -63,7 +63,8 @@ describe("calls over NATS", { skip, timeout: 60_000 }, () => {
       metadata: { k: 1 },
       trusted: true,
     });
-    const { signal, requestId, deadline: local, ...rest } = seen;
+    const { signal, requestId, env, deadline: local, ...rest } = seen;
+    assert.equal(typeof env.t.look, "function");
     assert.deepEqual(rest, { parentRequestId: "p", identity, metadata: { k: 1 } });
     assert.match(requestId, UUID);
     assert.ok(signal instanceof AbortSignal);
@@ -336,7 +337,7 @@ describe("connecting", { skip, timeout: 60_000 }, () => {
       [{ servers: "http://x", name: "n" }, /servers\[0\]/],
       [{ servers: "nats://x", name: "n", prefix: "a b" }, /prefix/],
       [{ servers: "nats://x", name: "n", queue: "a.>" }, /queue/],
-      [{ servers: "nats://x", name: "n", timeout: 5 }, /unknown/],
+      [{ servers: "nats://x", name: "n", timeout: 5 }, /timeout is not an option: there are servers/],
       [{ servers: "nats://x", name: "n", auth: { password: secret } }, /auth\.user/],
       [{ servers: "nats://x", name: "n", auth: { credentials: secret } }, /credentials/],
       [{ servers: `nats://u:${secret}@`, name: "n" }, /servers\[0\]/],

@@ -160,8 +160,8 @@ describe("the log", () => {
     lines.map(({ rawMessage, message }) => (typeof rawMessage === "string" ? message.join("") : ""));
 
   it("names fields that mean nothing", () => {
-    FromOpenAPI(document, { namespace: "t", baseURL: "x", timeOut: 5 });
-    assert.deepEqual(texts(), ["Fields of the configuration that mean nothing here: baseURL, timeOut"]);
+    FromOpenAPI(document, { namespace: "t", team: "x", owner: 5 });
+    assert.deepEqual(texts(), ["Fields of the configuration that mean nothing here: team, owner"]);
   });
 
   it("tells of credentials that are none", () => {

@@ -133,9 +133,15 @@ describe("trustDirectCalls", () => {
   });
 
   it("is off by default, and only true turns it on", async () => {
-    for (const trustDirectCalls of [undefined, false, 1, "yes"]) {
+    for (const trustDirectCalls of [undefined, false]) {
       const { execute } = guarded(rules, { trustDirectCalls });
       await assert.rejects(execute(1), callError("ACCESS_DENIED"));
+    }
+    for (const trustDirectCalls of [1, "yes"]) {
+      assert.throws(
+        () => guarded(rules, { trustDirectCalls }),
+        callError("VALIDATION_ERROR", "true or false"),
+      );
     }
   });
 

@@ -109,7 +109,6 @@ describe("straight to the registry", () => {
       requestId: "r1",
       identity: { id: "u", scopes: [] },
       metadata: { trace: "t" },
-      deadline: 5,
       signal: new AbortController().signal,
       own: Symbol("own"),
     };

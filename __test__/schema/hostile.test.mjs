@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CallError, FromSchema } from "@alkdev/operations";
 import { Type } from "@sinclair/typebox";
+import { attacks } from "../../bench/hostile-schema-cases.mjs";
 import { HOSTILE_NAMES, PROTOTYPE_NAMES } from "./support/random-words.mjs";
 import { CompiledSchema } from "./support/typebox-copies.mjs";
 
@@ -385,4 +386,51 @@ test("a bad schema harms nobody else", () => {
     answers(() => new CompiledSchema(schema, { untrusted: true }));
   }
   assertVerdict(emitted(Type.Object({ a: Type.String() })), { a: "x" }, true, "afterwards");
+});
+
+/** Attacks that would take seconds to hours: no way through the engine answers them. */
+const ENDLESS = [
+  "50 look-aheads that succeed, 16 KB",
+  "100 patterns that backtrack, each to its limit",
+  "uniqueItems 500 times on 20,000 objects",
+  "allOf that doubles 40 times",
+  "anyOf that doubles 40 times",
+  "not in not, doubling by depth",
+  "$dynamicRef that doubles",
+  "conditions in conditions",
+];
+
+test("a schema from outside that would hold the thread ends as too much work, and says so", () => {
+  for (const name of ENDLESS) {
+    const { schema, value } = attacks[name];
+    const compiled = new CompiledSchema(FromSchema(schema()));
+    const given = value();
+    const tooMuch = (error) =>
+      error instanceof CallError &&
+      error.code === "VALIDATION_ERROR" &&
+      ["work", "backtracking"].includes(error.details.limit);
+    assert.throws(() => compiled.walk(given), tooMuch, `walk: ${name}`);
+    assert.throws(() => compiled.normalise(given), tooMuch, `normalise: ${name}`);
+    compiled.warmUp();
+    assert.throws(() => compiled.check(given), tooMuch, `emitted: ${name}`);
+    assert.equal(compiled.isExact(given), false, `exact: ${name}`);
+    // The next one is unharmed.
+    assert.equal(new CompiledSchema(FromSchema({ type: "integer" })).check(1), true);
+  }
+});
+
+test("a large answer is checked, by the walk or by emitted code", () => {
+  const items = {
+    type: "object",
+    required: ["id"],
+    properties: { id: { type: "integer" }, name: { type: "string" } },
+  };
+  const compiled = new CompiledSchema(FromSchema({ type: "array", items }));
+  const value = Array.from({ length: 200_000 }, (_, id) => ({ id, name: "name" }));
+  assert.equal(compiled.check(value), true);
+  assert.deepEqual(compiled.errors(value), []);
+  assert.equal(compiled.normalise(value).value, value);
+  value.unshift({ id: "x" });
+  assert.equal(compiled.check(value), false);
+  assert.equal(compiled.errors(value)[0].path, "/0/id");
 });

@@ -27,7 +27,7 @@ const ROADS = {
 
 /** The list that the tests in Rust use too: file, group, case (`*` for all), reason. */
 function readExceptions() {
-  const list = new URL("../../crates/operations-schema/tests/suite_exceptions/mod.rs", import.meta.url);
+  const list = new URL("../../crates/operations-schema/tests/it/suite_exceptions.rs", import.meta.url);
   const text = readFileSync(list, "utf8");
   const string = '"((?:[^"\\\\]|\\\\.)*)"';
   const tuple = new RegExp(`\\(\\s*${[string, string, string, string].join(",\\s*")},?\\s*\\)`, "g");

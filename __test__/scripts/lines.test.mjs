@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { codeLines, room } from "../../scripts/lines.mjs";
+import { codeLines, room, testModules } from "../../scripts/lines.mjs";
 
 describe("npm run lines", () => {
   it("counts crates as a whole, and the facade by folder", () => {
@@ -23,6 +23,12 @@ describe("npm run lines", () => {
     ]) {
       assert.equal(room(path), undefined, path);
     }
+  });
+
+  it("leaves out a file that is a module for tests alone", () => {
+    const text = "mod call;\n#[cfg(test)]\npub(crate) mod scripted;\n";
+    assert.deepEqual(testModules("crates/a/src/client/mod.rs", text), ["crates/a/src/client/scripted.rs"]);
+    assert.deepEqual(testModules("crates/a/src/client.rs", text), ["crates/a/src/client/scripted.rs"]);
   });
 
   it("leaves out comments and blank lines", () => {

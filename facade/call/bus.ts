@@ -17,6 +17,8 @@ export interface Bus {
   listen<T extends CallEventType>(type: T, listener: Listener<T>): () => void;
   /** The map waits for answers from now on, or no longer. */
   receive(isWaiting: boolean): void;
+  /** Calls back when events may have been missed. Returns a function that takes it back. */
+  onLoss(listener: (reason: CallError) => void): () => void;
 }
 
 /** The bus of a map that nobody shares: plain function calls, without an event object in between. */
@@ -64,6 +66,10 @@ export class LocalBus implements Bus {
   receive(): void {
     // Nobody else can reach this bus, so there is no reason to stop.
   }
+
+  onLoss(): () => void {
+    return () => {};
+  }
 }
 
 /** An `EventTarget`, perhaps one that bridges to other processes. An idle map does not listen to it. */
@@ -104,7 +110,11 @@ export class EventTargetBus implements Bus {
     for (const type of Object.keys(this.#receiver) as (keyof Receiver)[]) {
       this.#listening.push(this.listen(type, this.#receiver[type] as Listener<typeof type>));
     }
-    if (isLossy(this.#target)) this.#listening.push(this.#target[onLoss](this.#lost));
+    this.#listening.push(this.onLoss(this.#lost));
+  }
+
+  onLoss(listener: (reason: CallError) => void): () => void {
+    return isLossy(this.#target) ? this.#target[onLoss](listener) : () => {};
   }
 }
 

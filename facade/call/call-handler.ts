@@ -1,11 +1,12 @@
 import type { ResponseEnvelope } from "../envelope.js";
-import { mapError } from "../errors.js";
+import { type CallError, mapError } from "../errors.js";
 import { logger } from "../logging.js";
 import { alwaysEnforceAccess, SERVED } from "../registry/protocol-context.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { subscribe } from "../registry/subscribe.js";
 import { payloadOf } from "./bus.js";
 import type { CallAbortedEvent, CallRequestedEvent } from "./events.js";
+import { onLoss } from "./loss.js";
 import { Running } from "./running.js";
 import { soon } from "./soon.js";
 import { callAt } from "./timer.js";
@@ -20,6 +21,8 @@ export interface AnsweringMap {
   respond(requestId: string, output: ResponseEnvelope): unknown;
   emitError(requestId: string, code: string, message: string, details?: unknown): void;
   complete(requestId: string): void;
+  /** Calls back when events may have been missed, aborts among them. Returns a function that takes it back. */
+  [onLoss]?(listener: (reason: CallError) => void): () => void;
 }
 
 export interface CallHandlerConfig {
@@ -35,7 +38,7 @@ const log = logger("call");
  */
 export function buildCallHandler({ registry, callMap }: CallHandlerConfig): CallHandler {
   const served = new Map<string, Running>();
-  let stopListening: (() => unknown) | undefined;
+  let stopListening: (() => void) | undefined;
   const stopSoon = soon(() => {
     if (served.size > 0) return;
     stopListening?.();
@@ -43,12 +46,32 @@ export function buildCallHandler({ registry, callMap }: CallHandlerConfig): Call
   });
 
   /** Listens for aborts while there is something that could be aborted. */
-  function begin({ requestId, deadline }: CallRequestedEvent): Running {
-    const running = new Running();
+  function begin(request: CallRequestedEvent): Running {
+    const { requestId, deadline } = request;
+    const running = new Running(request);
     served.set(requestId, running);
-    stopListening ??= callMap["call.aborted"].subscribe((event) => abort(event.requestId));
+    stopListening ??= listen();
     if (typeof deadline === "number") running.cancelDeadline = callAt(deadline, () => abort(requestId));
     return running;
+  }
+
+  function listen(): () => void {
+    const stops = [
+      callMap["call.aborted"].subscribe((event) => abort(event.requestId)),
+      callMap[onLoss]?.(endStreams),
+    ];
+    return () => {
+      for (const stop of stops) stop?.();
+    };
+  }
+
+  /** An abort may have been missed, and a stream that nobody reads would run for ever. Whoever does read it is told. */
+  function endStreams(reason: CallError): void {
+    for (const [requestId, running] of [...served]) {
+      if (running.onAbort === undefined) continue;
+      abort(requestId);
+      report(registry, callMap, running.request, reason);
+    }
   }
 
   /** What is aborted is forgotten: nobody waits for its answer, and a handler that does not look at its signal may
@@ -96,7 +119,7 @@ export function buildCallHandler({ registry, callMap }: CallHandlerConfig): Call
         (error) => fail(request, running, error),
       );
     }
-    return registry.execute(request.operationId, request.input, running.contextOf(request), SERVED).then(
+    return registry.execute(request.operationId, request.input, running.context(registry), SERVED).then(
       (envelope) => answer(request, running, envelope),
       (error) => fail(request, running, error),
     );
@@ -110,7 +133,7 @@ async function stream(
   running: Running,
 ): Promise<void> {
   const { requestId, operationId, input } = request;
-  const context = running.contextOf(request);
+  const context = running.context(registry);
   alwaysEnforceAccess(context);
   const events = subscribe(registry, operationId, input, context);
   running.onAbort = () => void events.return().catch(() => {});

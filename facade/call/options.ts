@@ -1,5 +1,7 @@
 // What a caller says about a request, and what of it travels.
 
+import { aDuration, anObject, aSignal, aString, aTime, checkedOptions, refusal } from "../border/options.js";
+import { quoted } from "../border/text.js";
 import type { CallerIdentity, Identity } from "../types.js";
 import type { CallRequestedEvent } from "./events.js";
 
@@ -19,6 +21,34 @@ export interface CallOptions extends CommonOptions {
 export interface SubscribeOptions extends CommonOptions {
   /** The longest silence in milliseconds between arriving events. */
   idleTimeout?: number | undefined;
+}
+
+const COMMON = { parentRequestId: aString, identity: anObject, metadata: anObject, signal: aSignal };
+const CALL = { ...COMMON, deadline: aTime };
+const SUBSCRIBE = { ...COMMON, idleTimeout: aDuration };
+/** Callers hand on what they have, a context for instance. What is not misspelt is theirs. */
+const ignored = { others: () => {} };
+const NO_OPTIONS = Object.freeze(
+  checkedOptions<CallOptions & SubscribeOptions>({}, { ...CALL, ...SUBSCRIBE }),
+);
+
+export function checkedCall(operationId: unknown, options: CallOptions | undefined): CallOptions {
+  checkOperationId(operationId);
+  return options === undefined ? NO_OPTIONS : checkedOptions<CallOptions>(options, CALL, ignored);
+}
+
+export function checkedSubscribe(
+  operationId: unknown,
+  options: SubscribeOptions | undefined,
+): SubscribeOptions {
+  checkOperationId(operationId);
+  return options === undefined ? NO_OPTIONS : checkedOptions<SubscribeOptions>(options, SUBSCRIBE, ignored);
+}
+
+function checkOperationId(operationId: unknown): void {
+  if (typeof operationId !== "string") {
+    throw refusal("operationId", `must be a string such as "namespace.name", not ${quoted(operationId)}`);
+  }
 }
 
 /** The payload of a request. Trust is never sent. */

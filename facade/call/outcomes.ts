@@ -13,8 +13,14 @@ export function wasAborted(operationId: string): CallError {
   });
 }
 
-export function timedOut(operationId: string, deadline: number): CallError {
-  return new CallError(InfrastructureErrorCode.TIMEOUT, `The call of ${operationId} timed out`, { deadline });
+/** `after` is how long the call had been under way, in milliseconds; nothing where it had not begun. */
+export function timedOut(operationId: string, deadline: number, after: number | undefined): CallError {
+  const when = after === undefined ? "before it began" : `after ${Math.round(after)} ms`;
+  return new CallError(
+    InfrastructureErrorCode.TIMEOUT,
+    `The call of ${operationId} timed out ${when}: its deadline was ${deadline}`,
+    { deadline },
+  );
 }
 
 export function wasSilent(operationId: string, idleTimeout: number): CallError {

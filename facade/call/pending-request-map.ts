@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { aSize, checkedOptions, type Fields } from "../border/options.js";
 import { PushedEvents, type PushSource } from "../border/pushed-events.js";
 import { isResponseEnvelope, type ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
@@ -11,12 +12,19 @@ import {
   type CallRequestedEvent,
   type CallRespondedEvent,
 } from "./events.js";
-import { type CallOptions, requestPayload, type SubscribeOptions } from "./options.js";
+import { onLoss } from "./loss.js";
+import {
+  type CallOptions,
+  checkedCall,
+  checkedSubscribe,
+  requestPayload,
+  type SubscribeOptions,
+} from "./options.js";
 import { errorOf, malformedAnswer, timedOut, tooSlow, wasAborted, wasSilent } from "./outcomes.js";
 import { type Pending, PendingCall, PendingStream } from "./pending.js";
 import { callAt } from "./timer.js";
 
-export { type CallOptions, requestPayload, type SubscribeOptions } from "./options.js";
+export type { CallOptions, SubscribeOptions } from "./options.js";
 export { wasAborted } from "./outcomes.js";
 
 export interface PendingRequestMapOptions {
@@ -33,6 +41,7 @@ export interface EventChannel<T> {
 
 const log = logger("call");
 const DEFAULT_WAITING_EVENTS = 65_536;
+const FIELDS: Fields<PendingRequestMapOptions> = { maxWaitingEvents: aSize };
 
 /**
  * Calls and subscriptions over events. Two maps on one `EventTarget` talk to each other; without one, a map
@@ -55,6 +64,9 @@ export class PendingRequestMap {
   #isAborting = false;
 
   constructor(eventTarget?: EventTarget, options: PendingRequestMapOptions = {}) {
+    const { maxWaitingEvents } = checkedOptions<PendingRequestMapOptions>(options, FIELDS, {
+      prefix: "PendingRequestMap: ",
+    });
     const receiver: Receiver = {
       "call.responded": (event) => this.#responded(event),
       "call.error": (event) => this.#failed(this.#pending.get(event.requestId), errorOf(event)),
@@ -65,7 +77,7 @@ export class PendingRequestMap {
       eventTarget === undefined
         ? new LocalBus(receiver)
         : new EventTargetBus(eventTarget, receiver, (reason) => this.#lost(reason));
-    this.#maxWaitingEvents = options.maxWaitingEvents ?? DEFAULT_WAITING_EVENTS;
+    this.#maxWaitingEvents = maxWaitingEvents ?? DEFAULT_WAITING_EVENTS;
     for (const type of CALL_EVENT_TYPES) {
       const channel: EventChannel<never> = {
         subscribe: (listener) => this.#bus.listen(type, listener as (payload: unknown) => unknown),
@@ -75,17 +87,19 @@ export class PendingRequestMap {
   }
 
   /** Calls an operation. Resolves with its envelope, or rejects. */
-  call(operationId: string, input: unknown, options: CallOptions = {}): Promise<ResponseEnvelope> {
-    const { deadline, signal, parentRequestId } = options;
-    if (signal?.aborted === true) return Promise.reject(wasAborted(operationId));
-    if (deadline !== undefined && deadline <= Date.now())
-      return Promise.reject(timedOut(operationId, deadline));
+  call(operationId: string, input: unknown, given?: CallOptions): Promise<ResponseEnvelope> {
     return new Promise((resolve, reject) => {
+      const options = checkedCall(operationId, given);
+      const { deadline, signal, parentRequestId } = options;
+      if (signal?.aborted === true) throw wasAborted(operationId);
+      if (deadline !== undefined && deadline <= Date.now()) throw timedOut(operationId, deadline, undefined);
       const requestId = randomUUID();
       const pending = new PendingCall(requestId, operationId, parentRequestId, resolve, reject);
       this.#add(pending, signal);
       if (deadline !== undefined) {
-        pending.setTimer(callAt(deadline, () => this.#giveUp(pending, timedOut(operationId, deadline))));
+        const began = Date.now();
+        const expire = () => this.#giveUp(pending, timedOut(operationId, deadline, Date.now() - began));
+        pending.setTimer(callAt(deadline, expire));
       }
       this.#ask(pending, requestPayload(requestId, operationId, input, options, options));
     });
@@ -100,11 +114,12 @@ export class PendingRequestMap {
   subscribe(
     operationId: string,
     input: unknown,
-    options: SubscribeOptions = {},
+    given?: SubscribeOptions,
   ): AsyncIterableIterator<ResponseEnvelope, undefined> {
     let pending: PendingStream | undefined;
     const source: PushSource = {
       open: () => {
+        const options = checkedSubscribe(operationId, given);
         pending = new PendingStream(randomUUID(), operationId, options.parentRequestId, events);
         this.#open(pending, input, options);
       },
@@ -176,6 +191,11 @@ export class PendingRequestMap {
       // At once, however long the event is under way.
       this.#aborted(requestId);
     }
+  }
+
+  /** @internal */
+  [onLoss](listener: (reason: CallError) => void): () => void {
+    return this.#bus.onLoss(listener);
   }
 
   /** How many requests have no final answer yet. */

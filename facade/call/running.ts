@@ -1,14 +1,21 @@
 // A call that is being served.
 
-import type { OperationContext } from "../types.js";
+import { buildEnv } from "../registry/env.js";
+import type { OperationRegistry } from "../registry/registry.js";
+import type { OperationContext, OperationEnv } from "../types.js";
 import type { CallRequestedEvent } from "./events.js";
 
 export class Running {
+  readonly request: CallRequestedEvent;
   #controller: AbortController | undefined;
   #isAborted = false;
   /** What stops the work, beside the signal. */
   onAbort: (() => void) | undefined;
   cancelDeadline: (() => void) | undefined;
+
+  constructor(request: CallRequestedEvent) {
+    this.request = request;
+  }
 
   get isAborted(): boolean {
     return this.#isAborted;
@@ -31,23 +38,26 @@ export class Running {
   }
 
   /** What the handler learns. `trusted` is neither read from an event nor set. */
-  contextOf(request: CallRequestedEvent): OperationContext {
-    const { requestId, parentRequestId, identity, metadata, deadline } = request;
+  context(registry: OperationRegistry): OperationContext {
+    const { requestId, parentRequestId, identity, metadata, deadline } = this.request;
     const running = this;
     const context: OperationContext = {
       requestId,
-      // A property of its own, so that a copy of the context has it too.
+      // Properties of its own, so that a copy of the context has them too; made when somebody looks.
       get signal() {
         return running.signal;
       },
       // The context is the handler's to change, as any other.
       set signal(signal: AbortSignal) {
-        Object.defineProperty(context, "signal", {
-          value: signal,
-          writable: true,
-          configurable: true,
-          enumerable: true,
-        });
+        replace(context, "signal", signal);
+      },
+      get env() {
+        const env = buildEnv({ registry, context });
+        replace(context, "env", env);
+        return env;
+      },
+      set env(env: OperationEnv) {
+        replace(context, "env", env);
       },
     };
     if (parentRequestId !== undefined) context.parentRequestId = parentRequestId;
@@ -56,4 +66,8 @@ export class Running {
     if (deadline !== undefined) context.deadline = deadline;
     return context;
   }
+}
+
+function replace(context: OperationContext, name: "signal" | "env", value: unknown): void {
+  Object.defineProperty(context, name, { value, writable: true, configurable: true, enumerable: true });
 }

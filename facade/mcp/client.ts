@@ -16,7 +16,7 @@ import type {
   MCPServerStatus,
   MCPToolsListener,
 } from "./client-types.js";
-import { assertConfig, describeConfig, type MCPClientConfig } from "./config.js";
+import { checkedConfig, describeConfig, type MCPClientConfig } from "./config.js";
 import {
   argumentsOf,
   type ListedTools,
@@ -77,10 +77,10 @@ export class Client implements MCPClientWrapper {
   tools: MCPOperation[] = [];
 
   constructor(name: string, config: MCPClientConfig) {
-    assertConfig(name, config);
     this.name = name;
-    this.config = { ...config };
-    this.#native = new native.McpClient(runtime, this.#pending.mailbox, name, describeConfig(name, config));
+    this.config = checkedConfig(name, config);
+    const described = describeConfig(name, this.config);
+    this.#native = new native.McpClient(runtime, this.#pending.mailbox, name, described);
     this.client = this.#described({});
   }
 

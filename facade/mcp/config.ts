@@ -1,8 +1,22 @@
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import {
+  aBoolean,
+  aDuration,
+  aFunction,
+  aList,
+  anObject,
+  anything,
+  aSecret,
+  aSize,
+  aString,
+  checkedOptions,
+  type Fields,
+  group,
+  oneOf,
+  refusal,
+  required,
+  texts,
+} from "../border/options.js";
 import type { OutputMode } from "../registry/entry.js";
-import { compiled } from "../schema/compiled.js";
-import { validationError } from "../schema/validation.js";
-import { Type } from "../type-builder.js";
 import { expandReferences } from "./references.js";
 
 /** A question of the server's to the user (MCP's `elicitation/create`). */
@@ -137,73 +151,81 @@ export interface MCPClientConfig {
   [key: string]: unknown;
 }
 
-const texts = Type.Record(Type.String(), Type.String());
+/** Files that other programs read too have more in them. What is not misspelt is theirs. */
+const ignored = () => {};
+const strings = texts(() => true, "name");
+const credentials = group<MCPClientCredentials>(
+  {
+    clientId: required(aString),
+    clientSecret: aSecret,
+    privateKey: aSecret,
+    algorithm: oneOf("ES256", "ES384", "RS256", "RS384", "RS512"),
+  },
+  ignored,
+);
+const oauthFields = group<MCPOAuthConfig>(
+  {
+    onAuthorize: aFunction,
+    tokenStore: anObject,
+    clientId: aString,
+    clientSecret: aSecret,
+    clientMetadataUrl: aString,
+    clientCredentials: (value, path) => {
+      const checked = credentials(value, path) as MCPClientCredentials;
+      if ((checked.clientSecret === undefined) === (checked.privateKey === undefined)) {
+        throw refusal(path, "must have either clientSecret or privateKey");
+      }
+      return checked;
+    },
+    scopes: aList,
+    redirectUrl: aString,
+    clientName: aString,
+  },
+  ignored,
+);
 
-/** The part of the configuration that is data. */
-const ConfigSchema = Type.Object({
-  command: Type.Optional(Type.String()),
-  args: Type.Optional(Type.Array(Type.String())),
-  env: Type.Optional(texts),
-  inheritEnv: Type.Optional(Type.Boolean()),
-  cwd: Type.Optional(Type.String()),
-  url: Type.Optional(Type.String()),
-  headers: Type.Optional(texts),
-  version: Type.Optional(Type.String()),
-  timeout: Type.Optional(Type.Number()),
-  connectTimeout: Type.Optional(Type.Number()),
-  resetTimeoutOnProgress: Type.Optional(Type.Boolean()),
-  maxResultBytes: Type.Optional(Type.Number()),
-  reconnect: Type.Optional(Type.Boolean()),
-  output: Type.Optional(Type.Union([Type.Literal("normalise"), Type.Literal("keep"), Type.Literal("off")])),
-  parseJSONText: Type.Optional(Type.Boolean()),
-  onToolError: Type.Optional(Type.Union([Type.Literal("envelope"), Type.Literal("throw")])),
-  oauth: Type.Optional(
-    Type.Object({
-      clientId: Type.Optional(Type.String()),
-      clientSecret: Type.Optional(Type.String()),
-      scopes: Type.Optional(Type.Array(Type.String())),
-      redirectUrl: Type.Optional(Type.String()),
-      clientName: Type.Optional(Type.String()),
-      clientMetadataUrl: Type.Optional(Type.String()),
-      clientCredentials: Type.Optional(
-        Type.Object({
-          clientId: Type.String(),
-          clientSecret: Type.Optional(Type.String()),
-          privateKey: Type.Optional(Type.String()),
-          algorithm: Type.Optional(
-            Type.Union(["ES256", "ES384", "RS256", "RS384", "RS512"].map((name) => Type.Literal(name))),
-          ),
-        }),
-      ),
-    }),
-  ),
-});
+/** What a command or a URL must look like, and how long a limit may be, is checked natively. */
+const FIELDS: Fields<MCPClientConfig> = {
+  command: aString,
+  args: aList,
+  env: strings,
+  inheritEnv: aBoolean,
+  cwd: aString,
+  url: aSecret,
+  headers: strings,
+  oauth: (value, path) => {
+    const checked = oauthFields(value, path) as MCPOAuthConfig;
+    if (checked.onAuthorize === undefined && checked.clientCredentials === undefined) {
+      throw refusal(path, "must have onAuthorize, which shows a page to the user, or clientCredentials");
+    }
+    return checked;
+  },
+  version: aString,
+  timeout: aDuration,
+  connectTimeout: aDuration,
+  resetTimeoutOnProgress: aBoolean,
+  maxResultBytes: aSize,
+  reconnect: aBoolean,
+  output: oneOf("normalise", "keep", "off"),
+  parseJSONText: aBoolean,
+  onToolError: oneOf("envelope", "throw"),
+  onElicitation: aFunction,
+  onSampling: aFunction,
+  disabled: anything,
+};
 
 /** Refuses a configuration that cannot work, by name and field. */
-export function assertConfig(name: string, config: unknown): asserts config is MCPClientConfig {
-  const what = `the configuration of MCP server '${name}'`;
+export function checkedConfig(name: string, config: unknown): MCPClientConfig {
   if (typeof name !== "string" || name === "") {
-    throw new CallError(
-      InfrastructureErrorCode.VALIDATION_ERROR,
-      "The name of an MCP server must be a text that is not empty: it is the namespace of its tools",
+    throw refusal(
+      "The name of an MCP server",
+      "must be a text that is not empty: it is the namespace of its tools",
     );
   }
-  const schema = compiled(ConfigSchema);
-  if (!schema.check(config)) throw validationError(schema.errors(config), what);
-  const { oauth, onElicitation, onSampling } = config as MCPClientConfig;
-  const functions = { onElicitation, onSampling, "oauth.onAuthorize": oauth?.onAuthorize };
-  for (const [field, value] of Object.entries(functions)) {
-    const isNeeded =
-      field === "oauth.onAuthorize" && oauth !== undefined && oauth.clientCredentials === undefined;
-    if (typeof value !== "function" && (isNeeded || value !== undefined)) {
-      throw validationError([{ path: `/${field.replace(".", "/")}`, message: "Expected function" }], what);
-    }
-  }
-  const { clientSecret, privateKey } = oauth?.clientCredentials ?? {};
-  if (oauth?.clientCredentials !== undefined && (clientSecret === undefined) === (privateKey === undefined)) {
-    const message = "Expected either 'clientSecret' or 'privateKey'";
-    throw validationError([{ path: "/oauth/clientCredentials", message }], what);
-  }
+  return checkedOptions<MCPClientConfig>(config, FIELDS, {
+    prefix: `MCP server '${name}': `,
+    others: ignored,
+  });
 }
 
 /** Names of variables whose values are better not shown. */

@@ -1,6 +1,7 @@
 import { jsonOf, messageOf } from "../border/text.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
+import { endingItself } from "../registry/deadline.js";
 import { markNative } from "../registry/native-handler.js";
 import { compiled } from "../schema/compiled.js";
 import { FromSchema } from "../schema/from-schema.js";
@@ -158,11 +159,11 @@ function importTool(client: Client, version: string, tool: Tool): Imported {
       ...(tool._meta != null && { _meta: tool._meta }),
       ...(config.output !== undefined && { output: config.output }),
     },
-    handler: async (input, context) => {
+    handler: endingItself(async (input: unknown, context?: OperationContext) => {
       const options = optionsOf(server, tool.name, context);
       const result = await client.call(tool.name, argumentsOf(server, tool.name, input), options);
       return envelopeOfResult(server, tool.name, result, config);
-    },
+    }),
   };
   markNative(operation.handler, client.nativeWork(tool.name));
   return { operation, problems };

@@ -6,11 +6,12 @@ import { PushedEvents } from "../border/pushed-events.js";
 import { jsonOf } from "../border/text.js";
 import {
   type CallOptions,
+  checkedCall,
+  checkedSubscribe,
   requestPayload,
   type SubscribeOptions,
-  wasAborted,
-  withData,
-} from "../call/pending-request-map.js";
+} from "../call/options.js";
+import { wasAborted, withData } from "../call/pending-request-map.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { NatsConnection as Native } from "../native-binding.js";
@@ -52,12 +53,12 @@ export class Requests implements NatsCallMap {
     this.#batch = new Batch((calls) => this.#send(calls));
   }
 
-  call(operationId: string, input: unknown, options: CallOptions = {}): Promise<ResponseEnvelope> {
-    const { deadline, signal } = options;
+  call(operationId: string, input: unknown, given?: CallOptions): Promise<ResponseEnvelope> {
     // Whoever is called may be served by this very process.
     lookAround();
     return new Promise((resolve, reject) => {
-      check(operationId, options);
+      const options = checkedCall(operationId, given);
+      const { deadline, signal } = options;
       if (signal?.aborted === true) throw wasAborted(operationId);
       const requestId = this.#pending.newId();
       const payload = payloadText(requestId, operationId, input, options, {});
@@ -104,7 +105,7 @@ export class Requests implements NatsCallMap {
   subscribe(
     operationId: string,
     input: unknown,
-    options: SubscribeOptions = {},
+    options?: SubscribeOptions,
   ): AsyncIterableIterator<ResponseEnvelope, undefined> {
     // The worker sends no more than it was asked for: the bound is there, not here.
     let requestId: string | undefined;
@@ -136,13 +137,15 @@ export class Requests implements NatsCallMap {
   #open(
     operationId: string,
     input: unknown,
-    options: SubscribeOptions,
+    given: SubscribeOptions | undefined,
     events: PushedEvents<ResponseEnvelope>,
   ): string | undefined {
-    const { idleTimeout, signal } = options;
     const requestId = this.#pending.newId();
+    let signal: AbortSignal | undefined;
     try {
-      check(operationId, options);
+      const options = checkedSubscribe(operationId, given);
+      const { idleTimeout } = options;
+      signal = options.signal;
       if (signal?.aborted === true) throw wasAborted(operationId);
       const payload = payloadText(requestId, operationId, input, options, { idleTimeout });
       this.#batch.flush();
@@ -169,26 +172,6 @@ export class Requests implements NatsCallMap {
     this.#batch.flush();
     return this.#native.pendingCount();
   }
-}
-
-/** What the native side takes for granted: a wrong type there would be an error of the binding's. */
-function check(operationId: string, options: CallOptions & SubscribeOptions): void {
-  const { parentRequestId, deadline, idleTimeout } = options;
-  const wrong =
-    typeof operationId !== "string"
-      ? "operationId must be a string"
-      : parentRequestId !== undefined && typeof parentRequestId !== "string"
-        ? "parentRequestId must be a string"
-        : deadline !== undefined && typeof deadline !== "number"
-          ? "deadline must be a number (milliseconds since the epoch)"
-          : idleTimeout !== undefined && typeof idleTimeout !== "number"
-            ? "idleTimeout must be a number (milliseconds)"
-            : undefined;
-  if (wrong === undefined) return;
-  throw new CallError(
-    InfrastructureErrorCode.VALIDATION_ERROR,
-    `The call of ${String(operationId)} cannot be sent: ${wrong}`,
-  );
 }
 
 /** The payload of a request as JSON. A deadline is not part of it: it travels as the time that is left. */

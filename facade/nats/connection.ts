@@ -1,6 +1,19 @@
 import { randomUUID } from "node:crypto";
 import type { Receiver } from "../border/inbox.js";
 import { keepAlive, keepAliveDuring, letGo } from "../border/keep-alive.js";
+import {
+  aBoolean,
+  aSecret,
+  aSize,
+  aString,
+  checkedOptions,
+  type Fields,
+  group,
+  isListOf,
+  isString,
+  must,
+  required,
+} from "../border/options.js";
 import { PendingWork } from "../border/pending-work.js";
 import type { CallRequestedEvent } from "../call/events.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
@@ -109,13 +122,41 @@ export interface NatsTransport {
 }
 
 const DISCOVER_FOR = 300;
+/** How often what is served is looked at for changes that nobody tells of, in milliseconds. */
+const LOOK_EVERY = 100;
 const DRAIN_FOR = 10_000;
+
+/** What addresses and subjects must look like is checked natively. */
+const FIELDS: Fields<NatsOptions> = {
+  servers: required(
+    must(
+      "an address (nats://host:port) or a list of them",
+      (value) => isString(value) || isListOf(value, isString),
+      { secret: true },
+    ),
+  ),
+  name: required(aString),
+  prefix: aString,
+  queue: aString,
+  tls: (value, path) => (typeof value === "boolean" ? value : tlsFields(value, path)),
+  auth: group<NatsAuth>({
+    user: aSecret,
+    password: aSecret,
+    token: aSecret,
+    nkey: aSecret,
+    credentials: aSecret,
+    credentialsFile: aString,
+  }),
+};
+const tlsFields = group<NatsTls>({ caFile: aString, certFile: aString, keyFile: aString, first: aBoolean });
+const milliseconds = must("a number of milliseconds, 0 or more", (value) => Number(value) >= 0);
 
 /** Connects to NATS. Nothing is started before this is called. */
 export async function connectNats(options: NatsOptions): Promise<NatsTransport> {
-  const { servers, tls } = options;
+  const checked = checkedOptions<NatsOptions>(options, FIELDS, { prefix: "connectNats: " });
+  const { servers, tls } = checked;
   const text = JSON.stringify({
-    ...options,
+    ...checked,
     servers: typeof servers === "string" ? [servers] : servers,
     tls: tls === true ? {} : tls === false ? undefined : tls,
   });
@@ -150,6 +191,7 @@ class Transport implements NatsTransport {
   readonly #pending: PendingWork<string>;
   readonly #served: Served;
   #closing: Promise<void> | undefined;
+  #looking: NodeJS.Timeout | undefined;
 
   constructor(connected: Native, pending: PendingWork<string>, served: Served) {
     this.#native = connected;
@@ -162,10 +204,12 @@ class Transport implements NatsTransport {
   // Functions of the object and not of its class, so that they can be taken out of it:
   // `const { callMap, serve, close } = await connectNats(...)`.
 
-  readonly serve = async (
-    registry: OperationRegistry,
-    { concurrency }: NatsServeOptions = {},
-  ): Promise<void> => {
+  readonly serve = async (registry: OperationRegistry, options: NatsServeOptions = {}): Promise<void> => {
+    const { concurrency } = checkedOptions<NatsServeOptions>(
+      options,
+      { concurrency: aSize },
+      { prefix: "serve: " },
+    );
     if (!(registry instanceof OperationRegistry)) {
       throw new CallError(InfrastructureErrorCode.VALIDATION_ERROR, "serve: an OperationRegistry is needed");
     }
@@ -182,10 +226,11 @@ class Transport implements NatsTransport {
     // A server stays up until it is closed.
     keepAlive(this);
     try {
-      await this.#native.serve(
-        registry.nativeTwin().native,
-        concurrency === undefined ? null : Number(concurrency),
-      );
+      const twin = registry.nativeTwin();
+      await this.#native.serve(twin.native, concurrency ?? null);
+      if (this.#closing === undefined) {
+        this.#looking ??= setInterval(() => twin.look(), LOOK_EVERY).unref();
+      }
     } catch (error) {
       if (isFirst) {
         served.registry = undefined;
@@ -196,23 +241,35 @@ class Transport implements NatsTransport {
     }
   };
 
-  readonly discover = async ({ timeout = DISCOVER_FOR }: NatsDiscoverOptions = {}): Promise<NatsDiscovery> =>
-    JSON.parse(await keepAliveDuring(this.#native.discover(Number(timeout))));
+  readonly discover = async (options: NatsDiscoverOptions = {}): Promise<NatsDiscovery> => {
+    const { timeout = DISCOVER_FOR } = checkedOptions<NatsDiscoverOptions>(
+      options,
+      { timeout: milliseconds },
+      { prefix: "discover: " },
+    );
+    return JSON.parse(await keepAliveDuring(this.#native.discover(timeout)));
+  };
 
   readonly stats = (): NatsStats => JSON.parse(this.#native.stats());
 
-  readonly close = ({ drain = DRAIN_FOR }: NatsCloseOptions = {}): Promise<void> => {
-    this.#closing ??= this.#close(drain);
+  readonly close = (options: NatsCloseOptions = {}): Promise<void> => {
+    this.#closing ??= this.#close(options);
     return this.#closing;
   };
 
-  async #close(drain: number): Promise<void> {
+  async #close(options: NatsCloseOptions): Promise<void> {
+    const { drain = DRAIN_FOR } = checkedOptions<NatsCloseOptions>(
+      options,
+      { drain: milliseconds },
+      { prefix: "close: " },
+    );
     this.callMap.flush();
     this.#served.answers?.flush();
     try {
-      await keepAliveDuring(this.#native.close(Number(drain)));
+      await keepAliveDuring(this.#native.close(drain));
       this.#pending.drain();
     } finally {
+      clearInterval(this.#looking);
       letGo(this);
     }
   }

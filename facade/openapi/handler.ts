@@ -3,6 +3,7 @@
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { OpenApiImport } from "../native-binding.js";
+import { endingItself } from "../registry/deadline.js";
 import { lookNowAndThen, markNative } from "../registry/native-handler.js";
 import { makerOf } from "../schema/lazy.js";
 import {
@@ -40,8 +41,9 @@ export function createHandler(
   index: number,
   operation: OperationSpec,
 ): OperationHandler | SubscriptionHandler {
-  const handler =
-    operation.type === OperationType.SUBSCRIPTION ? streaming(service, index) : calling(service, index);
+  const handler = endingItself(
+    operation.type === OperationType.SUBSCRIPTION ? streaming(service, index) : calling(service, index),
+  );
   const makers = {
     inputSchema: makerOf(operation, "inputSchema"),
     outputSchema: makerOf(operation, "outputSchema"),

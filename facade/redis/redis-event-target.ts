@@ -2,6 +2,18 @@
 
 import { Inbox } from "../border/inbox.js";
 import { keepAlive, letGo } from "../border/keep-alive.js";
+import {
+  aBoolean,
+  aSecret,
+  aString,
+  checkedOptions,
+  type Fields,
+  group,
+  isString,
+  isWhole,
+  must,
+  required,
+} from "../border/options.js";
 import { jsonOf } from "../border/text.js";
 import { payloadOf } from "../call/bus.js";
 import { CALL_EVENT_TYPES } from "../call/events.js";
@@ -59,6 +71,21 @@ interface Counts extends DroppedMessages {
 }
 
 const log = logger("redis");
+/** What fits together, and what a URL must look like, is checked natively. */
+const FIELDS: Fields<RedisEventTargetOptions> = {
+  url: required(must("a URL such as redis://user:password@host:6379", isString, { secret: true })),
+  prefix: aString,
+  maxMessageBytes: must(
+    "a whole number of bytes from 1 to 512 MiB",
+    (value) => isWhole(value, 1) && value <= 512 * 1024 * 1024,
+  ),
+  publishTimeout: must(
+    "a whole number of milliseconds above 0",
+    (value) => isWhole(value, 1) && value <= 0xffffffff,
+  ),
+  requireReceiver: aBoolean,
+  tls: group<NonNullable<RedisEventTargetOptions["tls"]>>({ ca: aSecret, cert: aSecret, key: aSecret }),
+};
 const protocolTypes: ReadonlySet<string> = new Set(CALL_EVENT_TYPES);
 
 class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarget {
@@ -82,7 +109,10 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarge
 
   constructor(options: RedisEventTargetOptions) {
     super();
-    this.#bus = new native.RedisBus(runtime, this.#inbox.mailbox, JSON.stringify(options) ?? "null");
+    const checked = checkedOptions<RedisEventTargetOptions>(options, FIELDS, {
+      prefix: "createRedisEventTarget: ",
+    });
+    this.#bus = new native.RedisBus(runtime, this.#inbox.mailbox, JSON.stringify(checked));
   }
 
   get dropped(): DroppedMessages {

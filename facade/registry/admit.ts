@@ -4,6 +4,7 @@ import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { type CompiledSchema, isLimit } from "../schema/compiled.js";
 import { validationError } from "../schema/validation.js";
 import type { OperationContext } from "../types.js";
+import { refuseLate } from "./deadline.js";
 import type { Entry } from "./entry.js";
 
 /** Lets the input in, or throws. */
@@ -15,8 +16,8 @@ export function admit(entry: Entry, input: unknown): void {
   }
 }
 
-/** Nobody waits for the answer any more. */
-export function refuseAborted(entry: Entry, context: OperationContext): void {
+/** Nobody waits for the answer any more, or will by the time that there is one. */
+export function refuseEnded(entry: Entry, context: OperationContext): void {
   if (context.signal?.aborted === true) {
     throw new CallError(
       InfrastructureErrorCode.ABORTED,
@@ -24,6 +25,7 @@ export function refuseAborted(entry: Entry, context: OperationContext): void {
       { operationId: entry.id },
     );
   }
+  if (context.deadline !== undefined) refuseLate(entry.id, context.deadline);
 }
 
 /** The check; an input that is too deep or too much work for it is told with the name of the operation. */

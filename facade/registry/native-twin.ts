@@ -7,12 +7,16 @@ import { registeredFormats } from "../schema/registries.js";
 import type { AccessControl, OperationSpec } from "../types.js";
 import { type Entry, isAnything, type OutputMode } from "./entry.js";
 import { lookAround, type NativeSchemas, type NativeWork, nativeWorkOf } from "./native-handler.js";
+import { copyOfRules, isCopyOf } from "./native-rules.js";
 import { ownMode } from "./output.js";
 
-/** Made when a registry is first served; then it follows each registration. */
+/** Made when a registry is first served; then it follows each registration, and whoever serves it has it look for
+ * what changed without one. */
 export class NativeTwin {
   readonly native: NativeRegistry;
   #formats = "";
+  /** What was told of the operations that are served natively. */
+  readonly #told = new Map<string, Told>();
 
   constructor(output: OutputMode, entries: Iterable<Entry>) {
     this.native = new native.NativeRegistry(runtime, output);
@@ -20,35 +24,43 @@ export class NativeTwin {
   }
 
   /** Takes an operation over, as it is now. */
-  set({ id, spec, handler, isInternal, own }: Entry): void {
+  set(entry: Entry): void {
+    const { id, spec, handler, isInternal, own } = entry;
     // From outside there is no such operation.
     if (isInternal) {
       this.remove(id);
       return;
     }
     this.#tellFormats();
-    const told = describe(spec);
-    const text = JSON.stringify(told, wellFormed);
     const work = handler === undefined ? undefined : nativeWorkOf(handler);
+    const rules = copyOfRules(spec.accessControl);
     // What another library checks is checked in JavaScript.
-    if (
-      work === undefined ||
-      !work.isPossible() ||
-      own !== undefined ||
-      told.accessControl.customAuth !== undefined
-    ) {
-      this.native.setHost(text);
-      return;
+    if (work?.isPossible() && own === undefined && rules !== undefined && rules.customAuth === undefined) {
+      lookAround();
+      const schemas = schemasOf(spec, work);
+      if (schemas !== undefined) {
+        const told = { entry, rules, output: ownMode(spec) };
+        this.#told.set(id, told);
+        work.register(this.native, describe(spec, rules, told.output), schemas);
+        return;
+      }
     }
-    lookAround();
-    const schemas = schemasOf(spec, work);
-    // A rule with half a surrogate pair is nothing that Rust could compare.
-    if (schemas === undefined || text !== JSON.stringify(told)) this.native.setHost(text);
-    else work.register(this.native, text, schemas);
+    this.#told.delete(id);
+    this.native.setHost(describe(spec, FOR_NOBODY, undefined));
   }
 
   remove(id: string): void {
+    this.#told.delete(id);
     this.native.remove(id);
+  }
+
+  /** Looks for what changes without a registration: rules that were changed in place, formats, a replaced `fetch`. */
+  look(): void {
+    lookAround();
+    this.#tellFormats();
+    for (const { entry, rules, output } of this.#told.values()) {
+      if (!isCopyOf(rules, entry.spec.accessControl) || ownMode(entry.spec) !== output) this.set(entry);
+    }
   }
 
   /** Formats that users have registered are checked by functions of theirs. */
@@ -61,16 +73,19 @@ export class NativeTwin {
   }
 }
 
+interface Told {
+  readonly entry: Entry;
+  readonly rules: AccessControl;
+  readonly output: OutputMode | undefined;
+}
+
+/** JavaScript authorises what it serves. Should anybody ask the native side, nobody may. */
+const FOR_NOBODY: AccessControl = { requiredScopes: [], customAuth: "JavaScript" };
+
 /** What the native side has to know of a spec. */
-function describe(spec: OperationSpec) {
+function describe(spec: OperationSpec, accessControl: AccessControl, output: OutputMode | undefined): string {
   const { namespace, name, type, description } = spec;
-  const { requiredScopes, requiredScopesAny, resourceType, resourceAction, customAuth } = spec.accessControl;
-  const accessControl: AccessControl = { requiredScopes };
-  if (requiredScopesAny !== undefined) accessControl.requiredScopesAny = requiredScopesAny;
-  if (resourceType !== undefined) accessControl.resourceType = resourceType;
-  if (resourceAction !== undefined) accessControl.resourceAction = resourceAction;
-  if (customAuth !== undefined) accessControl.customAuth = customAuth;
-  return { namespace, name, type, description, accessControl, output: ownMode(spec) };
+  return JSON.stringify({ namespace, name, type, description, accessControl, output }, wellFormed);
 }
 
 /** Rust has no strings with half a surrogate pair. */

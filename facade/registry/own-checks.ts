@@ -6,7 +6,7 @@ import type { ResponseEnvelope } from "../envelope.js";
 import { errorsOf, type Validate, type Validated } from "../schema/standard.js";
 import { validationError } from "../schema/validation.js";
 import type { OperationContext, OperationHandler } from "../types.js";
-import { admit, refuseAborted } from "./admit.js";
+import { admit, refuseEnded } from "./admit.js";
 import type { Entry, OutputMode, OwnChecks } from "./entry.js";
 import { envelopeOf, failedCheck, hasDeclaredData, ownMode, warn, withData, wrapped } from "./output.js";
 
@@ -21,7 +21,7 @@ export function callWithOwnChecks(
   mode: OutputMode,
 ): Promise<ResponseEnvelope> {
   const run = async (value: unknown): Promise<ResponseEnvelope> => {
-    refuseAborted(entry, context);
+    refuseEnded(entry, context);
     const handler = entry.handler as OperationHandler;
     return ownEnvelope(entry, own, await handler(value, context), mode);
   };

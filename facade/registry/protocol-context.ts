@@ -6,6 +6,9 @@ import type { OperationContext } from "../types.js";
  * signal, which nobody can have aborted yet, is not looked at, because it is made only when somebody looks. */
 export const SERVED: unique symbol = Symbol("a call that came through the call protocol");
 
+/** Handed to `execute` by itself: somebody sees to the deadline. */
+export const WATCHED: unique symbol = Symbol("a call whose deadline is watched");
+
 const enforced = new WeakSet<OperationContext>();
 
 /** Marks the context of a call that came through the call protocol: no registry lets it skip access control. */

@@ -1,4 +1,5 @@
 import { findDenial } from "../access.js";
+import { aBoolean, anObject, checkedOptions, type Fields, must, oneOf } from "../border/options.js";
 import { messageOf, textOf } from "../border/text.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
@@ -19,14 +20,15 @@ import type {
   SubscriptionHandler,
 } from "../types.js";
 import { OperationType } from "../types.js";
-import { admit, refuseAborted } from "./admit.js";
+import { admit, refuseEnded } from "./admit.js";
 import { type AuthorisedCall, authorise, type CustomAuth, holdsScopes } from "./authorise.js";
+import { isAhead, isEndingItself, refuseLate, withinDeadline } from "./deadline.js";
 import { type AnyHandler, Entry, type OutputMode } from "./entry.js";
 import { NativeTwin } from "./native-twin.js";
 import { operationNotFound } from "./nearest.js";
 import { envelopeOf } from "./output.js";
 import { admitWithOwnChecks, callWithOwnChecks, ownStream } from "./own-checks.js";
-import { isDirect, SERVED } from "./protocol-context.js";
+import { isDirect, SERVED, WATCHED } from "./protocol-context.js";
 import { assertHandler, assertSpec, operationId } from "./spec-check.js";
 import { subscribe } from "./subscribe.js";
 
@@ -41,6 +43,13 @@ export interface RegistryOptions {
   /** What happens to outputs: brought into the declared shape (default), filled but not stripped, or only checked. */
   output?: OutputMode;
 }
+
+const FIELDS: Fields<RegistryOptions> = {
+  schemaAdapter: must("a SchemaAdapter", (value) => typeof value === "object" || typeof value === "function"),
+  customAuth: anObject,
+  trustDirectCalls: aBoolean,
+  output: oneOf("normalise", "keep", "off"),
+};
 
 /**
  * What `register` takes: what `defineOperation` takes. Only where the type of operation is not known, as with what
@@ -74,11 +83,12 @@ export class OperationRegistry<TOperations = any> {
   #revision = 0;
 
   constructor(options: RegistryOptions = {}) {
-    const { schemaAdapter } = options;
+    const checked = checkedOptions<RegistryOptions>(options, FIELDS, { prefix: "RegistryOptions." });
+    const { schemaAdapter } = checked;
     this.#adapter = schemaAdapter === defaultAdapter ? undefined : schemaAdapter;
-    this.#customAuth = { ...options.customAuth };
-    this.#trustDirectCalls = options.trustDirectCalls === true;
-    this.#output = outputMode(options.output);
+    this.#customAuth = { ...checked.customAuth };
+    this.#trustDirectCalls = checked.trustDirectCalls === true;
+    this.#output = checked.output ?? "normalise";
   }
 
   /** Registers an operation, or registers it again. */
@@ -226,17 +236,18 @@ export class OperationRegistry<TOperations = any> {
     id: string,
     input: unknown,
     context: OperationContext,
-    served: typeof SERVED,
+    by: typeof SERVED | typeof WATCHED,
   ): Promise<ResponseEnvelope>;
   execute(
     id: string,
     input: unknown,
     context: OperationContext = {},
-    served?: typeof SERVED,
+    by?: typeof SERVED | typeof WATCHED,
   ): Promise<ResponseEnvelope> {
     try {
+      if (by === undefined && isAhead(context.deadline)) return this.#executeInTime(id, input, context);
       const entry = this.#entries.get(id);
-      const isServed = served === SERVED;
+      const isServed = by === SERVED;
       if (
         entry === undefined ||
         entry.handler === undefined ||
@@ -254,13 +265,27 @@ export class OperationRegistry<TOperations = any> {
       const mode = this.#output;
       if (entry.own !== undefined) return callWithOwnChecks(entry, entry.own, input, context, mode);
       admit(entry, input);
-      if (!isServed) refuseAborted(entry, context);
+      if (!isServed) refuseEnded(entry, context);
+      else if (context.deadline !== undefined) refuseLate(id, context.deadline);
       const { handler } = entry;
       const result: Promise<unknown> = Promise.resolve(handler(input, context));
       return then.call(result, (value) => envelopeOf(entry, value, mode)) as Promise<ResponseEnvelope>;
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  #executeInTime(id: string, input: unknown, context: OperationContext): Promise<ResponseEnvelope> {
+    const limited = context as OperationContext & { deadline: number };
+    return withinDeadline(id, limited, this.endsItself(id), (watched) =>
+      this.execute(id, input, watched, WATCHED),
+    );
+  }
+
+  /** Whether the work of an operation ends, and says how, once its signal is aborted. @internal */
+  endsItself(id: string): boolean {
+    const handler = this.#entries.get(id)?.handler;
+    return handler !== undefined && isEndingItself(handler);
   }
 
   /** Calls a SUBSCRIPTION: an async generator of envelopes. Nothing happens before the first `next()`. */
@@ -300,12 +325,12 @@ export class OperationRegistry<TOperations = any> {
     const mode = this.#output;
     if (entry.own !== undefined) {
       const admitted = await admitWithOwnChecks(entry, entry.own, input);
-      refuseAborted(entry, context);
+      refuseEnded(entry, context);
       const source = ownStream(entry, entry.own, handler(admitted, context), mode);
       return { source, envelope: (value) => value as ResponseEnvelope };
     }
     admit(entry, input);
-    refuseAborted(entry, context);
+    refuseEnded(entry, context);
     return {
       source: handler(input, context),
       envelope: (value) => envelopeOf(entry, value, mode),
@@ -362,7 +387,7 @@ async function callAfter<TOutput>(
   await asked;
   if (entry.own !== undefined) return callWithOwnChecks(entry, entry.own, input, context, mode) as never;
   admit(entry, input);
-  refuseAborted(entry, context);
+  refuseEnded(entry, context);
   const handler = entry.handler as OperationHandler;
   return envelopeOf(entry, await handler(input, context), mode) as ResponseEnvelope<TOutput>;
 }
@@ -409,15 +434,6 @@ function together({ spec, handler }: Entry): RegisteredOperation {
   const operation: RegisteredOperation = copyOf(spec);
   if (handler !== undefined) operation.handler = handler;
   return operation;
-}
-
-function outputMode(mode: unknown): OutputMode {
-  if (mode === undefined) return "normalise";
-  if (mode === "normalise" || mode === "keep" || mode === "off") return mode;
-  throw new CallError(
-    InfrastructureErrorCode.VALIDATION_ERROR,
-    `RegistryOptions.output must be "normalise", "keep" or "off", not ${JSON.stringify(mode)}`,
-  );
 }
 
 export type { AuthorisedCall };

@@ -3,6 +3,8 @@ import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { InputById, OutputById, StreamId } from "../operation-types.js";
 import type { CallContext, OperationContext } from "../types.js";
+import { DeadlineWatch, isAhead } from "./deadline.js";
+import { isDirect } from "./protocol-context.js";
 import type { OpenSubscription, OperationRegistry } from "./registry.js";
 
 /**
@@ -27,8 +29,12 @@ export function subscribe<
 
 /** What a handler yields, as envelopes. */
 class Subscription extends EventIterator<ResponseEnvelope> {
-  readonly #open: () => Promise<OpenSubscription>;
+  readonly #registry: OperationRegistry;
   readonly #operationId: string;
+  readonly #input: unknown;
+  readonly #context: OperationContext;
+  /** Where the context has a deadline, and no one else sees to it. */
+  #watch: DeadlineWatch | undefined;
   #opening: Promise<void> | undefined;
   #iterator: AsyncIterator<unknown> | undefined;
   #envelope: OpenSubscription["envelope"] | undefined;
@@ -40,8 +46,10 @@ class Subscription extends EventIterator<ResponseEnvelope> {
 
   constructor(registry: OperationRegistry, operationId: string, input: unknown, context: OperationContext) {
     super();
+    this.#registry = registry;
     this.#operationId = operationId;
-    this.#open = () => registry.openSubscription(operationId, input, context);
+    this.#input = input;
+    this.#context = context;
   }
 
   protected override take(): Step<ResponseEnvelope> | undefined {
@@ -67,6 +75,7 @@ class Subscription extends EventIterator<ResponseEnvelope> {
 
   /** Once it is started: a consumer that left while it was starting waits for that, then closes it. */
   protected override async close(): Promise<void> {
+    this.#watch?.stop();
     if (this.#isEnded || this.#opening === undefined) return;
     try {
       await this.#opening;
@@ -95,11 +104,15 @@ class Subscription extends EventIterator<ResponseEnvelope> {
   readonly #onError = (error: unknown): void => {
     if (this.isOver) return;
     this.#isEnded = true;
-    this.fail(error);
+    this.fail(this.#watch === undefined ? error : this.#watch.failure(error));
   };
 
   async #start(): Promise<void> {
-    const { source, envelope } = await this.#open();
+    const { source, envelope } = await this.#registry.openSubscription(
+      this.#operationId,
+      this.#input,
+      this.#watched(this.#context),
+    );
     const iterator = asyncIteratorOf(source);
     if (iterator === undefined) {
       // It may be the promise of an async function. If that fails later, nobody is left to be told, and
@@ -113,6 +126,22 @@ class Subscription extends EventIterator<ResponseEnvelope> {
     }
     this.#iterator = iterator;
     this.#envelope = envelope;
+  }
+
+  /** What the handler gets. A deadline counts from here on; the call handler sees to those of the calls that it serves. */
+  #watched(context: OperationContext): OperationContext {
+    const { deadline } = context;
+    if (!isAhead(deadline) || !isDirect(context)) return context;
+    const endsItself = this.#registry.endsItself(this.#operationId);
+    // What ends itself is heard in `#onError`, when it is asked next.
+    this.#watch = new DeadlineWatch(
+      this.#operationId,
+      context as OperationContext & { deadline: number },
+      (error) => {
+        if (!endsItself) this.fail(error);
+      },
+    );
+    return this.#watch.context;
   }
 }
 

@@ -97,21 +97,36 @@ export class CompiledSchema {
     try {
       return exact.run(value);
     } catch (error) {
-      if (isGivenUp(error)) return false;
+      if (isGivenUp(error) || isTooMuchWork(error)) return false;
       throw error;
     }
   }
 
   /** What is wrong with the value; nothing when it passes. */
   errors(value: unknown, max = MAX_ERRORS): ValueError[] {
-    return readPairs(this.native.errors(value, this.#callbacks, max));
+    if (this.#check.run === undefined) {
+      try {
+        return readPairs(this.native.errors(value, this.#callbacks, max, false));
+      } catch (error) {
+        if (!isTooMuchWork(error) || !this.#earns(this.#check, Infinity)) throw error;
+      }
+    }
+    if (this.check(value)) return [];
+    return readPairs(this.native.errors(value, this.#callbacks, max, true));
   }
 
   /** The value in the declared shape; the same value when it has it. With `keep` nothing is removed. */
   normalise(value: unknown, keep = false): Normalised {
-    const [result, notes, steps] = this.native.normalise(value, this.#callbacks, keep);
-    this.#exact.walked += steps * NORMALISING;
-    return { value: result, notes: readPairs(notes) };
+    try {
+      const [result, notes, steps] = this.native.normalise(value, this.#callbacks, keep);
+      this.#exact.walked += steps * NORMALISING;
+      return { value: result, notes: readPairs(notes) };
+    } catch (error) {
+      // A large value that has the declared shape need not be gone through. Who has asked before knows.
+      if (!isTooMuchWork(error) || this.#exact.tier !== "walk") throw error;
+      if (!this.#earns(this.#exact, Infinity) || !this.isExact(value)) throw error;
+      return { value, notes: [] };
+    }
   }
 
   /** The check on the other representation: JSON text, in Rust. */
@@ -126,7 +141,7 @@ export class CompiledSchema {
 
   /** The native walk, whatever the schema has earned. */
   walk(value: unknown): boolean {
-    return this.native.check(value, this.#callbacks) > 0;
+    return this.native.check(value, this.#callbacks, false) > 0;
   }
 
   /** Compiles the emitted functions at once; says whether there are any. */
@@ -136,13 +151,21 @@ export class CompiledSchema {
 
   #checkSlowly(value: unknown): boolean {
     const check = this.#check;
-    if (check.tier === "walk" && isLongList(value)) {
+    if (check.tier !== "walk") return this.walk(value);
+    if (isLongList(value)) {
       this.#earns(check, Infinity);
       if (check.run !== undefined) return this.#runEmitted(check.run, value);
     }
-    const steps = this.native.check(value, this.#callbacks);
-    if (check.tier === "walk") this.#earns(check, Math.abs(steps));
-    return steps > 0;
+    try {
+      const steps = this.native.check(value, this.#callbacks, true);
+      this.#earns(check, Math.abs(steps));
+      return steps > 0;
+    } catch (error) {
+      if (!isTooMuchWork(error)) throw error;
+    }
+    // What is much for the walk may be little for code that was written for this schema.
+    this.#earns(check, Infinity);
+    return check.run === undefined ? this.walk(value) : this.#runEmitted(check.run, value);
   }
 
   /** Adds to what was walked, and emits when that is enough. */
@@ -160,14 +183,13 @@ export class CompiledSchema {
     try {
       return run(value);
     } catch (error) {
-      // The emitted code's bounds are tighter than the walk's, which has the last word.
       if (isGivenUp(error)) return this.walk(value);
       throw error;
     }
   }
 }
 
-/** Thrown by emitted code when it reaches a bound. */
+/** Thrown by emitted code that leaves the verdict to the walk, whose bounds are a little wider. */
 export class GivenUp extends Error {}
 
 function isGivenUp(error: unknown): boolean {
@@ -187,6 +209,11 @@ export function isLimit(error: unknown): error is CallError & { details: { limit
     error instanceof CallError &&
     typeof (error.details as { limit?: unknown } | undefined)?.limit === "string"
   );
+}
+
+/** Whether it gave up because the schema, on this value, asks for more work than a schema may. */
+function isTooMuchWork(error: unknown): boolean {
+  return isLimit(error) && (error.details.limit === "work" || error.details.limit === "backtracking");
 }
 
 /** Native lists of paths and sentences come as one JSON list of strings. */

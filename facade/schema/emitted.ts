@@ -14,8 +14,8 @@ interface EmittedSource {
   readonly body: string;
   /** Source and flags. */
   readonly patterns: readonly (readonly [string, string])[];
-  /** Names. */
-  readonly formats: readonly string[];
+  /** Ids and names. */
+  readonly formats: readonly (readonly [number, string])[];
   /** Slots of the schemas. */
   readonly kinds: readonly number[];
   readonly consts: readonly EmittedConstant[];
@@ -77,18 +77,18 @@ function environment(
 ) {
   return {
     patterns,
-    formats: source.formats.map((name) => formatCheck(name)),
+    formats: source.formats.map(([id, name]) => formatCheck(schema, id, name)),
     kinds: source.kinds.map((slot) => (value: unknown) => orThrow(callbacks.testKind(slot, value))),
     consts: source.consts.map((constant) => liveConstant(constant, callbacks)),
-    test: (pattern: number, text: string) => schema.matches(pattern, text),
-    walk: (node: number, value: unknown) => orThrow(schema.checkPart(value, callbacks, node)),
-    unique: (array: unknown[]) => orThrow(schema.isUnique(array, callbacks)),
-    distinct: (array: unknown[]) => schema.isDistinct(array, callbacks),
-    equal: (value: unknown, id: number) => schema.equals(value, callbacks, id),
+    test: (pattern: number, text: string, work?: number) => schema.matches(pattern, text, work),
+    walk: (node: number, value: unknown, work?: number) => schema.checkPart(value, callbacks, node, work),
+    unique: (array: unknown[], work?: number) => schema.isUnique(array, callbacks, work),
+    distinct: (array: unknown[], work?: number) => schema.isDistinct(array, callbacks, work),
+    equal: (value: unknown, id: number, work?: number) => schema.equals(value, callbacks, id, work),
     multiple: native.isMultiple,
     invalid,
-    tooDeep: () => new GivenUp(),
-    tooMuchWork: () => new GivenUp(),
+    giveUp: () => new GivenUp(),
+    tooMuchWork: () => schema.tooMuchWork(),
   };
 }
 
@@ -114,10 +114,12 @@ function orThrow(verdict: boolean | null | undefined): boolean {
   return verdict;
 }
 
-/** The user's check of a format, or ours. Users register when they like, so it is looked up each time. */
-function formatCheck(name: string): (text: string) => boolean {
-  return (text) => {
+/** The user's check of a format, or ours. Users register when they like, so it is looked up each time. What
+ * comes back is a cost; that of the user's own function is nobody's business. */
+function formatCheck(schema: Schema, id: number, name: string): (text: string, work?: number) => number {
+  return (text, work) => {
     const custom = formatFunction(name);
-    return custom === undefined ? (native.checkFormat(name, text) ?? true) : Boolean(custom(text));
+    if (custom === undefined) return schema.hasFormat(id, text, work);
+    return custom(text) ? 1 : -1;
   };
 }

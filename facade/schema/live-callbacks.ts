@@ -106,7 +106,8 @@ export class LiveCallbacks {
       const next = open.pop();
       count += 1;
       if (typeof next !== "object" || next === null) continue;
-      if (open.length < limit) open.push(...shallowValues(next, limit));
+      // One by one: a list that is long enough does not fit into the arguments of a call.
+      for (const part of shallowValues(next, limit - open.length)) open.push(part);
     }
     return count;
   }

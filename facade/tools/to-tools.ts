@@ -1,5 +1,17 @@
 // Operations as tools of a model's API.
 
+import {
+  aFunction,
+  anObject,
+  anything,
+  aString,
+  checkedOptions,
+  type Fields,
+  isWhole,
+  must,
+  oneOf,
+  required,
+} from "../border/options.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
@@ -46,15 +58,28 @@ export interface Tools<TTool = unknown> {
 }
 
 const MAX_RESULT_BYTES = 65_536;
+/** Which targets there are is known natively. */
+const FIELDS: Fields<ToToolsOptions> = {
+  target: required(aString),
+  identity: anObject,
+  include: anything,
+  names: aFunction,
+  api: oneOf("responses", "chat"),
+  maxResultBytes: must(
+    "a whole number of at least 256",
+    (value) => isWhole(value, 256) && value <= 0xffff_ffff,
+  ),
+};
 
 /** Makes tools for a model of the operations of a registry. */
 export function toTools<TTarget extends ToolTarget, TApi extends "responses" | "chat" = "responses">(
   registry: OperationRegistry,
-  options: ToToolsOptions<TTarget, TApi>,
+  given: ToToolsOptions<TTarget, TApi>,
 ): Tools<ToolFor<TTarget, TApi>> {
+  const options = checkedOptions<ToToolsOptions<TTarget, TApi>>(given, FIELDS, { prefix: "toTools: " });
   const { target, identity } = options;
   const limit = native.toolDescriptionLimit(runtime, target) ?? Number.POSITIVE_INFINITY;
-  const maxResultBytes = checkedBytes(options.maxResultBytes);
+  const maxResultBytes = options.maxResultBytes ?? MAX_RESULT_BYTES;
   const api: "responses" | "chat" = options.api ?? "responses";
   let list: ToolList | undefined;
   const current = (): ToolList => {
@@ -149,13 +174,4 @@ function outputOf(spec: OperationSpec, target: ToolTarget): KeptProjection["sche
   if (target !== "mcp" && target !== "json-schema") return undefined;
   const projection = projectionOf(spec, "outputSchema", "json-schema");
   return projection instanceof KeptProjection ? projection.schema : undefined;
-}
-
-function checkedBytes(bytes: number | undefined): number {
-  if (bytes === undefined) return MAX_RESULT_BYTES;
-  if (Number.isInteger(bytes) && bytes >= 256 && bytes <= 0xffff_ffff) return bytes;
-  throw new CallError(
-    InfrastructureErrorCode.VALIDATION_ERROR,
-    `maxResultBytes must be a whole number of at least 256, not ${String(bytes)}`,
-  );
 }

@@ -30,18 +30,37 @@ const GLOBALS: [&str; 9] = [
 ];
 
 /// Names that the text declares, beside the numbered ones.
-const DECLARED: [&str; 12] = [
+const DECLARED: [&str; 31] = [
     "codePoints",
+    "cost",
     "count",
     "d",
     "date",
+    "each",
     "error",
+    "format",
     "getTime",
     "i",
     "invalid",
+    "isDistinct",
+    "isEqual",
+    "isFormat",
+    "isMultiple",
+    "isUnique",
+    "keys",
+    "keysOf",
+    "matches",
+    "namesOf",
+    "node",
+    "once",
+    "other",
+    "paid",
+    "pattern",
+    "regexp",
     "text",
     "timeOf",
     "value",
+    "walked",
     "work",
 ];
 
@@ -56,6 +75,7 @@ const MEMBERS: [&str; 28] = [
     "formats",
     "getOwnPropertyNames",
     "getTime",
+    "giveUp",
     "hasOwn",
     "invalid",
     "isArray",
@@ -71,7 +91,6 @@ const MEMBERS: [&str; 28] = [
     "patterns",
     "prototype",
     "test",
-    "tooDeep",
     "tooMuchWork",
     "unique",
     "walk",
@@ -223,27 +242,22 @@ impl<'p> Auditor<'p> {
         }
     }
 
-    /// Calls go to generated functions and to helpers; ids that go out to `env` are known.
+    /// Calls go to generated functions and to helpers; the ids that go out to the host are known.
     fn call(&self, call: &CallExpression<'_>) -> Result<(), String> {
-        let callee = match &call.callee {
-            Expression::Identifier(_) => return Ok(()),
-            Expression::StaticMemberExpression(callee) => callee,
-            other => return Err(format!("a call of {other:?}")),
+        let Expression::Identifier(callee) = &call.callee else {
+            return match &call.callee {
+                Expression::StaticMemberExpression(_) => Ok(()),
+                other => Err(format!("a call of {other:?}")),
+            };
         };
-        let Expression::Identifier(object) = &callee.object else {
-            return Ok(());
-        };
-        if object.name != "env" {
-            return Ok(());
-        }
         let id = match call.arguments.first() {
             Some(Argument::NumericLiteral(number)) => Some(number.value),
             _ => None,
         };
         let is = |known: u32| id == Some(f64::from(known));
-        let known = match callee.property.name.as_str() {
-            "walk" => self.emitted.walks.iter().any(|node| is(node.0)),
-            "test" => (0..)
+        let known = match callee.name.as_str() {
+            "walked" => self.emitted.walks.iter().any(|node| is(node.0)),
+            "matches" => (0..)
                 .zip(self.program.patterns())
                 .any(|(known, _)| is(known)),
             _ => true,
@@ -251,7 +265,7 @@ impl<'p> Auditor<'p> {
         if known {
             Ok(())
         } else {
-            Err(format!("env is asked for {id:?}"))
+            Err(format!("the host is asked for {id:?}"))
         }
     }
 }
@@ -306,7 +320,7 @@ mod tests {
             ("return f0;", "return f0;`1`;"),
             ("return f0;", "return f0;({\"name\":1});"),
             ("return f0;", "return f0;env.process();"),
-            ("return f0;", "return f0;env.walk(7,f0);"),
+            ("return f0;", "return f0;walked(7,f0);"),
             ("return f0;", "return f0;f1();"),
             ("return f0;", "return f0;new Date();"),
             ("return f0;", "return f0;break m7;"),

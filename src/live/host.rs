@@ -98,12 +98,12 @@ impl LiveHost<'_> {
 impl Host for LiveHost<'_> {
     /// Each answer is one or more calls into the engine, of 15 to 130 ns.
     const PRICES: Prices = Prices {
-        rule: 5,
-        look: 5,
-        read: 10,
-        list: 5,
-        text: 4,
-        ask: 25,
+        rule: 6,
+        look: 6,
+        read: 50,
+        list: 40,
+        text: 10,
+        ask: 60,
     };
 
     type Value = Handle;

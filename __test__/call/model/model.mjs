@@ -24,7 +24,7 @@ export class Model {
   }
 
   open(now, id, operationId, parent, isStream, limit) {
-    if (!isStream && limit <= now) return [["fail", id, ...timedOut(operationId, limit)]];
+    if (!isStream && limit <= now) return [["fail", id, ...timedOut(operationId, limit, "before it began")]];
     this.#requests.push({ id, operationId, parent, isStream, limit, heard: now, waiting: 0, asking: 0 });
     return [];
   }
@@ -82,8 +82,11 @@ export class Model {
   tick(now) {
     const request = this.#requests.find((each) => this.#due(each) <= now);
     if (request === undefined) return [];
-    const { id, operationId, isStream, limit } = request;
-    return this.#giveUp(id, isStream ? silent(operationId, limit) : timedOut(operationId, limit));
+    const { id, operationId, isStream, limit, heard } = request;
+    const error = isStream
+      ? silent(operationId, limit)
+      : timedOut(operationId, limit, `after ${Math.round(now - heard)} ms`);
+    return this.#giveUp(id, error);
   }
 
   /** Without an answer a call was aborted, and a stream is over. */
@@ -107,7 +110,11 @@ export class Model {
 }
 
 const aborted = (operationId) => ["ABORTED", `The call of ${operationId} was aborted`, { operationId }];
-const timedOut = (operationId, deadline) => ["TIMEOUT", `The call of ${operationId} timed out`, { deadline }];
+const timedOut = (operationId, deadline, when) => [
+  "TIMEOUT",
+  `The call of ${operationId} timed out ${when}: its deadline was ${deadline}`,
+  { deadline },
+];
 const silent = (operationId, idleTimeout) => [
   "TIMEOUT",
   `The subscription to ${operationId} timed out: nothing arrived for ${idleTimeout} ms`,

@@ -25,7 +25,7 @@ pub const WORK_FROM_OUTSIDE: u64 = 10_000_000;
 
 /// What a check may cost when the schema is made of TypeBox kinds alone: such a schema is a part of
 /// the user's own program.
-pub const WORK_OF_OWN: u64 = 40_000_000;
+pub const WORK_OF_OWN: u64 = 100_000_000;
 
 /// What it may cost for each value that the value consists of, once that is used up.
 pub const WORK_PER_VALUE: u64 = 4_000;
@@ -33,8 +33,17 @@ pub const WORK_PER_VALUE: u64 = 4_000;
 /// How many values are counted at most to grant more work.
 pub const MAX_COUNTED_VALUES: u64 = 10_000_000;
 
+/// What the emitted code may cost in all, for the same tenth of a second: its units are of half the size.
+pub const EMITTED_WORK: u64 = WORK_FROM_OUTSIDE * EMITTED_UNITS;
+
+/// How many units of the emitted code are one of the walk's.
+pub const EMITTED_UNITS: u64 = 2;
+
+/// How often the emitted code of a schema of the user's own may call its functions.
+pub const EMITTED_CALLS: u64 = 2_000_000;
+
 /// How many times the work of a check a normalisation may take: it checks, too, and more than once.
-pub const NORMALISE_FACTOR: u64 = 4;
+pub const NORMALISE_FACTOR: u64 = 3;
 
 /// How many errors are collected by default.
 pub const DEFAULT_MAX_ERRORS: usize = 1000;

@@ -9,11 +9,13 @@
 
 pub mod arguments;
 mod canonical;
+mod checker;
 mod hints;
 mod loss;
 mod measure;
 mod merge;
 pub mod names;
+mod plan;
 pub mod preview;
 mod project;
 pub mod redact;

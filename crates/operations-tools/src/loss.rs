@@ -52,10 +52,6 @@ pub enum LossKind {
     Property,
     /// `contentEncoding`, `contentSchema`.
     Content,
-    /// A description was shortened.
-    Description,
-    /// The operation is left out.
-    LeftOut,
 }
 
 /// One thing that was lost.

@@ -65,17 +65,6 @@ impl Target {
     }
 }
 
-/// Where a rule was read, and when.
-#[derive(Debug, Clone, Copy)]
-pub struct Source {
-    /// The rule in a few words.
-    pub rule: &'static str,
-    /// The page, the specification, or the message of the provider's that tells it.
-    pub place: &'static str,
-    /// Year and month.
-    pub read: &'static str,
-}
-
 /// How schemas may refer to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum References {
@@ -167,8 +156,6 @@ impl Bounds {
 /// Everything that is known about a target.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
-    /// Whose rules they are.
-    pub target: Target,
     /// Longest name of a tool. Letters, digits, `_` and `-` are what all targets take.
     pub tool_name: usize,
     /// Longest description of a tool, in characters.
@@ -183,55 +170,36 @@ pub struct Rules {
     pub references: References,
     /// The dialect; nothing where all of JSON Schema 2020-12 is taken.
     pub subset: Option<Subset>,
-    /// Where all this was read.
-    pub sources: &'static [Source],
 }
 
 /// All providers' names fit into 64 characters; what MCP would allow beyond is lost at its clients,
 /// which hand the names on and put their own in front.
 const TOOL_NAME: usize = 64;
 
+// Read in 2026-11:
+// - tool names: letters, digits, _ and -, 64 characters:
+//   https://platform.openai.com/docs/api-reference/responses/create, tools.name
+// - tool descriptions: 1,024 characters (lifted at OpenAI in 2025, still demanded by Azure): error
+//   string_above_max_length; sentry-mcp#106, llama_index#18784
+// - the root is an object without oneOf, anyOf, allOf, enum and not: error invalid_function_parameters;
+//   opencode#35516
+// - arrays have items: error invalid_function_parameters, "array schema missing items"
 const OPENAI: Rules = Rules {
-    target: Target::OpenAi,
-    tool_name: TOOL_NAME,
     description: Some(1024),
-    property_names: None,
     root: Root::PlainObject,
     items_required: true,
-    references: References::Definitions,
-    subset: None,
-    sources: &[
-        Source {
-            rule: "tool names: letters, digits, _ and -, 64 characters",
-            place: "https://platform.openai.com/docs/api-reference/responses/create, tools.name",
-            read: "2026-11",
-        },
-        Source {
-            rule: "tool descriptions: 1,024 characters (lifted at OpenAI in 2025, still demanded by Azure)",
-            place: "error string_above_max_length; sentry-mcp#106, llama_index#18784",
-            read: "2026-11",
-        },
-        Source {
-            rule: "the root is an object without oneOf, anyOf, allOf, enum and not",
-            place: "error invalid_function_parameters; opencode#35516",
-            read: "2026-11",
-        },
-        Source {
-            rule: "arrays have items",
-            place: "error invalid_function_parameters, \"array schema missing items\"",
-            read: "2026-11",
-        },
-    ],
+    ..JSON_SCHEMA
 };
 
+// Read in 2026-11:
+// - supported types and keywords, closed objects, all properties required, recursion by $ref; 5,000
+//   properties, 10 levels, 1,000 enum values, 15,000 characters in an enum of more than 250, 120,000
+//   characters in all: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
+// - minLength and maxLength are not in the guide's list of string properties, although some report them as
+//   accepted: the same guide; pydantic-ai#4490
+// - nine formats, uri not among them: error "'uri' is not a valid format"; git-mcp-server#47
+// - default is not permitted; nothing stands beside $ref: error messages of the API
 const OPENAI_STRICT: Rules = Rules {
-    target: Target::OpenAiStrict,
-    tool_name: TOOL_NAME,
-    description: Some(1024),
-    property_names: None,
-    root: Root::PlainObject,
-    items_required: true,
-    references: References::Definitions,
     subset: Some(Subset {
         constraints: &[
             "pattern",
@@ -269,66 +237,39 @@ const OPENAI_STRICT: Rules = Rules {
             characters: 120_000,
         },
     }),
-    sources: &[
-        Source {
-            rule: "supported types and keywords, closed objects, all properties required, recursion by $ref; 5,000 properties, 10 levels, 1,000 enum values, 15,000 characters in an enum of more than 250, 120,000 characters in all",
-            place: "https://platform.openai.com/docs/guides/structured-outputs#supported-schemas",
-            read: "2026-11",
-        },
-        Source {
-            rule: "minLength and maxLength are not in the guide's list of string properties, although some report them as accepted",
-            place: "the same guide; pydantic-ai#4490",
-            read: "2026-11",
-        },
-        Source {
-            rule: "nine formats, uri not among them",
-            place: "error \"'uri' is not a valid format\"; git-mcp-server#47",
-            read: "2026-11",
-        },
-        Source {
-            rule: "default is not permitted; nothing stands beside $ref",
-            place: "error messages of the API",
-            read: "2026-11",
-        },
-    ],
+    ..OPENAI
 };
 
+// Read in 2026-11:
+// - tool names: ^[a-zA-Z0-9_-]{1,64}$ (newer models 128):
+//   https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use
+// - JSON Schema 2020-12, root of type object without oneOf, allOf, anyOf: error "input_schema does not
+//   support oneOf, allOf, or anyOf at the top level"; claude-code#40075
+// - property names: ^[a-zA-Z0-9_.-]{1,64}$: error "Property keys should match pattern"; OmniRoute#13552
 const ANTHROPIC: Rules = Rules {
-    target: Target::Anthropic,
-    tool_name: TOOL_NAME,
-    description: None,
     property_names: Some(PropertyNames {
         more: ".-",
         free_start: true,
         max: 64,
     }),
     root: Root::PlainObject,
-    items_required: false,
-    references: References::Definitions,
-    subset: None,
-    sources: &[
-        Source {
-            rule: "tool names: ^[a-zA-Z0-9_-]{1,64}$ (newer models 128)",
-            place: "https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use",
-            read: "2026-11",
-        },
-        Source {
-            rule: "JSON Schema 2020-12, root of type object without oneOf, allOf, anyOf",
-            place: "error \"input_schema does not support oneOf, allOf, or anyOf at the top level\"; claude-code#40075",
-            read: "2026-11",
-        },
-        Source {
-            rule: "property names: ^[a-zA-Z0-9_.-]{1,64}$",
-            place: "error \"Property keys should match pattern\"; OmniRoute#13552",
-            read: "2026-11",
-        },
-    ],
+    ..JSON_SCHEMA
 };
 
+// Read in 2026-11:
+// - function names: start with a letter or _, then letters, digits, _ . : -, 64 characters:
+//   https://ai.google.dev/api/caching#FunctionDeclaration; gemini-cli#7869
+// - parameter names: start with a letter or _, then letters, digits, _, 64 characters:
+//   https://cloud.google.com/vertex-ai/generative-ai/docs/reference/java/latest/com.google.cloud.vertexai.api.FunctionDeclaration
+// - the fields of Schema, a subset of OpenAPI 3.0: https://ai.google.dev/api/caching#Schema
+// - enum of strings only, with type string: error "enum: only allowed for STRING type"; azure-devops-mcp#145,
+//   9router#380
+// - formats of strings: enum and date-time: error "only 'enum' and 'date-time' are supported for STRING
+//   type"; collmbo#195
+// - nothing stands beside anyOf: error "When using any_of, it must be the only field set" of Vertex AI
+// - objects have properties, arrays have items: error "properties: should be non-empty for OBJECT type";
+//   cline#7339
 const GEMINI: Rules = Rules {
-    target: Target::Gemini,
-    tool_name: TOOL_NAME,
-    description: None,
     property_names: Some(PropertyNames {
         more: "",
         free_start: false,
@@ -367,70 +308,22 @@ const GEMINI: Rules = Rules {
             characters: 120_000,
         },
     }),
-    sources: &[
-        Source {
-            rule: "function names: start with a letter or _, then letters, digits, _ . : -, 64 characters",
-            place: "https://ai.google.dev/api/caching#FunctionDeclaration; gemini-cli#7869",
-            read: "2026-11",
-        },
-        Source {
-            rule: "parameter names: start with a letter or _, then letters, digits, _, 64 characters",
-            place: "https://cloud.google.com/vertex-ai/generative-ai/docs/reference/java/latest/com.google.cloud.vertexai.api.FunctionDeclaration",
-            read: "2026-11",
-        },
-        Source {
-            rule: "the fields of Schema, a subset of OpenAPI 3.0",
-            place: "https://ai.google.dev/api/caching#Schema",
-            read: "2026-11",
-        },
-        Source {
-            rule: "enum of strings only, with type string",
-            place: "error \"enum: only allowed for STRING type\"; azure-devops-mcp#145, 9router#380",
-            read: "2026-11",
-        },
-        Source {
-            rule: "formats of strings: enum and date-time",
-            place: "error \"only 'enum' and 'date-time' are supported for STRING type\"; collmbo#195",
-            read: "2026-11",
-        },
-        Source {
-            rule: "nothing stands beside anyOf",
-            place: "error \"When using any_of, it must be the only field set\" of Vertex AI",
-            read: "2026-11",
-        },
-        Source {
-            rule: "objects have properties, arrays have items",
-            place: "error \"properties: should be non-empty for OBJECT type\"; cline#7339",
-            read: "2026-11",
-        },
-    ],
+    ..JSON_SCHEMA
 };
 
+// Read in 2026-11:
+// - inputSchema is JSON Schema (2020-12 by default) with type object at the root:
+//   https://modelcontextprotocol.io/specification/2025-11-25/server/tools
+// - tool names: letters, digits, _ - ., 128 characters; 64 and no dot here, because clients hand the names on
+//   to models: the same page; SEP-986; copilot-cli#1879
 const MCP: Rules = Rules {
-    target: Target::Mcp,
-    tool_name: TOOL_NAME,
-    description: None,
-    property_names: None,
     root: Root::Object,
-    items_required: false,
-    references: References::Definitions,
-    subset: None,
-    sources: &[
-        Source {
-            rule: "inputSchema is JSON Schema (2020-12 by default) with type object at the root",
-            place: "https://modelcontextprotocol.io/specification/2025-11-25/server/tools",
-            read: "2026-11",
-        },
-        Source {
-            rule: "tool names: letters, digits, _ - ., 128 characters; 64 and no dot here, because clients hand the names on to models",
-            place: "the same page; SEP-986; copilot-cli#1879",
-            read: "2026-11",
-        },
-    ],
+    ..JSON_SCHEMA
 };
 
+// Read in 2026-11:
+// - JSON Schema 2020-12: https://json-schema.org/draft/2020-12
 const JSON_SCHEMA: Rules = Rules {
-    target: Target::JsonSchema,
     tool_name: TOOL_NAME,
     description: None,
     property_names: None,
@@ -438,11 +331,6 @@ const JSON_SCHEMA: Rules = Rules {
     items_required: false,
     references: References::Definitions,
     subset: None,
-    sources: &[Source {
-        rule: "JSON Schema 2020-12",
-        place: "https://json-schema.org/draft/2020-12",
-        read: "2026-11",
-    }],
 };
 
 #[cfg(test)]
@@ -450,16 +338,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_target_has_a_name_and_dated_sources() {
+    fn every_target_has_a_name() {
         for target in Target::ALL {
             assert_eq!(Target::from_name(target.as_str()), Some(target));
-            let rules = target.rules();
-            assert_eq!(rules.target, target);
-            assert!(!rules.sources.is_empty());
-            for source in rules.sources {
-                assert!(!source.rule.is_empty() && !source.place.is_empty());
-                assert_eq!(source.read.len(), "2026-11".len());
-            }
         }
         assert_eq!(Target::from_name("bedrock"), None);
     }

@@ -14,14 +14,20 @@ pub fn was_aborted(operation_id: &str) -> CallError {
     .with_details(json!({ "operationId": operation_id }))
 }
 
-/// The deadline (Unix milliseconds) has passed.
+/// The deadline (Unix milliseconds) has passed. `after` is how long the call had been under way, in milliseconds; nothing
+/// where it had not begun.
 #[must_use]
-pub fn timed_out(operation_id: &str, deadline: f64) -> CallError {
-    CallError::new(
-        InfrastructureErrorCode::Timeout,
-        format!("The call of {operation_id} timed out"),
-    )
-    .with_details(json!({ "deadline": number(deadline) }))
+pub fn timed_out(operation_id: &str, deadline: f64, after: Option<f64>) -> CallError {
+    let when = after.map_or_else(
+        || "before it began".to_owned(),
+        |after| format!("after {} ms", number(after.round())),
+    );
+    let message = format!(
+        "The call of {operation_id} timed out {when}: its deadline was {}",
+        number(deadline)
+    );
+    CallError::new(InfrastructureErrorCode::Timeout, message)
+        .with_details(json!({ "deadline": number(deadline) }))
 }
 
 /// Nothing arrived for longer than the subscriber wants to wait.

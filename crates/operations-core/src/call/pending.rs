@@ -150,7 +150,7 @@ impl PendingRequests {
         } = kind
             && deadline <= now
         {
-            return Err(timed_out(&operation_id, deadline));
+            return Err(timed_out(&operation_id, deadline, None));
         }
         self.made += 1;
         let order = self.made;
@@ -268,7 +268,8 @@ impl PendingRequests {
             pending.timer = None;
             let error = match pending.kind {
                 Kind::Call { deadline } => {
-                    timed_out(&pending.operation_id, deadline.unwrap_or(now))
+                    let after = Some(now - pending.heard);
+                    timed_out(&pending.operation_id, deadline.unwrap_or(now), after)
                 }
                 Kind::Subscription {
                     idle_timeout,

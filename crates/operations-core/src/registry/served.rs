@@ -91,6 +91,9 @@ impl Served {
             return Err(CallError::new(InfrastructureErrorCode::Aborted, message)
                 .with_details(json!({ "operationId": id })));
         }
+        if let Some(deadline) = context.deadline {
+            refuse_late(id, deadline)?;
+        }
         Ok((input, context))
     }
 
@@ -103,6 +106,25 @@ impl Served {
         };
         shaping.envelope(produced)
     }
+}
+
+/// Fails unless there is time left for work that is about to start. Worded as in `facade/registry/deadline.ts`.
+fn refuse_late(id: &str, deadline: f64) -> Result<(), CallError> {
+    /// A time of before 26 April 1970, in milliseconds, is a duration that somebody took for a deadline.
+    const LONGEST_DURATION: f64 = 1e10;
+    if deadline < LONGEST_DURATION || deadline.is_nan() {
+        let message = format!(
+            "The deadline of the call of {id} must be a time in milliseconds since 1970, not {deadline}: use Date.now() + ms"
+        );
+        return Err(
+            CallError::new(InfrastructureErrorCode::ValidationError, message)
+                .with_details(json!({ "operationId": id, "deadline": deadline })),
+        );
+    }
+    if deadline <= clock::now() {
+        return Err(timed_out(id, deadline, None));
+    }
+    Ok(())
 }
 
 fn check_input(program: &Program, id: &str, input: Option<&Document>) -> Result<(), CallError> {
@@ -175,6 +197,7 @@ impl Stage {
 /// When work is to end, and how it is told.
 struct Limits {
     deadline: Option<f64>,
+    began: f64,
     cancel: CancellationToken,
 }
 
@@ -182,6 +205,7 @@ impl Limits {
     fn of(context: &Context) -> Self {
         Self {
             deadline: context.deadline,
+            began: clock::now(),
             cancel: context.cancel.clone(),
         }
     }
@@ -197,13 +221,14 @@ impl Limits {
         };
         tokio::select! {
             biased;
-            done = &mut work => Ok(done),
+            // First, so that a stream which always has something ready ends in time too.
             () = sleep(clock::until(deadline)) => {
                 self.cancel.cancel();
                 // Once more, so that it sees this and says its farewells.
                 let _ = work.now_or_never();
-                Err(timed_out(id, deadline))
+                Err(timed_out(id, deadline, Some(clock::now() - self.began)))
             }
+            done = &mut work => Ok(done),
         }
     }
 }

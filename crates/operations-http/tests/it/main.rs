@@ -1,5 +1,13 @@
 //! The integration tests of this crate, in one binary: each binary costs a link of all dependencies.
 
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test may fail loudly"
+)]
+
 mod bodies;
 mod calls;
 mod handler;

@@ -19,7 +19,7 @@ impl Writer<'_> {
         self.require(&test, scope);
         self.each(array.items, v, "0", mode, scope);
         if array.unique {
-            self.require(&format!("{v}.length===0||env.unique({v})"), scope);
+            self.require(&format!("{v}.length===0||isUnique({v})"), scope);
         }
         if array.counts() {
             let Some(contains) = array.contains else {
@@ -71,9 +71,12 @@ impl Writer<'_> {
         }
         let (index, part) = (self.mark(), self.local());
         self.put(format_args!(
-            "for(let {index}={from};{index}<{v}.length;{index}++){{const {part}={v}[{index}];"
+            "for(let {index}={from};{index}<{v}.length;{index}++){{"
         ));
-        self.visit(item, part, mode.of_part(), scope.deeper());
+        self.charged(|writer| {
+            writer.put(format_args!("const {part}={v}[{index}];"));
+            writer.visit(item, part, mode.of_part(), scope.deeper());
+        });
         self.put(format_args!("}}"));
     }
 
@@ -81,10 +84,13 @@ impl Writer<'_> {
     pub(super) fn count(&mut self, item: NodeId, v: Local, scope: Scope) -> String {
         let (count, index, label, part) = (self.mark(), self.mark(), self.mark(), self.local());
         self.put(format_args!(
-            "let {count}=0;for(let {index}=0;{index}<{v}.length;{index}++){label}:{{const {part}={v}[{index}];"
+            "let {count}=0;for(let {index}=0;{index}<{v}.length;{index}++){label}:{{"
         ));
         let inner = scope.failing(Jump::Break(label)).deeper();
-        self.visit(item, part, Mode::Check, inner);
+        self.charged(|writer| {
+            writer.put(format_args!("const {part}={v}[{index}];"));
+            writer.visit(item, part, Mode::Check, inner);
+        });
         self.put(format_args!("{count}++;}}"));
         count.to_string()
     }

@@ -7,7 +7,7 @@ use super::leaf::{Leaf, push_bounds};
 use super::literal;
 use super::writer::{Local, Mode, Scope, Writer};
 use crate::ir::{Const, ConstId, JsonSchema, NodeId, NumberRules, PatternId, StringRules, TypeSet};
-use crate::patterns::{LONGEST_SUBJECT, Pattern};
+use crate::patterns::{LONGEST_SUBJECT, Pattern, Price};
 
 impl Writer<'_> {
     /// The expression for a JSON Schema without keywords that look into the value or combine.
@@ -132,7 +132,7 @@ impl Writer<'_> {
         match self.program.constant(id) {
             Const::Array(_) | Const::Object(_) | Const::Date(_) => {
                 let wanted = self.constant(id);
-                format!("env.equal({v},{wanted})")
+                format!("isEqual({v},{wanted})")
             }
             _ => match self.literal(id, v) {
                 Leaf::Test(test) => test,
@@ -167,7 +167,7 @@ impl Writer<'_> {
         }
         if let Some(format) = rules.format {
             let format = self.format(format);
-            let _ = write!(test, "&&{format}({v})");
+            let _ = write!(test, "&&isFormat({format},{v})");
         }
         test
     }
@@ -176,12 +176,14 @@ impl Writer<'_> {
     /// bounded engine.
     pub(super) fn bounded_match(&mut self, id: PatternId, subject: &str) -> String {
         let price = self.program.pattern(id).and_then(Pattern::price_elsewhere);
-        let bounded = format!("env.test({},{subject})", id.0);
-        if price.is_none() {
+        let bounded = format!("matches({},{subject})", id.0);
+        let Some(Price { once, each }) = price else {
             return bounded;
-        }
+        };
         let regexp = self.pattern(id);
-        format!("({subject}.length<{LONGEST_SUBJECT}?{regexp}.test({subject}):{bounded})")
+        format!(
+            "({subject}.length<{LONGEST_SUBJECT}?regexp({regexp},{subject},{once},{each}):{bounded})"
+        )
     }
 }
 
@@ -220,7 +222,7 @@ fn number_rules(rules: &NumberRules, v: Local) -> String {
     if let Some(divisor) = rules.multiple_of {
         let by = literal::number(divisor);
         let is_safe_integer = divisor.fract() == 0.0 && divisor.abs() <= 9_007_199_254_740_991.0;
-        let exact = format!("env.multiple({v},{by})");
+        let exact = format!("isMultiple({v},{by})");
         // The remainder of whole numbers is exact; fractions need decimal arithmetic.
         if is_safe_integer && divisor != 0.0 {
             let _ = write!(test, "&&(Number.isSafeInteger({v})?{v}%{by}===0:{exact})");

@@ -116,7 +116,8 @@ impl Writer<'_> {
     ) {
         let label = self.mark();
         self.put(format_args!("{label}:{{"));
-        self.visit(variant, v, Mode::Check, scope.failing(Jump::Break(label)));
+        let inner = scope.failing(Jump::Break(label));
+        self.charged(|writer| writer.visit(variant, v, Mode::Check, inner));
         self.put(format_args!("{count}++;"));
         if let Some(outer) = outer {
             self.undeclared_if_object(outer, v, scope);
@@ -153,11 +154,11 @@ impl Writer<'_> {
         };
         self.put(format_args!("if({met}){{"));
         if let Some(then) = logic.then {
-            self.visit(then, v, mode.of_member(), scope);
+            self.charged(|writer| writer.visit(then, v, mode.of_member(), scope));
         }
         self.put(format_args!("}}else{{"));
         if let Some(otherwise) = logic.otherwise {
-            self.visit(otherwise, v, mode.of_member(), scope);
+            self.charged(|writer| writer.visit(otherwise, v, mode.of_member(), scope));
         }
         self.put(format_args!("}}"));
     }

@@ -28,7 +28,7 @@ impl Writer<'_> {
             self.each(rest, v, &rules.prefix.len().to_string(), mode, scope);
         }
         if rules.unique {
-            self.require(&format!("{v}.length<2||env.distinct({v})"), scope);
+            self.require(&format!("{v}.length<2||isDistinct({v})"), scope);
         }
         if let Some(contains) = rules.contains {
             let count = self.count(contains, v, scope);
@@ -45,8 +45,8 @@ impl Writer<'_> {
 
     pub(super) fn object_rules(&mut self, rules: &ObjectRules, v: Local, mode: Mode, scope: Scope) {
         if rules.min_properties.is_some() || rules.max_properties.is_some() {
-            let count = self.mark();
-            self.put(format_args!("const {count}=Object.keys({v}).length;"));
+            let (count, keys) = (self.mark(), self.keys_of(v));
+            self.put(format_args!("const {count}={keys}.length;"));
             let mut test = String::from("true");
             push_lengths(
                 &mut test,
@@ -115,12 +115,29 @@ impl Writer<'_> {
         if rules.names.is_none() && rules.patterns.is_empty() && !others {
             return;
         }
-        let (keys, index, known) = (self.mark(), self.mark(), self.mark());
-        let (key, part) = (self.local(), self.local());
+        let (keys, index, key) = (self.mark(), self.mark(), self.local());
+        let list = self.keys_of(v);
         self.put(format_args!(
-            "const {keys}=Object.keys({v});for(let {index}=0;{index}<{keys}.length;{index}++)\
-             {{const {key}={keys}[{index}];"
+            "const {keys}={list};for(let {index}=0;{index}<{keys}.length;{index}++){{"
         ));
+        self.charged(|writer| {
+            writer.put(format_args!("const {key}={keys}[{index}];"));
+            writer.name_and_other(rules, others, v, key, mode, scope);
+        });
+        self.put(format_args!("}}"));
+    }
+
+    /// What one name must be like, and its value.
+    fn name_and_other(
+        &mut self,
+        rules: &ObjectRules,
+        others: bool,
+        v: Local,
+        key: Local,
+        mode: Mode,
+        scope: Scope,
+    ) {
+        let (known, part) = (self.mark(), self.local());
         if let Some(names) = rules.names {
             self.visit(names, key, Mode::Check, scope.deeper());
         }
@@ -155,6 +172,5 @@ impl Writer<'_> {
                 Additional::Unspecified | Additional::Allowed => {}
             }
         }
-        self.put(format_args!("}}"));
     }
 }

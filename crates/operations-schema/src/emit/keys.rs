@@ -126,7 +126,7 @@ impl Writer<'_> {
     pub(super) fn undeclared_if_object(&mut self, declared: &Declared, v: Local, scope: Scope) {
         if declared.removes {
             self.put(format_args!(
-                "if(typeof {v}===\"object\"&&!Array.isArray({v})){{"
+                "if(typeof {v}===\"object\"&&{v}!==null&&!Array.isArray({v})){{"
             ));
             self.undeclared(declared, v, scope);
             self.put(format_args!("}}"));
@@ -146,10 +146,16 @@ impl Writer<'_> {
         // is then "perhaps", and normalisation finds out.
         let key = self.mark();
         let known = self.is_declared(declared, &key.to_string());
-        self.put(format_args!(
-            "for(const {key} in {v})if(!({known})){{{}}}",
-            scope.inexact
-        ));
+        if self.plan.charges {
+            // It lists all names before the first, though, and then their number must be known.
+            self.put(format_args!("for(const {key} of keysOf({v})){{"));
+        } else {
+            self.put(format_args!("for(const {key} in {v}){{"));
+        }
+        self.charged(|writer| {
+            writer.put(format_args!("if(!({known})){{{}}}", scope.inexact));
+        });
+        self.put(format_args!("}}"));
     }
 
     /// The expression that says whether the string in `key` is a declared name.

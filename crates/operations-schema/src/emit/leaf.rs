@@ -166,7 +166,7 @@ impl Writer<'_> {
         }
         if let Some(format) = string.format {
             let format = self.format(format);
-            let _ = write!(test, "&&{format}({v})");
+            let _ = write!(test, "&&isFormat({format},{v})");
         }
         test
     }

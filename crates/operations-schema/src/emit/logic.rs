@@ -164,15 +164,15 @@ impl Writer<'_> {
             inexact: Jump::Set(doubt),
             depth: scope.depth,
         };
-        match outer {
+        self.charged(|writer| match outer {
             Some(outer) => {
-                self.visit(variant, v, Mode::Part, inner);
-                let mut declared = Declared::by(self.program, variant);
+                writer.visit(variant, v, Mode::Part, inner);
+                let mut declared = Declared::by(writer.program, variant);
                 declared.merge(outer);
-                self.undeclared_if_object(&declared, v, inner);
+                writer.undeclared_if_object(&declared, v, inner);
             }
-            None => self.visit(variant, v, mode, inner),
-        }
+            None => writer.visit(variant, v, mode, inner),
+        });
         self.put(format_args!("if({doubt}){{{}}}{passed}}}", scope.inexact));
     }
 
@@ -192,7 +192,8 @@ impl Writer<'_> {
                         tests.clear();
                     }
                     let label = self.open_block();
-                    self.visit(*node, v, Mode::Check, scope.failing(Jump::Break(label)));
+                    let inner = scope.failing(Jump::Break(label));
+                    self.charged(|writer| writer.visit(*node, v, Mode::Check, inner));
                     self.put(format_args!("break {end};}}"));
                 }
             }

@@ -9,20 +9,27 @@
 //! | member of `env` | meaning |
 //! |---|---|
 //! | `patterns[i]` | a `RegExp` for `Emitted::patterns[i]` |
-//! | `formats[i]` | `(string) => boolean` for `Emitted::formats[i]` |
+//! | `formats[i]` | `(string, work) => cost` for `Emitted::formats[i]` |
 //! | `kinds[i]` | `(value) => boolean` for the custom kind at node `Emitted::kinds[i]` |
 //! | `consts[i]` | the live value of `Emitted::consts[i]` |
-//! | `test(pattern, string)` | the bounded engine's verdict, by pattern id |
-//! | `walk(node, value)` | the native check of one node, by node id |
-//! | `unique(array)` | TypeBox's `uniqueItems` |
-//! | `invalid` | an object; `kinds`, `walk` and `unique` may throw it where TypeBox would throw, and the whole value is then invalid |
-//! | `distinct(array)` | JSON Schema's `uniqueItems` |
-//! | `equal(value, constant)` | JSON Schema's equality |
+//! | `test(pattern, string, work)` | the verdict of the engines that count, by pattern id, as a cost |
+//! | `walk(node, value, work)` | the native check of one node, by node id, as a cost |
+//! | `unique(array, work)` | TypeBox's `uniqueItems`, as a cost |
+//! | `distinct(array, work)` | JSON Schema's `uniqueItems`, as a cost |
+//! | `equal(value, constant, work)` | JSON Schema's equality, as a cost |
 //! | `multiple(number, divisor)` | JSON Schema's `multipleOf`, exact in decimals |
-//! | `tooDeep()`, `tooMuchWork()` | give what is thrown when a bound is reached |
+//! | `invalid` | an object; `kinds` may throw it where TypeBox would throw, and the whole value is then invalid |
+//! | `giveUp()` | gives what is thrown when the walk should decide instead: the value is deep, or calls are many |
+//! | `tooMuchWork()` | gives what is thrown when the allowance is used up, which is the verdict |
 //!
-//! The bounds of the emitted code are a little tighter than those of the walk. A host that answers
-//! the two exceptions by running the native walk on the whole value has the same verdict always.
+//! A cost is a verdict and what it took to find out: positive for a yes, negative for a no, 0 where
+//! TypeBox would throw. `work` is what is left of the allowance. Only the code of schemas that may come
+//! from outside has one ([`Program::is_from_outside`]): there each block of the text pays for itself
+//! when it is entered. A user's own schema runs without counting, or, where functions call each other,
+//! counts calls; `work` is not passed then.
+//!
+//! Where the emitted code gives up, its bounds are a little tighter than those of the walk: a host that
+//! then runs the native walk on the whole value has the same verdict always.
 
 mod array;
 mod children;

@@ -57,16 +57,47 @@ impl Writer<'_> {
         if accepts_all && !forbids && !matches!(record.additional, Additional::Schema(_)) {
             return;
         }
+        let list = self.keys_of(v);
         self.put(format_args!(
-            "const {keys}=Object.keys({v});for(let {index}=0;{index}<{keys}.length;{index}++)\
-             {{const {key}={keys}[{index}];"
+            "const {keys}={list};for(let {index}=0;{index}<{keys}.length;{index}++){{"
         ));
-        let part = self.local();
-        self.put(format_args!("const {part}={v}[{key}];"));
+        self.charged(|writer| {
+            let part = writer.local();
+            writer.put(format_args!(
+                "const {key}={keys}[{index}];const {part}={v}[{key}];"
+            ));
+            writer.entry_of_record(record, &matches, part, mode, scope);
+        });
+        self.put(format_args!("}}"));
+        if forbids {
+            // Names that are not enumerable count as well.
+            let (names, name, other) = (self.mark(), self.mark(), self.mark());
+            let matches = self.matches(record.pattern, &other.to_string());
+            let list = self.names_of(v);
+            self.put(format_args!(
+                "const {names}={list};if({names}.length!=={keys}.length)\
+                 for(let {name}=0;{name}<{names}.length;{name}++){{"
+            ));
+            self.charged(|writer| {
+                writer.put(format_args!("const {other}={names}[{name}];"));
+                writer.require(&matches, scope);
+            });
+            self.put(format_args!("}}"));
+        }
+    }
+
+    fn entry_of_record(
+        &mut self,
+        record: &RecordNode,
+        matches: &str,
+        part: Local,
+        mode: Mode,
+        scope: Scope,
+    ) {
         let inner = scope.deeper();
         match record.additional {
             Additional::Forbidden => {
-                self.require(&matches, scope);
+                self.require(matches, scope);
                 self.visit(record.values, part, mode.of_part(), inner);
             }
             Additional::Schema(others) => {
@@ -91,18 +122,6 @@ impl Writer<'_> {
                     self.put(format_args!("}}"));
                 }
             }
-        }
-        self.put(format_args!("}}"));
-        if forbids {
-            // Names that are not enumerable count as well.
-            let (names, name, other) = (self.mark(), self.mark(), self.mark());
-            let matches = self.matches(record.pattern, &other.to_string());
-            self.put(format_args!(
-                "const {names}=Object.getOwnPropertyNames({v});if({names}.length!=={keys}.length)\
-                 for(let {name}=0;{name}<{names}.length;{name}++){{const {other}={names}[{name}];"
-            ));
-            self.require(&matches, scope);
-            self.put(format_args!("}}"));
         }
     }
 
@@ -152,10 +171,8 @@ impl Writer<'_> {
         if least.is_none() && most.is_none() {
             return;
         }
-        let count = self.mark();
-        self.put(format_args!(
-            "const {count}=Object.getOwnPropertyNames({v}).length;"
-        ));
+        let (count, names) = (self.mark(), self.names_of(v));
+        self.put(format_args!("const {count}={names}.length;"));
         let mut test = String::from("true");
         push_lengths(&mut test, &count.to_string(), least, most);
         self.require(&test, scope);
@@ -164,9 +181,8 @@ impl Writer<'_> {
     fn forbid_others(&mut self, object: &ObjectNode, v: Local, mode: Mode, scope: Scope) {
         let (names, index) = (self.mark(), self.mark());
         let known = self.known_names(object, &format!("{names}[{index}]"));
-        self.put(format_args!(
-            "const {names}=Object.getOwnPropertyNames({v});"
-        ));
+        let list = self.names_of(v);
+        self.put(format_args!("const {names}={list};"));
         // TypeBox only counts when every declared property is required. With an inherited property
         // among them the count can agree by accident, which "exact" must not rely on.
         let count = object.properties.len();
@@ -174,9 +190,10 @@ impl Writer<'_> {
             self.put(format_args!("if({names}.length!=={count})"));
         }
         self.put(format_args!(
-            "for(let {index}=0;{index}<{names}.length;{index}++)if(!({known})){{{}}}",
-            scope.fail
+            "for(let {index}=0;{index}<{names}.length;{index}++){{"
         ));
+        self.charged(|writer| writer.require(&known, scope));
+        self.put(format_args!("}}"));
     }
 
     fn visit_others(
@@ -192,13 +209,18 @@ impl Writer<'_> {
         }
         let (names, index, key, part) = (self.mark(), self.mark(), self.mark(), self.local());
         let known = self.known_names(object, &key.to_string());
+        let list = self.names_of(v);
         self.put(format_args!(
-            "const {names}=Object.getOwnPropertyNames({v});\
-             for(let {index}=0;{index}<{names}.length;{index}++){{const {key}={names}[{index}];\
-             if(!({known})){{const {part}={v}[{key}];"
+            "const {names}={list};for(let {index}=0;{index}<{names}.length;{index}++){{"
         ));
-        self.visit(node, part, mode.of_part(), scope.deeper());
-        self.put(format_args!("}}}}"));
+        self.charged(|writer| {
+            writer.put(format_args!(
+                "const {key}={names}[{index}];if(!({known})){{const {part}={v}[{key}];"
+            ));
+            writer.visit(node, part, mode.of_part(), scope.deeper());
+            writer.put(format_args!("}}"));
+        });
+        self.put(format_args!("}}"));
     }
 
     fn known_names(&self, object: &ObjectNode, key: &str) -> String {
@@ -257,19 +279,22 @@ impl Writer<'_> {
     ) {
         let (names, index, key) = (self.mark(), self.mark(), self.mark());
         let known = self.matches(keys.known, &key.to_string());
+        let list = self.names_of(v);
         self.put(format_args!(
-            "const {names}=Object.getOwnPropertyNames({v});\
-             for(let {index}=0;{index}<{names}.length;{index}++){{const {key}={names}[{index}];"
+            "const {names}={list};for(let {index}=0;{index}<{names}.length;{index}++){{"
         ));
-        match keys.schema {
-            None => self.require(&known, scope),
-            Some(node) => {
-                let part = self.local();
-                self.put(format_args!("if(!({known})){{const {part}={v}[{key}];"));
-                self.visit(node, part, mode.of_part(), scope.deeper());
-                self.put(format_args!("}}"));
+        self.charged(|writer| {
+            writer.put(format_args!("const {key}={names}[{index}];"));
+            match keys.schema {
+                None => writer.require(&known, scope),
+                Some(node) => {
+                    let part = writer.local();
+                    writer.put(format_args!("if(!({known})){{const {part}={v}[{key}];"));
+                    writer.visit(node, part, mode.of_part(), scope.deeper());
+                    writer.put(format_args!("}}"));
+                }
             }
-        }
+        });
         self.put(format_args!("}}"));
     }
 

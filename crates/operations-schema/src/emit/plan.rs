@@ -30,14 +30,20 @@ pub(super) struct Facts {
 
 /// The layout of a program.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about a program"
+)]
 pub(super) struct Plan {
     facts: PerNode<Facts>,
     /// A value can be as deep as the bound allows: functions carry its depth.
     pub(super) tracks_depth: bool,
     /// Some node can make the whole value invalid, so the order of variants matters.
     pub(super) may_throw: bool,
-    /// The same value may be visited very often: functions count.
-    pub(super) counts_work: bool,
+    /// A schema of the user's own may visit the same value very often: functions count their calls.
+    pub(super) counts_calls: bool,
+    /// The schema may come from outside: every block of the text pays for itself.
+    pub(super) charges: bool,
 }
 
 /// What a node adds to the function in which it is written.
@@ -89,13 +95,15 @@ impl Plan {
         }
         mark_changing(program, &tour, &mut facts);
         let recursive = tour.is_recursive();
+        let charges = program.is_from_outside();
         Some(Self {
             tracks_depth: recursive || is_deep(&tour),
             may_throw: tour
                 .order()
                 .iter()
                 .any(|node| coverage::may_throw(program, *node)),
-            counts_work: recursive || fans_out(&tour, &facts),
+            counts_calls: !charges && (recursive || fans_out(&tour, &facts)),
+            charges,
             facts,
         })
     }

@@ -7,7 +7,7 @@ use std::hash::Hash;
 use super::leaf::INVALID;
 use super::plan::{DEEPEST_NESTING, Plan};
 use super::{Emitted, MAX_TEXT};
-use crate::bounds::MAX_VALUE_DEPTH;
+use crate::bounds::{EMITTED_CALLS, EMITTED_WORK, MAX_VALUE_DEPTH};
 use crate::ir::{ConstId, FormatId, NodeId, PatternId, Program};
 
 /// What a function decides.
@@ -115,11 +115,19 @@ impl<T: Copy + Eq + Hash> Table<T> {
 /// Room for the text of a schema of ordinary size, so that it need not grow on the way.
 const USUAL_TEXT: usize = 4096;
 
+/// How many bytes of text are run through for one unit of the emitted code's work.
+const BYTES_PER_UNIT: usize = 32;
+
+/// The statement that pays, before and after the price.
+const PAY: (&str, &str) = ("if((work-=0x", ")<0)throw env.tooMuchWork();");
+
 /// Writes the functions of one program.
 pub(super) struct Writer<'p> {
     pub(super) program: &'p Program,
     pub(super) plan: &'p Plan,
     text: String,
+    /// How much of the text is in blocks that pay for themselves.
+    paid: usize,
     functions: HashMap<(NodeId, Mode), usize>,
     waiting: Vec<(NodeId, Mode, usize)>,
     names: u32,
@@ -136,6 +144,7 @@ impl<'p> Writer<'p> {
             program,
             plan,
             text: String::with_capacity(USUAL_TEXT),
+            paid: 0,
             functions: HashMap::new(),
             waiting: Vec::new(),
             names: 0,
@@ -188,6 +197,24 @@ impl<'p> Writer<'p> {
         let _ = self.text.write_fmt(text);
     }
 
+    /// Writes a block that pays when it is entered, where the schema may come from outside. Running
+    /// through a text once costs no more than in proportion to its length; blocks inside, and
+    /// functions that it calls, pay for themselves.
+    pub(super) fn charged(&mut self, write: impl FnOnce(&mut Self)) {
+        if !self.plan.charges {
+            return write(self);
+        }
+        let (start, paid) = (self.text.len(), self.paid);
+        self.put(format_args!("{}00000{}", PAY.0, PAY.1));
+        write(self);
+        let length = self.text.len() - start;
+        let own = length - (self.paid - paid);
+        self.paid = paid + length;
+        let price = format!("{:05x}", (own / BYTES_PER_UNIT).min(0xF_FFFF));
+        let place = start + PAY.0.len();
+        self.text.replace_range(place..place + price.len(), &price);
+    }
+
     /// A new variable for a value.
     pub(super) fn local(&mut self) -> Local {
         self.names += 1;
@@ -233,7 +260,24 @@ impl<'p> Writer<'p> {
     /// The call that leaves a node to the native walk.
     pub(super) fn walk(&mut self, node: NodeId, value: Local) -> String {
         self.walks.position(node);
-        format!("env.walk({},{value})", node.0)
+        format!("walked({},{value})", node.0)
+    }
+
+    /// The names of an object's properties: those that can be listed, or all.
+    pub(super) fn keys_of(&self, value: Local) -> String {
+        if self.plan.charges {
+            format!("keysOf({value})")
+        } else {
+            format!("Object.keys({value})")
+        }
+    }
+
+    pub(super) fn names_of(&self, value: Local) -> String {
+        if self.plan.charges {
+            format!("namesOf({value})")
+        } else {
+            format!("Object.getOwnPropertyNames({value})")
+        }
     }
 
     fn function(&mut self, node: NodeId, mode: Mode) -> usize {
@@ -253,28 +297,24 @@ impl<'p> Writer<'p> {
             // One function descends at most `DEEPEST_NESTING` levels before the next one looks.
             let deepest = MAX_VALUE_DEPTH.saturating_sub(DEEPEST_NESTING + 4);
             self.put(format_args!(
-                "const f{number}=(function({value},d){{if(d>{deepest})throw env.tooDeep();"
+                "const f{number}=(function({value},d){{if(d>{deepest})throw env.giveUp();"
             ));
         } else {
             self.put(format_args!("const f{number}=(function({value}){{"));
         }
-        if self.plan.counts_work {
-            self.put(format_args!("if(++work>2000000)throw env.tooMuchWork();"));
+        if self.plan.counts_calls {
+            self.put(format_args!("if(--work<0)throw env.giveUp();"));
         }
         let (fail, inexact, success) = match mode {
             Mode::Check => (Jump::ReturnFalse, Jump::ReturnFalse, "true"),
             Mode::Exact | Mode::Part => (Jump::Return(0), Jump::Return(2), "1"),
         };
-        self.inline(
-            node,
-            value,
-            mode,
-            Scope {
-                fail,
-                inexact,
-                depth: 0,
-            },
-        );
+        let scope = Scope {
+            fail,
+            inexact,
+            depth: 0,
+        };
+        self.charged(|writer| writer.inline(node, value, mode, scope));
         self.put(format_args!("return {success};}});\n"));
     }
 
@@ -291,15 +331,29 @@ impl<'p> Writer<'p> {
                 let _ = writeln!(text, "const {letter}{position}=env.{member}[{position}];");
             }
         }
-        if self.plan.counts_work {
+        if self.plan.counts_calls || self.plan.charges {
             text.push_str("let work=0;\n");
         }
-        for helper in HELPERS {
-            // A helper is named only by code written here, so its name in the text means a use.
-            if self.text.contains(helper.call) {
-                text.push_str(helper.text);
-            }
+        // A helper is named only by code written here, so its name in the text means a use.
+        let used: Vec<&str> = HELPERS
+            .iter()
+            .filter(|helper| self.text.contains(helper.call))
+            .map(|helper| {
+                if self.plan.charges {
+                    helper.charged
+                } else {
+                    helper.free
+                }
+            })
+            .collect();
+        if used.iter().any(|helper| helper.contains("paid(")) {
+            text.push_str(if self.plan.charges {
+                PAID.charged
+            } else {
+                PAID.free
+            });
         }
+        text.extend(used);
         text
     }
 
@@ -314,15 +368,20 @@ impl<'p> Writer<'p> {
         let can_be_invalid = !self.walks.0.is_empty()
             || !self.kinds.0.is_empty()
             || self.text.contains(INVALID)
-            || self.text.contains("env.unique(");
+            || self.text.contains("isUnique(");
         if mode == Mode::Check
-            && !self.plan.counts_work
+            && !self.plan.counts_calls
+            && !self.plan.charges
             && !self.plan.tracks_depth
             && !can_be_invalid
         {
             return "return f0;".to_owned();
         }
-        let start = if self.plan.counts_work { "work=0;" } else { "" };
+        let start = match (self.plan.charges, self.plan.counts_calls) {
+            (true, _) => format!("work={EMITTED_WORK};"),
+            (false, true) => format!("work={EMITTED_CALLS};"),
+            (false, false) => String::new(),
+        };
         if can_be_invalid {
             format!(
                 "return (value)=>{{{start}try{{return {call}{verdict};}}\
@@ -334,28 +393,108 @@ impl<'p> Writer<'p> {
     }
 }
 
-/// A helper function of the emitted code.
+/// A helper function of the emitted code, for schemas that may come from outside and for others.
 struct Helper {
     call: &'static str,
-    text: &'static str,
+    charged: &'static str,
+    free: &'static str,
 }
 
-const HELPERS: [Helper; 3] = [
-    Helper {
-        call: "invalid()",
-        text: "function invalid(){throw env.invalid;}\n",
-    },
-    Helper {
-        call: "timeOf(",
-        // An object can claim to be a Date and have no time.
-        text: "const getTime=Date.prototype.getTime;\
-               function timeOf(date){try{return getTime.call(date);}catch{return 0/0;}}\n",
-    },
-    Helper {
-        call: "codePoints(",
-        text: "function codePoints(text){let count=text.length;\
-               for(let i=0;i<text.length-1;i++)\
-               if((text.charCodeAt(i)&64512)===55296&&(text.charCodeAt(i+1)&64512)===56320){count--;i++;}\
-               return count;}\n",
-    },
+impl Helper {
+    const fn new(call: &'static str, charged: &'static str, free: &'static str) -> Self {
+        Self {
+            call,
+            charged,
+            free,
+        }
+    }
+
+    const fn same(call: &'static str, text: &'static str) -> Self {
+        Self::new(call, text, text)
+    }
+}
+
+/// What the host answers is also what it cost: negative for a no, nothing where TypeBox throws. Only other
+/// helpers use it.
+const PAID: Helper = Helper::new(
+    "paid(",
+    "function paid(cost){work-=cost<0?-cost:cost;if(work<0)throw env.tooMuchWork();\
+     if(cost===0)throw env.invalid;return cost>0;}\n",
+    "function paid(cost){if(cost===0)throw env.invalid;return cost>0;}\n",
+);
+
+const HELPERS: [Helper; 13] = [
+    Helper::same("invalid()", "function invalid(){throw env.invalid;}\n"),
+    // An object can claim to be a Date and have no time.
+    Helper::same(
+        "timeOf(",
+        "const getTime=Date.prototype.getTime;\
+         function timeOf(date){try{return getTime.call(date);}catch{return 0/0;}}\n",
+    ),
+    Helper::new(
+        "codePoints(",
+        "function codePoints(text){if((work-=text.length)<0)throw env.tooMuchWork();\
+         let count=text.length;for(let i=0;i<text.length-1;i++)\
+         if((text.charCodeAt(i)&64512)===55296&&(text.charCodeAt(i+1)&64512)===56320){count--;i++;}\
+         return count;}\n",
+        "function codePoints(text){let count=text.length;for(let i=0;i<text.length-1;i++)\
+         if((text.charCodeAt(i)&64512)===55296&&(text.charCodeAt(i+1)&64512)===56320){count--;i++;}\
+         return count;}\n",
+    ),
+    Helper::new(
+        "walked(",
+        "function walked(node,value){return paid(env.walk(node,value,work));}\n",
+        "function walked(node,value){return paid(env.walk(node,value));}\n",
+    ),
+    Helper::new(
+        "matches(",
+        "function matches(pattern,text){return paid(env.test(pattern,text,work));}\n",
+        "function matches(pattern,text){return paid(env.test(pattern,text));}\n",
+    ),
+    Helper::new(
+        "isFormat(",
+        "function isFormat(format,text){return paid(format(text,work));}\n",
+        "function isFormat(format,text){return format(text)>0;}\n",
+    ),
+    Helper::new(
+        "isUnique(",
+        "function isUnique(value){return paid(env.unique(value,work));}\n",
+        "function isUnique(value){return paid(env.unique(value));}\n",
+    ),
+    Helper::new(
+        "isDistinct(",
+        "function isDistinct(value){return paid(env.distinct(value,work));}\n",
+        "function isDistinct(value){return paid(env.distinct(value));}\n",
+    ),
+    Helper::new(
+        "isEqual(",
+        "function isEqual(value,other){return paid(env.equal(value,other,work));}\n",
+        "function isEqual(value,other){return paid(env.equal(value,other));}\n",
+    ),
+    Helper::new(
+        "isMultiple(",
+        "function isMultiple(value,other){if((work-=800)<0)throw env.tooMuchWork();\
+         return env.multiple(value,other);}\n",
+        "function isMultiple(value,other){return env.multiple(value,other);}\n",
+    ),
+    // A pattern of a price that is known, on the host's own engine.
+    Helper::new(
+        "regexp(",
+        "function regexp(pattern,text,once,each){\
+         if((work-=once+each*text.length)<0)throw env.tooMuchWork();return pattern.test(text);}\n",
+        "",
+    ),
+    // Listing the names takes time before the first of them is looked at.
+    Helper::new(
+        "keysOf(",
+        "function keysOf(value){const keys=Object.keys(value);\
+         if((work-=16*keys.length)<0)throw env.tooMuchWork();return keys;}\n",
+        "",
+    ),
+    Helper::new(
+        "namesOf(",
+        "function namesOf(value){const keys=Object.getOwnPropertyNames(value);\
+         if((work-=16*keys.length)<0)throw env.tooMuchWork();return keys;}\n",
+        "",
+    ),
 ];

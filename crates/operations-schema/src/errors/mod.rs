@@ -42,12 +42,25 @@ pub fn collect_errors<H: Host>(
     if crate::check::check(program, host, value)? {
         return Ok(Vec::new());
     }
+    errors_of_refused(program, host, value, max)
+}
+
+/// The errors of a value that is known not to pass.
+///
+/// # Errors
+/// When the user's code throws, or the value is too deep.
+pub fn errors_of_refused<H: Host>(
+    program: &Program,
+    host: &mut H,
+    value: H::Value,
+    max: usize,
+) -> Result<Vec<ValueError>, Interrupt> {
     let mut walk = Walk::new(program, host, value, program.budget());
-    errors_of_refused(&mut walk, value, max)
+    errors_within(&mut walk, value, max)
 }
 
 /// The errors of a value that does not pass, within what a walk has left.
-pub(crate) fn errors_of_refused<H: Host>(
+pub(crate) fn errors_within<H: Host>(
     walk: &mut Walk<'_, '_, H>,
     value: H::Value,
     max: usize,

@@ -100,7 +100,10 @@ impl KnownFormat {
     }
 
     /// Whether a string has the format, if that takes no more work than is left.
-    pub(crate) fn accepts_within(self, text: &str, budget: &mut Budget) -> Result<bool, Limit> {
+    ///
+    /// # Errors
+    /// When it takes more.
+    pub fn accepts_within(self, text: &str, budget: &mut Budget) -> Result<bool, Limit> {
         if let Some(longest) = self.longest()
             && text.len() > longest
         {

@@ -78,9 +78,9 @@ pub struct JsonKeys<'a> {
 
 impl<'a> Host for JsonHost<'a> {
     const PRICES: Prices = Prices {
-        rule: 2,
-        look: 0,
-        read: 2,
+        rule: 5,
+        look: 1,
+        read: 6,
         list: 0,
         text: 0,
         ask: 0,

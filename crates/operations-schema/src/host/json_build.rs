@@ -233,8 +233,8 @@ impl<'a> JsonBuilder<'a> {
 
 impl<'a> Host for JsonBuilder<'a> {
     const PRICES: Prices = Prices {
-        rule: 3,
-        read: 3,
+        rule: 6,
+        read: 8,
         ..JsonHost::PRICES
     };
 

@@ -114,6 +114,9 @@ fn is_beyond_json(shape: &Shape) -> bool {
             | Shape::Promise
             | Shape::Symbol
             | Shape::Uint8Array(_)
+            // JSON can be without a value, and so be checked. It cannot be given `undefined` in place of one.
+            | Shape::Undefined
+            | Shape::Void
     )
 }
 
@@ -121,7 +124,8 @@ impl Const {
     fn is_beyond_json(&self) -> bool {
         match self {
             Self::Undefined | Self::BigInt(_) | Self::Date(_) | Self::Slot(_) => true,
-            Self::Null | Self::Bool(_) | Self::Number(_) | Self::String(_) => false,
+            Self::Number(number) => !number.is_finite(),
+            Self::Null | Self::Bool(_) | Self::String(_) => false,
             Self::Array(items) => items.iter().any(Self::is_beyond_json),
             Self::Object(entries) => entries.iter().any(|(_, item)| item.is_beyond_json()),
         }

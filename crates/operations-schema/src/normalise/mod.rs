@@ -25,7 +25,7 @@ pub use notes::{Note, What};
 
 use crate::bounds::{DEFAULT_MAX_ERRORS, NORMALISE_FACTOR};
 use crate::check::Walk;
-use crate::errors::errors_of_refused;
+use crate::errors::errors_within;
 use crate::host::{BuildHost, Interrupt};
 use crate::ir::Program;
 use notes::Notes;
@@ -108,7 +108,7 @@ pub fn normalise<H: BuildHost>(
         notes = Notes::new(DEFAULT_MAX_ERRORS);
     }
     if !valid {
-        for error in errors_of_refused(&mut walk, result.value, DEFAULT_MAX_ERRORS)? {
+        for error in errors_within(&mut walk, result.value, DEFAULT_MAX_ERRORS)? {
             if !notes.tells_of(&error.path) {
                 let what = What::Kept {
                     message: error.message,

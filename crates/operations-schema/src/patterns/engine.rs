@@ -12,7 +12,7 @@ use crate::host::Limit;
 use crate::work::Budget;
 
 /// How many steps of a pattern are one unit of work.
-const STEPS_PER_UNIT: u64 = 2;
+const STEPS_PER_UNIT: u64 = 1;
 
 /// How many steps a pattern gets before the linear engine is built for it, and how many more for
 /// each byte of the text. Most patterns need fewer, on any text, and then nothing is built at all.

@@ -105,11 +105,15 @@ fn only_harmless_patterns_of_json_schemas_reach_the_hosts_own_engine() {
     };
     let harmless = source("^[a-z]+$");
     assert_eq!(harmless.patterns.len(), 1);
-    assert!(harmless.body.contains("P0.test("));
+    assert!(
+        harmless.body.contains("regexp(P0,v1,1,2)"),
+        "{}",
+        harmless.body
+    );
     let explosive = source("^(a+)+$");
     assert!(explosive.patterns.is_empty());
     assert!(
-        explosive.body.contains("env.test(0,v1)"),
+        explosive.body.contains("matches(0,v1)"),
         "{}",
         explosive.body
     );
@@ -128,16 +132,67 @@ fn patterns_of_typebox_kinds_run_on_the_hosts_own_engine() {
 fn recursion_carries_its_depth_and_counts_its_work() {
     let schema = json!({ "type": "object", "properties": { "next": { "$ref": "#" } } });
     let body = check_source(&json_program(&schema)).expect("emitted").body;
-    assert!(body.contains("throw env.tooDeep()"), "{body}");
+    assert!(body.contains("throw env.giveUp()"), "{body}");
     assert!(body.contains("throw env.tooMuchWork()"), "{body}");
 }
 
 #[test]
-fn an_ordinary_schema_counts_nothing() {
-    let schema = json!({ "type": "object", "properties": { "a": { "type": "string" } } });
-    for emitted in both(&json_program(&schema)) {
+fn an_ordinary_schema_of_the_users_own_counts_nothing() {
+    let program = typebox_program(
+        r#"["o","Object",0,"properties",["o",null,0,"a",["o","Array",0,"items",["o","String",0]]],"required",["a","a"]]"#,
+    );
+    for emitted in both(&program) {
         assert!(!emitted.body.contains("env."), "{}", emitted.body);
+        assert!(!emitted.body.contains("work"), "{}", emitted.body);
     }
+}
+
+#[test]
+fn every_loop_of_a_schema_from_outside_pays() {
+    let schema = json!({
+        "items": { "anyOf": [
+            { "type": "object", "properties": { "a": { "type": "string", "minLength": 2 } } },
+            { "contains": { "type": "integer" }, "items": { "minimum": 1 } },
+            { "propertyNames": { "pattern": "^a" }, "additionalProperties": { "type": "null" } }
+        ] }
+    });
+    for emitted in both(&json_program(&schema)) {
+        let mut rest = emitted.body.as_str();
+        while let Some(position) = rest.find("for(") {
+            rest = &rest[position..];
+            let inside = rest.find('{').expect("a block") + 1;
+            let helper = rest.starts_with("for(let i=0;i<text.length-1;i++)");
+            assert!(
+                helper || rest[inside..].starts_with("if((work-=0x"),
+                "{rest:.200}"
+            );
+            rest = &rest[inside..];
+        }
+        tokens(&emitted.body);
+    }
+}
+
+#[test]
+fn a_long_block_costs_more_than_a_short_one() {
+    let price = |variants: usize| {
+        let variants: Vec<Value> = (0..variants)
+            .map(|number| json!({ "const": number }))
+            .collect();
+        let body = check_source(&json_program(&json!({ "items": { "anyOf": variants } })))
+            .expect("emitted")
+            .body;
+        let prices: Vec<u64> = body
+            .split("work-=0x")
+            .skip(1)
+            .map(|rest| u64::from_str_radix(&rest[..5], 16).expect("a price"))
+            .collect();
+        prices.into_iter().max().expect("some price")
+    };
+    assert!(
+        price(10) > 2 && price(400) > price(10) * 20,
+        "{}",
+        price(400)
+    );
 }
 
 #[test]

@@ -99,11 +99,30 @@ const WORDS: [&str; 56] = [
 ];
 
 /// The rest of the words.
-const MORE_WORDS: [&str; 8] = [
+const MORE_WORDS: [&str; 27] = [
+    "giveUp",
+    "cost",
+    "each",
     "error",
+    "format",
+    "isDistinct",
+    "isEqual",
+    "isFormat",
+    "isMultiple",
+    "isUnique",
+    "keysOf",
+    "matches",
+    "namesOf",
+    "node",
+    "of",
+    "once",
+    "other",
+    "paid",
+    "pattern",
+    "regexp",
+    "walked",
     "invalid",
     "timeOf",
-    "tooDeep",
     "tooMuchWork",
     "unique",
     "walk",
@@ -136,7 +155,7 @@ pub(crate) fn tokens(body: &str) -> Vec<Token> {
                 1
             }
             ' ' | '\n' | ';' | ',' | '.' | '=' | '!' | '<' | '>' | '&' | '|' | '?' | ':' | '+'
-            | '-' | '%' | '/' => 1,
+            | '-' | '*' | '%' | '/' => 1,
             other => panic!("{other:?} outside a string before {rest:.60}"),
         };
         assert!(

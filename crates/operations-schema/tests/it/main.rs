@@ -1,8 +1,17 @@
 //! The integration tests of this crate, in one binary: each binary costs a link of all dependencies.
 
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test may fail loudly"
+)]
+
 mod bounds;
 mod emit;
 mod emit_support;
+mod hostile;
 mod json_schema_suite;
 mod normalise_bounds;
 mod normalise_contradictions;

@@ -7,7 +7,7 @@ use super::{Outcome, Projected, Projector, Refusal};
 use crate::canonical::step;
 use crate::hints;
 use crate::loss::LossKind;
-use crate::restore::{Expect, Field, Plan, PlanId};
+use crate::plan::{Expect, Field, Plan, PlanId};
 
 impl Projector<'_> {
     pub(super) fn array(&mut self, node: &Map<String, Value>, at: &str, depth: usize) -> Outcome {

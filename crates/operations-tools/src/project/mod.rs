@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use crate::canonical::Canonical;
 use crate::loss::{Loss, LossKind};
 use crate::measure::Size;
-use crate::restore::{PlanId, Plans};
+use crate::plan::{PlanId, Plans};
 use crate::targets::{References, Rules, Subset, Target};
 
 /// A schema for a target, and the way back.

@@ -10,7 +10,8 @@ use crate::canonical::step;
 use crate::hints;
 use crate::loss::LossKind;
 use crate::names::property_names;
-use crate::restore::{Expect, Field, PAIR_KEY, PAIR_VALUE, Plan};
+use crate::plan::{Expect, Field, Plan, PlanId};
+use crate::restore::{PAIR_KEY, PAIR_VALUE};
 
 /// What is written in its own way.
 pub(super) const OBJECT_KEYS: [&str; 6] = [
@@ -135,7 +136,7 @@ impl Projector<'_> {
         self.finish_constraints(&mut made, node, &OBJECT_KEYS, at);
         let plan = self.plans.add(Plan::Object {
             fields,
-            others: crate::restore::PlanId::KEEP,
+            others: PlanId::KEEP,
         });
         Ok(Projected::new(made, plan))
     }
@@ -265,7 +266,7 @@ impl Projector<'_> {
         made.insert("required".to_owned(), json!([]));
         made.insert("additionalProperties".to_owned(), Value::Bool(false));
         self.finish_constraints(&mut made, node, &OBJECT_KEYS, at);
-        Projected::new(made, crate::restore::PlanId::KEEP)
+        Projected::new(made, PlanId::KEEP)
     }
 
     fn too_deep(&mut self, node: &Map<String, Value>, at: &str) -> Projected {

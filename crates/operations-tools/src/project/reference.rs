@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{HOIST_LEVEL, Outcome, Projected, Projector, Refusal};
 use crate::canonical::is_annotation;
 use crate::loss::LossKind;
-use crate::restore::{Expect, PlanId};
+use crate::plan::{Expect, PlanId};
 
 impl Projector<'_> {
     /// What a reference with nothing but annotations beside it becomes.

@@ -9,7 +9,7 @@ use super::{Projector, Refusal};
 use crate::canonical::{BEYOND_JSON, is_annotation};
 use crate::hints;
 use crate::loss::LossKind;
-use crate::restore::{Plan, PlanId};
+use crate::plan::{Plan, PlanId};
 use crate::targets::Root;
 
 /// What an input that is no object is called inside the object that stands for it.

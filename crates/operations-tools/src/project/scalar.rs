@@ -7,10 +7,11 @@ use serde_json::{Map, Value, json};
 use super::subset::{says, start};
 use super::{Outcome, Projected, Projector, Refusal};
 use crate::canonical::is_annotation;
+use crate::checker::compiled;
 use crate::hints;
 use crate::loss::LossKind;
 use crate::measure::characters;
-use crate::restore::{Plan, PlanId, compiled};
+use crate::plan::{Plan, PlanId};
 use crate::targets::Bounds;
 
 /// The keywords of a number that are written in their own way.

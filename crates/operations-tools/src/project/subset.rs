@@ -7,7 +7,7 @@ use crate::canonical::{BEYOND_JSON, is_annotation, reference};
 use crate::hints;
 use crate::loss::LossKind;
 use crate::merge::{self, flatten};
-use crate::restore::{Expect, Plan, PlanId};
+use crate::plan::{Expect, Plan, PlanId};
 use crate::targets::{Nullable, Subset};
 
 impl Projector<'_> {

@@ -5,10 +5,11 @@ use serde_json::{Map, Value, json};
 use super::subset::{start, types_of};
 use super::{Outcome, Projected, Projector, Refusal};
 use crate::canonical::{Canonical, is_annotation, step};
+use crate::checker::Checker;
 use crate::hints;
 use crate::loss::LossKind;
 use crate::merge::{flatten, multiplied, together};
-use crate::restore::{Checker, Plan, PlanId, Variant};
+use crate::plan::{Plan, PlanId, Variant};
 
 impl Projector<'_> {
     pub(super) fn union(&mut self, node: &Map<String, Value>, at: &str, depth: usize) -> Outcome {

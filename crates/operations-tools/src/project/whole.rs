@@ -7,9 +7,10 @@ use serde_json::{Map, Value, json};
 
 use super::{Outcome, Projected, Projector, Refusal};
 use crate::canonical::{BEYOND_JSON, is_annotation, reference, step};
+use crate::checker::Checker;
 use crate::loss::LossKind;
 use crate::names::property_names;
-use crate::restore::{Checker, Field, Plan, PlanId, Variant};
+use crate::plan::{Field, Plan, PlanId, Variant};
 
 /// Keywords with one schema whose values are the same value, a part of it, or neither.
 const BESIDE: [&str; 4] = ["if", "then", "else", "not"];

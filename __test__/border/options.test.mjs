@@ -1,0 +1,146 @@
+// Options of the whole package: what is wrong is named, with what was given and what is allowed, and a misspelt name is
+// never ignored.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import {
+  createMCPClient,
+  FromOpenAPI,
+  localEnvelope,
+  OperationRegistry,
+  PendingRequestMap,
+} from "@alkdev/operations";
+import { toTools } from "@alkdev/operations/tools";
+import { connectNats } from "@alkdev/operations/transport-nats";
+import { createRedisEventTarget } from "@alkdev/operations/transport-redis";
+
+const document = { openapi: "3.1.0", info: { title: "t", version: "1" }, paths: {} };
+/** Everything that takes options, as something that rejects. */
+const places = {
+  call: async (options) => new PendingRequestMap().call("t.x", {}, options),
+  subscribe: async (options) => new PendingRequestMap().subscribe("t.x", {}, options).next(),
+  map: async (options) => new PendingRequestMap(undefined, options),
+  registry: async (options) => new OperationRegistry(options),
+  redis: async (options) => createRedisEventTarget({ url: "redis://127.0.0.1:1", ...options }),
+  nats: (options) => connectNats({ servers: "nats://127.0.0.1:1", name: "n", ...options }),
+  mcp: (options) => createMCPClient("m", { command: "x", ...options }),
+  openapi: async (options) => FromOpenAPI(document, { namespace: "t", ...options }),
+  tools: async (options) => toTools(new OperationRegistry(), { target: "openai", ...options }),
+};
+
+function refusedBy(place, options) {
+  return assert.rejects(places[place](options), (error) => {
+    assert.equal(error.name, "CallError", String(error));
+    assert.equal(error.code, "VALIDATION_ERROR", error.message);
+    refusedBy.last = error;
+    return true;
+  });
+}
+
+describe("an option of the wrong kind", () => {
+  for (const [place, options, message] of [
+    ["call", { deadline: "soon" }, 'deadline must be a number of milliseconds since the epoch, not "soon"'],
+    ["call", { deadline: Number.NaN }, "deadline must be a number of milliseconds since the epoch, not NaN"],
+    ["call", { signal: {} }, "signal must be an AbortSignal, not an object"],
+    ["call", { identity: "me" }, 'identity must be an object, not "me"'],
+    ["subscribe", { idleTimeout: -1 }, "idleTimeout must be a number of milliseconds above 0, not -1"],
+    [
+      "map",
+      { maxWaitingEvents: 0 },
+      "PendingRequestMap: maxWaitingEvents must be a whole number above 0, not 0",
+    ],
+    ["map", 5, "PendingRequestMap: options must be an object, not a number"],
+    [
+      "registry",
+      { output: "kept" },
+      'RegistryOptions.output must be "normalise", "keep" or "off", not "kept"',
+    ],
+    ["redis", { prefix: 7 }, "createRedisEventTarget: prefix must be a string, not 7"],
+    ["redis", { tls: { ca: 7 } }, "createRedisEventTarget: tls.ca must be a string, not 7"],
+    ["nats", { queue: [] }, "connectNats: queue must be a string, not a list"],
+    ["nats", { auth: { user: 5 } }, "connectNats: auth.user must be a string, not 5"],
+    ["mcp", { args: "one" }, `MCP server 'm': args must be a list of strings, not "one"`],
+    ["mcp", { oauth: { onAuthorize: 1 } }, "MCP server 'm': oauth.onAuthorize must be a function, not 1"],
+    ["openapi", { timeout: "5s" }, 'config.timeout must be a number of milliseconds above 0, not "5s"'],
+    ["tools", { maxResultBytes: 1 }, "toTools: maxResultBytes must be a whole number of at least 256, not 1"],
+  ]) {
+    it(message, async () => {
+      await refusedBy(place, options);
+      assert.equal(refusedBy.last.message, message);
+      assert.ok(message.includes(refusedBy.last.details.field));
+    });
+  }
+});
+
+describe("a misspelt option is refused with the name that was meant", () => {
+  for (const [place, name, nearest] of [
+    ["call", "deadLine", "deadline"],
+    ["subscribe", "idleTimout", "idleTimeout"],
+    ["map", "maxWaitingEvent", "maxWaitingEvents"],
+    ["registry", "trustDirectCall", "trustDirectCalls"],
+    ["redis", "requireReciever", "requireReceiver"],
+    ["nats", "quue", "queue"],
+    ["mcp", "header", "headers"],
+    ["openapi", "baseURL", "baseUrl"],
+    ["tools", "maxResultByte", "maxResultBytes"],
+  ]) {
+    it(`${place}: ${name}`, async () => {
+      await refusedBy(place, { [name]: undefined });
+      assert.match(
+        refusedBy.last.message,
+        new RegExp(`${name} is not an option. Did you mean ${nearest}\\?`),
+      );
+      assert.equal(refusedBy.last.details.nearest, nearest);
+    });
+  }
+});
+
+describe("an option that means nothing here", () => {
+  for (const place of ["map", "registry", "redis", "nats", "tools"]) {
+    it(`is refused by ${place}, which lists those that there are`, async () => {
+      await refusedBy(place, { zebra: 1 });
+      assert.match(refusedBy.last.message, /zebra is not an option: there are \w+/);
+    });
+  }
+
+  it("is ignored where callers hand on a whole context", async () => {
+    const map = new PendingRequestMap();
+    map["call.requested"].subscribe(({ requestId }) => map.respond(requestId, localEnvelope(1, "t.x")));
+    assert.equal((await map.call("t.x", {}, { requestId: "r", zebra: 1 })).data, 1);
+  });
+});
+
+it("what somebody put on Object.prototype is nobody's option", async () => {
+  const polluted = {
+    deadline: 1,
+    trustDirectCalls: true,
+    identity: { id: "root", scopes: ["*"] },
+    prefix: "stolen",
+  };
+  const map = new PendingRequestMap();
+  const seen = [];
+  map["call.requested"].subscribe((event) => {
+    seen.push(Object.hasOwn(event, "identity"), Object.hasOwn(event, "deadline"));
+    map.respond(event.requestId, localEnvelope(1, "t.x"));
+  });
+  const registry = await withPolluted(polluted, async () => {
+    await map.call("t.x", {});
+    await map.call("t.x", {}, {});
+    return new OperationRegistry({});
+  });
+  assert.deepEqual(seen, [false, false, false, false]);
+  const { query } = await import("../call/support.mjs");
+  registry.register(query("secret", () => 1, { accessControl: { requiredScopes: ["a"] } }));
+  await assert.rejects(registry.execute("t.secret", {}), { code: "ACCESS_DENIED" });
+});
+
+async function withPolluted(properties, work) {
+  for (const [name, value] of Object.entries(properties)) {
+    Object.defineProperty(Object.prototype, name, { value, configurable: true, writable: true });
+  }
+  try {
+    return await work();
+  } finally {
+    for (const name of Object.keys(properties)) delete Object.prototype[name];
+  }
+}

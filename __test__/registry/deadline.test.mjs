@@ -1,0 +1,420 @@
+// `context.deadline` in `execute` and `subscribe`, for every source.
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { describe, it } from "node:test";
+import {
+  buildCallHandler,
+  buildEnv,
+  CallError,
+  FromOpenAPI,
+  isTimeout,
+  OperationRegistry,
+  PendingRequestMap,
+} from "@alkdev/operations";
+import { Type } from "@sinclair/typebox";
+import { z } from "zod";
+import { answers, documentOf, serve } from "../http/support.mjs";
+import { connected, failure, stdio } from "../mcp/support/servers.mjs";
+import { runModule } from "../support/run-node.mjs";
+import { callError, idOf, operation, registered, rejection, subscription } from "./support/operations.mjs";
+
+const soon = (ms = 60) => Date.now() + ms;
+const never = () => new Promise(() => {});
+
+/** Resolves when the signal is aborted, with its reason. */
+async function end(signal) {
+  if (!signal.aborted) await once(signal, "abort");
+  return signal.reason;
+}
+
+function assertLate(error, id, deadline) {
+  assert.ok(error instanceof CallError);
+  assert.equal(error.code, "TIMEOUT");
+  assert.match(
+    error.message,
+    new RegExp(
+      `^The call of ${id.replace(".", "\\.")} timed out after \\d+ ms: its deadline was ${deadline}$`,
+    ),
+  );
+  assert.equal(error.details.deadline, deadline);
+  assert.ok(isTimeout(error));
+}
+
+describe("a call with a deadline", () => {
+  it("that passes: TIMEOUT, and the handler's signal is aborted with the same error", async () => {
+    let signal;
+    const { execute, id } = registered({
+      handler: (_, context) => {
+        signal = context.signal;
+        return never();
+      },
+    });
+    const deadline = soon();
+    const { thrown } = await rejection(execute({}, { deadline }));
+    assertLate(thrown, id, deadline);
+    assert.equal(signal.aborted, true);
+    assert.equal(signal.reason, thrown);
+  });
+
+  it("that is past: the handler is not called", async () => {
+    let called = 0;
+    const { execute, id } = registered({ handler: () => ++called });
+    const deadline = Date.now() - 1;
+    const { thrown } = await rejection(execute({}, { deadline }));
+    assert.equal(thrown.code, "TIMEOUT");
+    assert.equal(thrown.message, `The call of ${id} timed out before it began: its deadline was ${deadline}`);
+    assert.deepEqual(thrown.details, { deadline });
+    assert.equal(called, 0);
+  });
+
+  it("counts after access and input", async () => {
+    const registry = new OperationRegistry();
+    const spec = operation({ inputSchema: Type.Number(), accessControl: { requiredScopes: ["a"] } });
+    registry.register(spec);
+    const deadline = Date.now() - 1;
+    const identity = { id: "u", scopes: ["a"] };
+    await assert.rejects(registry.execute("no.such", 1, { deadline }), callError("OPERATION_NOT_FOUND"));
+    await assert.rejects(registry.execute(idOf(spec), 1, { deadline }), callError("ACCESS_DENIED"));
+    await assert.rejects(
+      registry.execute(idOf(spec), "1", { deadline, identity }),
+      callError("VALIDATION_ERROR", "Expected number"),
+    );
+    await assert.rejects(registry.execute(idOf(spec), 1, { deadline, identity }), callError("TIMEOUT"));
+  });
+
+  for (const deadline of [5_000, 0, -1, Number.NaN, 9_999_999_999, "2030-01-01", null]) {
+    it(`that is no time (${String(deadline)}) says what to write`, async () => {
+      let called = 0;
+      const { execute, registry } = registered({ handler: () => ++called });
+      await assert.rejects(
+        execute({}, { deadline }),
+        callError("VALIDATION_ERROR", "use Date.now() + ms", String(deadline)),
+      );
+      const stream = subscription();
+      registry.register(stream);
+      await assert.rejects(
+        registry.subscribe(idOf(stream), [], { deadline }).next(),
+        callError("VALIDATION_ERROR", "Date.now() + ms"),
+      );
+      assert.equal(called, 0);
+    });
+  }
+
+  it("that does not pass changes nothing, and leaves no timer", async () => {
+    const { code, stdout, stderr } = await runModule(`
+      import { OperationRegistry } from "@alkdev/operations";
+      import { Type } from "@sinclair/typebox";
+      const registry = new OperationRegistry();
+      registry.register({ name: "a", namespace: "t", version: "1", type: "query", description: "", inputSchema: Type.Unknown(),
+        outputSchema: Type.Unknown(), accessControl: { requiredScopes: [] }, handler: (input) => input });
+      for (const deadline of [Date.now() + 3_600_000, Number.POSITIVE_INFINITY]) {
+        console.log((await registry.execute("t.a", "fine", { deadline })).data);
+      }
+    `);
+    assert.deepEqual({ code, stdout: stdout.trim(), stderr }, { code: 0, stdout: "fine\nfine", stderr: "" });
+  });
+
+  it("keeps the process alive until it is settled", async () => {
+    const { stdout } = await runModule(`
+      import { OperationRegistry } from "@alkdev/operations";
+      import { Type } from "@sinclair/typebox";
+      const registry = new OperationRegistry();
+      registry.register({ name: "a", namespace: "t", version: "1", type: "query", description: "", inputSchema: Type.Unknown(),
+        outputSchema: Type.Unknown(), accessControl: { requiredScopes: [] }, handler: () => new Promise(() => {}) });
+      await registry.execute("t.a", 0, { deadline: Date.now() + 50 }).catch((error) => console.log(error.code));
+    `);
+    assert.equal(stdout.trim(), "TIMEOUT");
+  });
+
+  it("hands on the caller's own signal, its reason, and everything else in the context", async () => {
+    class Mine {
+      identity = { id: "u", scopes: [] };
+      tenant = "t1";
+      deadline = soon(60_000);
+      get lazy() {
+        return "asked";
+      }
+    }
+    const context = new Mine();
+    const controller = new AbortController();
+    context.signal = controller.signal;
+    let seen;
+    const { execute } = registered({
+      handler: async (_, given) => {
+        seen = given;
+        throw await end(given.signal);
+      },
+    });
+    const pending = rejection(execute({}, context));
+    const why = new Error("the user left");
+    controller.abort(why);
+    assert.equal((await pending).thrown, why);
+    assert.ok(seen instanceof Mine);
+    assert.equal(seen.identity, context.identity);
+    assert.deepEqual([seen.tenant, seen.lazy, seen.deadline], ["t1", "asked", context.deadline]);
+    assert.equal(context.signal, controller.signal, "the caller's context is left alone");
+  });
+
+  it("what a handler throws in time reaches the caller untouched, a TIMEOUT of its own too", async () => {
+    for (const error of [
+      new Error("mine"),
+      new CallError("TIMEOUT", "mine", { mine: 1 }),
+      "text",
+      undefined,
+    ]) {
+      const { execute } = registered({
+        handler: () => {
+          throw error;
+        },
+      });
+      assert.equal((await rejection(execute({}, { deadline: soon(60_000) }))).thrown, error);
+    }
+  });
+
+  it("what a handler does after its deadline is nobody's unhandled rejection", async () => {
+    const { execute } = registered({
+      handler: async (_, { signal }) => {
+        await end(signal);
+        throw new Error("too late");
+      },
+    });
+    await assert.rejects(execute({}, { deadline: soon() }), callError("TIMEOUT"));
+    await new Promise(setImmediate);
+  });
+
+  it("counts while a rule of the application or a schema's own check is waited for", async () => {
+    const slow = registered(
+      { accessControl: { requiredScopes: [], customAuth: "ask" } },
+      { customAuth: { ask: never } },
+    );
+    await assert.rejects(slow.execute({}, { deadline: soon() }), callError("TIMEOUT", slow.id));
+    const own = registered({ inputSchema: z.string().refine(never) });
+    await assert.rejects(own.execute("x", { deadline: soon() }), callError("TIMEOUT", own.id));
+  });
+
+  it("is inherited by the calls that a handler makes through its environment", async () => {
+    const seen = [];
+    const registry = new OperationRegistry();
+    registry.register(
+      operation({
+        namespace: "inner",
+        name: "wait",
+        handler: async (_, context) => {
+          seen.push(context.deadline);
+          await end(context.signal);
+        },
+      }),
+    );
+    registry.register(
+      operation({ namespace: "outer", name: "call", handler: (_, { env }) => env.inner.wait({}) }),
+    );
+    const deadline = soon();
+    const context = { deadline };
+    context.env = buildEnv({ registry, context });
+    await assert.rejects(registry.execute("outer.call", {}, context), callError("TIMEOUT"));
+    assert.deepEqual(seen, [deadline]);
+  });
+});
+
+describe("a stream with a deadline", () => {
+  it("that passes: TIMEOUT, an aborted signal, and the handler's finally runs once", async () => {
+    let ended = 0;
+    let signal;
+    const { registry, id } = registered({
+      type: "subscription",
+      async *handler(_, context) {
+        signal = context.signal;
+        try {
+          yield 1;
+          await end(signal);
+        } finally {
+          ended += 1;
+        }
+      },
+    });
+    const deadline = soon();
+    const stream = registry.subscribe(id, {}, { deadline });
+    assert.equal((await stream.next()).value.data, 1);
+    const { thrown } = await rejection(stream.next());
+    assertLate(thrown, id, deadline);
+    assert.equal(signal.reason, thrown);
+    assert.deepEqual(await stream.next(), { done: true, value: undefined });
+    await stream.return();
+    assert.equal(ended, 1);
+  });
+
+  it("is told to a consumer that comes back too late", async () => {
+    const { registry, id } = registered({ type: "subscription" });
+    const deadline = soon();
+    const stream = registry.subscribe(id, [1, 2, 3], { deadline });
+    await stream.next();
+    while (Date.now() <= deadline + 5) await new Promise((resolve) => setTimeout(resolve, 10));
+    assertLate((await rejection(stream.next())).thrown, id, deadline);
+    assert.equal((await stream.next()).done, true);
+  });
+
+  it("that is past: the handler is not called", async () => {
+    let called = 0;
+    const { registry, id } = registered({
+      type: "subscription",
+      // biome-ignore lint/correctness/useYield: it is never called
+      async *handler() {
+        called += 1;
+      },
+    });
+    const stream = registry.subscribe(id, {}, { deadline: Date.now() - 1 });
+    await assert.rejects(stream.next(), callError("TIMEOUT", "before it began"));
+    assert.equal(called, 0);
+  });
+
+  it("that ends in time ends as ever", async () => {
+    const { registry, id } = registered({ type: "subscription" });
+    const data = [];
+    for await (const envelope of registry.subscribe(id, [1, 2], { deadline: soon(60_000) }))
+      data.push(envelope.data);
+    assert.deepEqual(data, [1, 2]);
+  });
+});
+
+describe("the call protocol", () => {
+  function serving(...operations) {
+    const registry = new OperationRegistry();
+    registry.registerAll(operations);
+    const callMap = new PendingRequestMap();
+    callMap["call.requested"].subscribe(buildCallHandler({ registry, callMap }));
+    return { registry, callMap };
+  }
+
+  it("a request that arrives too late is answered with TIMEOUT, not served", async () => {
+    let called = 0;
+    const served = operation({ handler: () => ++called });
+    const { registry, callMap } = serving(served);
+    const errors = [];
+    callMap["call.error"].subscribe((event) => errors.push(event));
+    const deadline = Date.now() - 1;
+    await buildCallHandler({ registry, callMap })({
+      requestId: "r",
+      operationId: idOf(served),
+      input: 0,
+      deadline,
+    });
+    assert.equal(called, 0);
+    assert.deepEqual(
+      errors.map(({ requestId, code }) => [requestId, code]),
+      [["r", "TIMEOUT"]],
+    );
+  });
+
+  it("a context made here has an environment, made when it is looked at, with the caller's deadline and identity", async () => {
+    const identity = { id: "u", scopes: [] };
+    const inner = operation({
+      namespace: "inner",
+      name: "look",
+      accessControl: { requiredScopes: ["admin"] },
+      handler: (_, { deadline, requestId, identity: who }) => ({ deadline, requestId, who }),
+    });
+    const outer = operation({
+      namespace: "outer",
+      name: "call",
+      handler: async (_, context) => {
+        const { get } = Object.getOwnPropertyDescriptor(context, "env");
+        const { env } = context;
+        const { data } = await env.inner.look({});
+        return {
+          ...data,
+          wasMade: get === undefined,
+          same: env === context.env,
+          requestId: data.requestId === context.requestId,
+        };
+      },
+    });
+    const { callMap } = serving(inner, outer);
+    const deadline = soon(60_000);
+    const { data } = await callMap.call("outer.call", {}, { deadline, identity });
+    assert.deepEqual(data, { deadline, who: identity, wasMade: false, same: true, requestId: true });
+  });
+
+  it("a stream's context has one too, and a handler may set its own", async () => {
+    const { callMap } = serving(
+      operation({ namespace: "inner", name: "one", handler: () => 1 }),
+      subscription({
+        namespace: "outer",
+        name: "many",
+        async *handler(_, context) {
+          yield (await context.env.inner.one({})).data;
+          context.env = { mine: {} };
+          yield Object.keys(context.env);
+        },
+      }),
+    );
+    const data = [];
+    for await (const envelope of callMap.subscribe("outer.many", {})) data.push(envelope.data);
+    assert.deepEqual(data, [1, ["mine"]]);
+  });
+});
+
+describe("other sources", () => {
+  const paths = {
+    "/slow": { get: { operationId: "slow", responses: answers() } },
+    "/events": { get: { operationId: "events", responses: answers("text/event-stream") } },
+  };
+
+  /** A server that answers nothing, or one event and then nothing; resolves when a connection is given up. */
+  async function silentServer() {
+    let closed;
+    const gone = new Promise((resolve) => {
+      closed = resolve;
+    });
+    const { url } = await serve((request, response) => {
+      request.socket.on("close", closed);
+      if (request.url === "/events") {
+        response.writeHead(200, { "content-type": "text/event-stream" });
+        response.write("data: 1\n\n");
+      }
+    });
+    return { url, gone };
+  }
+
+  for (const [how, config] of [
+    ["natively", {}],
+    ["through a fetch of the user's", { fetch: (...args) => globalThis.fetch(...args) }],
+  ]) {
+    it(`HTTP, ${how}: the request is given up`, async () => {
+      const { url, gone } = await silentServer();
+      const registry = new OperationRegistry();
+      registry.registerAll(FromOpenAPI(documentOf(paths), { namespace: "t", baseUrl: url, ...config }));
+      const deadline = soon(200);
+      assertLate((await rejection(registry.execute("t.slow", {}, { deadline }))).thrown, "t.slow", deadline);
+      await gone;
+    });
+
+    it(`SSE, ${how}: the stream is closed`, async () => {
+      const { url, gone } = await silentServer();
+      const registry = new OperationRegistry();
+      registry.registerAll(FromOpenAPI(documentOf(paths), { namespace: "t", baseUrl: url, ...config }));
+      const deadline = soon(400);
+      const stream = registry.subscribe("t.events", {}, { deadline });
+      assert.equal((await stream.next()).value.data, 1);
+      assertLate((await rejection(stream.next())).thrown, "t.events", deadline);
+      await gone;
+    });
+  }
+
+  it("HTTP: a timeout of the source that is shorter comes first", async () => {
+    const { url } = await silentServer();
+    const registry = new OperationRegistry();
+    registry.registerAll(FromOpenAPI(documentOf(paths), { namespace: "t", baseUrl: url, timeout: 50 }));
+    const { thrown } = await rejection(registry.execute("t.slow", {}, { deadline: soon(60_000) }));
+    assert.equal(thrown.code, "TIMEOUT");
+    assert.equal(thrown.details?.deadline, undefined);
+  });
+
+  it("MCP: the server is told to stop, and what is known about the call is kept", async (t) => {
+    const { registry } = await connected(t, stdio());
+    const deadline = soon(300);
+    const error = await failure(registry.execute("test.never", {}, { deadline }));
+    assertLate(error, "test.never", deadline);
+    assert.equal(error.details.mayHaveExecuted, true);
+  });
+});

@@ -1,0 +1,119 @@
+// The native twin of a registry serves what JavaScript would serve, to whom JavaScript would serve it.
+
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { describe, it } from "node:test";
+import { OperationRegistry } from "@alkdev/operations";
+import { Type } from "@sinclair/typebox";
+import { inJavaScript, inRust, textOfOutcome } from "./support/pipelines.mjs";
+import { scriptedHandler } from "./support/random-registries.mjs";
+
+const { FormatRegistry } = createRequire(import.meta.url)("@sinclair/typebox");
+
+const OPEN = { requiredScopes: [] };
+
+function registryWith(spec = {}, options = {}) {
+  const registry = new OperationRegistry(options);
+  const type = spec.type ?? "query";
+  registry.register({
+    namespace: "ns",
+    name: "op",
+    version: "1.0.0",
+    description: "Does what it is told",
+    type,
+    inputSchema: Type.Unknown(),
+    outputSchema: Type.Unknown(),
+    accessControl: OPEN,
+    handler: scriptedHandler(type),
+    ...spec,
+  });
+  return registry;
+}
+
+function callOf(script, { input, identity } = {}) {
+  const members = { requestId: "r", operationId: "ns.op", input, identity, metadata: { script } };
+  return { event: JSON.stringify(members), isStream: Array.isArray(script) };
+}
+
+/** The outcome of a call, which is the same in both pipelines; nothing where JavaScript alone can serve it. */
+async function outcome(registry, call) {
+  const [[here], [there]] = [await inJavaScript(registry, [call]), await inRust(registry, [call])];
+  if (there !== null) assert.equal(textOfOutcome(there), textOfOutcome(here));
+  return there ?? undefined;
+}
+
+describe("rules that are changed in place", () => {
+  const asked = (registry) =>
+    outcome(registry, callOf({ value: 1 }, { identity: { id: "ann", scopes: [] } }));
+
+  it("count natively once the twin has looked", async () => {
+    const accessControl = { requiredScopes: [] };
+    const registry = registryWith({ accessControl });
+    assert.equal((await asked(registry)).envelopes[0].data, 1);
+    registry.getSpec("ns.op").accessControl.requiredScopes.push("admin");
+    registry.nativeTwin().look();
+    assert.equal((await asked(registry)).error.code, "ACCESS_DENIED");
+    accessControl.requiredScopes = [];
+    accessControl.requiredScopesAny = ["a", "b"];
+    registry.nativeTwin().look();
+    assert.deepEqual((await asked(registry)).error.details.requiredScopesAny, ["a", "b"]);
+    delete accessControl.requiredScopesAny;
+    registry.nativeTwin().look();
+    assert.equal((await asked(registry)).envelopes[0].data, 1);
+  });
+
+  it("are left to JavaScript when they become ones that only JavaScript can decide", async () => {
+    for (const change of [
+      { customAuth: "mine" },
+      { requiredScopes: "admin" },
+      { requiredScopes: ["\ud800"] },
+      { resourceType: 7 },
+    ]) {
+      const accessControl = { requiredScopes: [] };
+      const registry = registryWith({ accessControl });
+      assert.equal((await asked(registry)).envelopes[0].data, 1);
+      Object.assign(accessControl, change);
+      registry.nativeTwin().look();
+      assert.equal(await asked(registry), undefined, JSON.stringify(change));
+    }
+  });
+
+  it("are those of the operation that is registered now", async () => {
+    const registry = registryWith();
+    await asked(registry);
+    registry.unregister("ns.op");
+    registry.nativeTwin().look();
+    assert.equal(await asked(registry), undefined);
+  });
+});
+
+describe("formats", () => {
+  it("that a user registers later are checked by the user's function", async () => {
+    const inputSchema = Type.String({ format: "test:registered-later" });
+    const registry = registryWith({ inputSchema });
+    const call = callOf({ value: 1 }, { input: "anything" });
+    assert.equal((await outcome(registry, call)).envelopes[0].data, 1);
+    FormatRegistry.Set("test:registered-later", () => false);
+    try {
+      registry.nativeTwin().look();
+      assert.equal(await outcome(registry, call), undefined);
+    } finally {
+      FormatRegistry.Delete("test:registered-later");
+    }
+    registry.nativeTwin().look();
+    assert.equal((await outcome(registry, call)).envelopes[0].data, 1);
+  });
+});
+
+describe("outputs that JSON has no word for are made by JavaScript", () => {
+  const cases = {
+    "undefined in a list": Type.Tuple([Type.Union([Type.Undefined(), Type.Number()]), Type.String()]),
+    "void for a whole output": Type.Void(),
+    "an infinite default": Type.Object({ most: Type.Unknown({ default: Number.POSITIVE_INFINITY }) }),
+  };
+  for (const [name, outputSchema] of Object.entries(cases)) {
+    it(name, async () => {
+      assert.equal(await outcome(registryWith({ outputSchema }), callOf({ value: {} })), undefined);
+    });
+  }
+});

@@ -1,0 +1,57 @@
+// The same calls through both pipelines: as JavaScript serves them, and as the native registry does.
+
+import { buildCallHandler, PendingRequestMap } from "@alkdev/operations";
+import { hooks } from "./random-registries.mjs";
+
+/** What JavaScript makes of the calls, in turn. */
+export async function inJavaScript(registry, calls) {
+  const callMap = new PendingRequestMap();
+  callMap["call.requested"].subscribe(buildCallHandler({ registry, callMap }));
+  const outcomes = [];
+  for (const { event, isStream } of calls) {
+    const { operationId, input, ...options } = JSON.parse(event);
+    delete options.requestId;
+    const outcome = { envelopes: [] };
+    try {
+      if (isStream) {
+        delete options.deadline;
+        for await (const each of callMap.subscribe(operationId, input, options)) {
+          outcome.envelopes.push(asSent(each));
+        }
+      } else {
+        outcome.envelopes.push(asSent(await callMap.call(operationId, input, options)));
+      }
+    } catch ({ code, message, details }) {
+      outcome.error = asSent({ code, message, details });
+    }
+    outcomes.push(outcome);
+  }
+  return outcomes;
+}
+
+/** What the native registry makes of them; null where it leaves a call to JavaScript. */
+export async function inRust(registry, calls) {
+  const events = calls.map(({ event }) => event);
+  return JSON.parse(await hooks.run(registry.nativeTwin().native, events));
+}
+
+/** As it is after a journey. */
+function asSent(value) {
+  return JSON.parse(JSON.stringify(value));
+}
+
+/** An outcome as text, for comparing. Keys keep their order; times of wrapping are not compared. */
+export function textOfOutcome(outcome) {
+  return JSON.stringify(outcome, (key, value) =>
+    key === "timestamp" && typeof value === "number" && value > 1e12 ? "<now>" : value,
+  );
+}
+
+/** What became of a call, in a word. */
+export function kindOfOutcome({ envelopes, error }, isStream) {
+  const how = isStream ? "stream: " : "";
+  if (error === undefined) return isStream ? "stream: completed" : `ok: ${envelopes[0].meta.source}`;
+  if (error.code === "ACCESS_DENIED") return `${how}denied`;
+  if (error.message.startsWith("Validation failed for input")) return `${how}invalid input`;
+  return isStream && envelopes.length > 0 ? "stream: error after events" : `${how}error`;
+}

@@ -1,0 +1,49 @@
+// The name that somebody probably meant.
+
+/** Longer names are not compared: they come from somewhere else than a keyboard. */
+const MAX_LENGTH = 200;
+
+/** Of some names, the one that is nearest to one that is not among them, if any is near. */
+export function nearestName(wanted: unknown, names: readonly string[]): string | undefined {
+  if (typeof wanted !== "string" || wanted === "" || wanted.length > MAX_LENGTH) return undefined;
+  // A third of a short name, or more of a long one, is another word.
+  let best = Math.min(3, Math.floor(wanted.length / 4)) + 1;
+  let nearest: string | undefined;
+  const plain = simplified(wanted);
+  for (const name of names) {
+    const distance = plain === simplified(name) ? 0 : distanceBelow(best, wanted, name);
+    if (distance < best) {
+      best = distance;
+      nearest = name;
+    }
+  }
+  return nearest;
+}
+
+/** `Demo/greet`, `demo_greet` and `demo.greet` are one word to people. */
+function simplified(name: string): string {
+  return name.toLowerCase().replaceAll(/[^a-z0-9]+/g, ".");
+}
+
+/** How many characters have to be added, removed, replaced or swapped with their neighbour; `limit` if that many. */
+function distanceBelow(limit: number, from: string, to: string): number {
+  if (Math.abs(from.length - to.length) >= limit) return limit;
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: to.length + 1 }, (_, column) => column);
+  for (let i = 1; i <= from.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= to.length; j++) {
+      const at = (list: number[], column: number) => list[column] ?? limit;
+      const replaced = at(last, j - 1) + (from[i - 1] === to[j - 1] ? 0 : 1);
+      let cost = Math.min(at(last, j) + 1, at(row, j - 1) + 1, replaced);
+      if (i > 1 && j > 1 && from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1]) {
+        cost = Math.min(cost, at(beforeLast, j - 2) + 1);
+      }
+      row.push(cost);
+    }
+    if (Math.min(...row) >= limit) return limit;
+    beforeLast = last;
+    last = row;
+  }
+  return Math.min(limit, last[to.length] ?? limit);
+}

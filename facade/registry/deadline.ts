@@ -1,0 +1,147 @@
+// `context.deadline` in `execute` and `subscribe`: work ends in time, and is told so by its signal.
+
+import { onAbort } from "../border/abort.js";
+import { keepAlive, letGo } from "../border/keep-alive.js";
+import { textOf } from "../border/text.js";
+import { timedOut } from "../call/outcomes.js";
+import { callAt } from "../call/timer.js";
+import { CallError, InfrastructureErrorCode } from "../errors.js";
+import type { OperationContext } from "../types.js";
+import { alwaysEnforceAccess, isDirect } from "./protocol-context.js";
+
+/** A time of before 26 April 1970, in milliseconds, is a duration that somebody took for a deadline. */
+const LONGEST_DURATION = 1e10;
+
+/** Throws unless there is time left for work that is about to start. */
+export function refuseLate(operationId: string, deadline: number): void {
+  if (typeof deadline !== "number" || Number.isNaN(deadline) || deadline < LONGEST_DURATION) {
+    throw new CallError(
+      InfrastructureErrorCode.VALIDATION_ERROR,
+      `The deadline of the call of ${operationId} must be a time in milliseconds since 1970, not ` +
+        `${textOf(deadline)}: use Date.now() + ms`,
+      { operationId, deadline },
+    );
+  }
+  if (deadline <= Date.now()) throw timedOut(operationId, deadline, undefined);
+}
+
+/** Whether a deadline is still to come. One that is not is told where it counts: after access and input. */
+export function isAhead(deadline: number | undefined): deadline is number {
+  return typeof deadline === "number" && deadline > Date.now() && deadline !== Number.POSITIVE_INFINITY;
+}
+
+/** One call or one stream with a deadline. */
+export class DeadlineWatch {
+  /** For the handler: the caller's, with a signal that is aborted at the deadline too. */
+  readonly context: OperationContext;
+  readonly #operationId: string;
+  readonly #deadline: number;
+  readonly #startedAt = Date.now();
+  readonly #cancel: () => void;
+  readonly #ignoreSignal: () => void;
+  /** The deadline has passed, and nobody had stopped the watch. */
+  expired: CallError | undefined;
+
+  /** Calls `onExpired` when the deadline passes. */
+  constructor(
+    operationId: string,
+    context: OperationContext & { deadline: number },
+    onExpired: (error: CallError) => void,
+  ) {
+    this.#operationId = operationId;
+    this.#deadline = context.deadline;
+    const controller = new AbortController();
+    const { signal } = context;
+    if (signal?.aborted === true) controller.abort(signal.reason);
+    this.#ignoreSignal = onAbort(signal, () => controller.abort(signal?.reason));
+    this.context = withSignal(context, controller.signal);
+    this.#cancel = callAt(context.deadline, () => {
+      this.stop();
+      this.expired = this.#timedOut();
+      controller.abort(this.expired);
+      onExpired(this.expired);
+    });
+    keepAlive(this);
+  }
+
+  /** Whoever waits has an answer. */
+  stop(): void {
+    this.#cancel();
+    this.#ignoreSignal();
+    letGo(this);
+  }
+
+  /** What the caller is told about a failure. Work that the deadline ended says that it was aborted, or that its own time
+   * was up; what it knows about that is kept. */
+  failure(error: unknown): unknown {
+    if (!(error instanceof CallError)) return this.expired ?? error;
+    const { ABORTED, TIMEOUT } = InfrastructureErrorCode;
+    const isEnd = error.code === TIMEOUT && Date.now() >= this.#deadline;
+    if (!isEnd && !(error.code === ABORTED && this.expired !== undefined)) return this.expired ?? error;
+    const { message } = this.expired ?? this.#timedOut();
+    return new CallError(TIMEOUT, message, { ...Object(error.details), deadline: this.#deadline });
+  }
+
+  #timedOut(): CallError {
+    return timedOut(this.#operationId, this.#deadline, Date.now() - this.#startedAt);
+  }
+}
+
+/** A copy with another signal. What the original computes when it is asked, the copy does too. */
+function withSignal(context: OperationContext, signal: AbortSignal): OperationContext {
+  const copy = Object.create(Object.getPrototypeOf(context), {
+    ...Object.getOwnPropertyDescriptors(context),
+    signal: { value: signal, writable: true, enumerable: true, configurable: true },
+  }) as OperationContext;
+  if (!isDirect(context)) alwaysEnforceAccess(copy);
+  return copy;
+}
+
+const endingThemselves = new WeakSet<object>();
+
+/** Says of a handler that it ends once its signal is aborted, and knows then how far the call had come. */
+export function endingItself<T extends object>(handler: T): T {
+  endingThemselves.add(handler);
+  return handler;
+}
+
+export function isEndingItself(handler: object): boolean {
+  return endingThemselves.has(handler);
+}
+
+/** How long work that ends itself may take for that. */
+const FAREWELL = 1_000;
+
+/**
+ * Does work until the deadline. Where the handler `endsItself` once its signal is aborted, its own words are waited for,
+ * because it knows more; any other is left to itself.
+ */
+export function withinDeadline<T>(
+  operationId: string,
+  context: OperationContext & { deadline: number },
+  endsItself: boolean,
+  work: (context: OperationContext) => Promise<T>,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    let farewell: NodeJS.Timeout | undefined;
+    const watch = new DeadlineWatch(operationId, context, (error) => {
+      if (endsItself) farewell = setTimeout(reject, FAREWELL, error);
+      else reject(error);
+    });
+    const end = () => {
+      watch.stop();
+      clearTimeout(farewell);
+    };
+    work(watch.context).then(
+      (value) => {
+        end();
+        if (watch.expired === undefined) resolve(value);
+        else reject(watch.expired);
+      },
+      (error) => {
+        end();
+        reject(endsItself ? watch.failure(error) : error);
+      },
+    );
+  });
+}
