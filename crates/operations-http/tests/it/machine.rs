@@ -512,11 +512,11 @@ fn what_comes_instead_of_a_stream() {
 fn reopened() -> Bench {
     let mut bench = Bench::stream(REOPENING);
     bench.head(200, &EVENTS);
-    bench.handle(Input::Chunk(b"retry: 10\nid: 7\ndata: 1\n\n"));
+    bench.handle(Input::Chunk(b"retry: 600\nid: 7\ndata: 1\n\n"));
     bench.lose();
-    assert_eq!(bench.ready(), ["200 events", r#"[1,["message","7",10]]"#]);
+    assert_eq!(bench.ready(), ["200 events", r#"[1,["message","7",600]]"#]);
     let pause = bench.sleep();
-    assert!(pause >= Duration::from_millis(10) && pause <= Duration::from_millis(15));
+    assert!(pause >= Duration::from_millis(600) && pause <= Duration::from_millis(900));
     assert_eq!(bench.sent_header("last-event-id"), Some("7"));
     bench
 }
@@ -528,9 +528,10 @@ fn a_stream_goes_on_where_it_was_lost_and_remembers() {
     bench.handle(Input::Chunk(b"data: 2\n\n"));
     // To whoever reads the batches a response is a new beginning: the id is told again.
     assert_eq!(bench.ready(), ["200 events", r#"[2,["message","7"]]"#]);
+    bench.now += Duration::from_secs(5);
     bench.handle(Input::End);
     // So is what the first response asked for with `retry:`.
-    assert!(bench.sleep() <= Duration::from_millis(15));
+    assert!(bench.sleep() <= Duration::from_millis(900));
     assert_eq!(bench.sent_header("last-event-id"), Some("7"));
     bench.answer(204, &[], "");
     assert_eq!(bench.ready(), ["end"]);
@@ -550,13 +551,14 @@ fn attempts_without_an_event_are_counted() {
         bench.ready(),
         ["The request to x.test failed: the line is cut (tried 3 times)"]
     );
-    // An event between them begins a new count, and an end without an error is none.
+    // A stream between them that holds begins a new count, and an end without an error is none.
     let mut bench = reopened();
     bench.lose();
     bench.sleep();
     bench.head(200, &EVENTS);
     bench.handle(Input::Chunk(b"data: 2\n\n"));
     bench.ready();
+    bench.now += Duration::from_secs(5);
     for _ in 0..2 {
         assert_eq!(bench.handle(Input::End), Step::Sleep);
         bench.sleep();
@@ -727,9 +729,12 @@ fn attempts_and_reasons_decide_about_opening_again() {
         }
         .delay(lost, 0.0)
     };
-    assert_eq!(asking(Some(20), None, 0), Some(Duration::from_millis(20)));
-    assert_eq!(asking(Some(20), None, 1), Some(Duration::from_millis(40)));
-    assert_eq!(asking(Some(0), None, 0), Some(Duration::from_millis(10)));
+    assert_eq!(asking(Some(600), None, 0), Some(Duration::from_millis(600)));
+    assert_eq!(
+        asking(Some(600), None, 1),
+        Some(Duration::from_millis(1200))
+    );
+    assert_eq!(asking(Some(0), None, 0), Some(Duration::from_millis(500)));
     assert_eq!(asking(None, None, 0), Some(Duration::from_secs(1)));
     assert_eq!(asking(None, None, 60), Some(Duration::from_secs(30)));
     assert_eq!(
