@@ -140,8 +140,10 @@ describe("the global fetch", () => {
     assert.deepEqual(
       run(`
         const package_ = await load();
-        class MockAgent {
+        // The same name as Node's own.
+        class Agent {
           dispatch(options, handler) {
+            if (handler === undefined) throw new Error("handler must be an object");
             handler.onConnect?.(() => {});
             const headers = [Buffer.from("content-type"), Buffer.from("application/json")];
             handler.onHeaders(200, headers, () => {}, "OK");
@@ -152,7 +154,7 @@ describe("the global fetch", () => {
         }
         const before = globalThis[Symbol.for("undici.globalDispatcher.1")];
         await fetch("data:,x");
-        globalThis[Symbol.for("undici.globalDispatcher.1")] = new MockAgent();
+        globalThis[Symbol.for("undici.globalDispatcher.1")] = new Agent();
         console.log(JSON.stringify(await ask(package_)));`),
       "dispatched /",
     );

@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { FromOpenAPI, OperationRegistry } from "@alkdev/operations";
+import { buildCallHandler, FromOpenAPI, OperationRegistry, PendingRequestMap } from "@alkdev/operations";
+import { configure, reset } from "@logtape/logtape";
 import { documentOf } from "./support/documents.mjs";
 
 const document = documentOf({
@@ -63,5 +64,35 @@ describe("accessControl of an imported source", () => {
     const registry = new OperationRegistry();
     const broken = FromOpenAPI(document, { ...base, accessControl: () => ({ requiredScopes: "pets" }) });
     assert.throws(() => registry.registerAll(broken), /t\.list.*requiredScopes/s);
+  });
+});
+
+describe("a source that carries credentials while everybody may call it", () => {
+  const warnings = async (t, ...configs) => {
+    const lines = [];
+    await configure({
+      sinks: { lines: (record) => lines.push(record) },
+      loggers: [{ category: ["operations", "access"], sinks: ["lines"], lowestLevel: "warning" }],
+      reset: true,
+    });
+    t.after(() => reset());
+    for (const config of configs) {
+      const registry = registryOf(config);
+      const callMap = new PendingRequestMap();
+      for (let i = 0; i < 2; i++) buildCallHandler({ registry, callMap });
+    }
+    return lines.map(({ message }) => message.join(""));
+  };
+  const auth = { type: "bearer", token: "open-sesame" };
+
+  it("is named once when it is served", async (t) => {
+    const [line, ...others] = await warnings(t, { auth });
+    assert.match(line, /^t is called with your credentials, and t\.list is open/);
+    assert.doesNotMatch(line, /open-sesame/);
+    assert.deepEqual(others, []);
+  });
+
+  it("is not mentioned where it has none, or where a rule protects it", async (t) => {
+    assert.deepEqual(await warnings(t, {}, { auth, accessControl: { requiredScopes: ["pets"] } }), []);
   });
 });

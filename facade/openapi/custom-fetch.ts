@@ -66,7 +66,7 @@ function isBuiltIn(dispatcher: Dispatcher): boolean {
   try {
     dispatcher.dispatch?.({}, undefined);
   } catch (error) {
-    return String((error as Error | undefined)?.stack).includes("node:internal");
+    return String((error as Error | undefined)?.stack).includes("node:internal/deps/undici");
   }
   return false;
 }

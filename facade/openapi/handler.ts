@@ -5,6 +5,7 @@ import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { OpenApiImport } from "../native-binding.js";
 import { endingItself } from "../registry/deadline.js";
 import { lookNowAndThen, markNative } from "../registry/native-handler.js";
+import { markCredentials } from "../registry/open-sources.js";
 import { makerOf } from "../schema/lazy.js";
 import {
   type OperationContext,
@@ -48,6 +49,7 @@ export function createHandler(
     inputSchema: makerOf(operation, "inputSchema"),
     outputSchema: makerOf(operation, "outputSchema"),
   };
+  if (service.hasCredentials) markCredentials(handler, service);
   markNative(handler, {
     isPossible: () => service.config.fetch === undefined,
     ownsSchema: (spec, field) => makers[field] !== undefined && makerOf(spec, field) === makers[field],

@@ -21,6 +21,16 @@ export class HttpService {
     this.native = new native.HttpService(runtime, pending.mailbox, settings(config), imported, documentUrl);
   }
 
+  /** What messages call it. */
+  get name(): string {
+    return this.config.namespace;
+  }
+
+  get hasCredentials(): boolean {
+    const { auth } = this.config;
+    return auth?.token !== undefined || auth?.username !== undefined;
+  }
+
   /** What is under way through a `fetch` of the user's. */
   readonly drivers = new Set<FetchDriver>();
 
