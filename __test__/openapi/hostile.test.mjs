@@ -93,7 +93,8 @@ describe("depth", () => {
       assert.equal(operations.length, 2);
       const [deep, flat] = report;
       assert.equal(deep.status, "degraded");
-      assert.match(deep.problems[0].reason, /nested-too-deeply/);
+      // What is left out stands in the place of a schema, or of the list that would hold it.
+      assert.match(deep.problems[0].reason, /nested-too-deeply|"properties" has a value that it cannot have/);
       assert.equal(flat.status, "imported");
       assert.deepEqual(collectErrors(operations[0].outputSchema, { a: { a: 1 } })[0].path, "/a/a");
       assert.deepEqual(collectErrors(operations[1].outputSchema, "text"), []);
