@@ -1,3 +1,6 @@
+// `await using` in the declarations, for users whose `lib` does not have it.
+/// <reference lib="esnext.disposable" preserve="true" />
+
 import type { ResponseEnvelope } from "./envelope.js";
 import type { AnySchema, HandlerInput, HandlerOutput, SchemaOf } from "./schema-types.js";
 

@@ -1,3 +1,4 @@
+import { callAt } from "../border/timer.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { type CallError, mapError } from "../errors.js";
 import { logger } from "../logging.js";
@@ -11,7 +12,6 @@ import type { CallAbortedEvent, CallRequestedEvent } from "./events.js";
 import { onLoss } from "./loss.js";
 import { Running } from "./running.js";
 import { soon } from "./soon.js";
-import { callAt } from "./timer.js";
 
 /** Serves a `call.requested` event. Never rejects. */
 export type CallHandler = (event: CallRequestedEvent) => Promise<void>;

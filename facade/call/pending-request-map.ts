@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { aSize, checkedOptions, type Fields } from "../border/options.js";
 import { PushedEvents, type PushSource } from "../border/pushed-events.js";
+import { callAt } from "../border/timer.js";
 import { isResponseEnvelope, type ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
 import type { OperationsIn, TypedCallMap } from "../operation-types.js";
+import { errorOf, malformedAnswer, timedOut, tooSlow, wasAborted, wasSilent } from "../outcomes.js";
 import { type Bus, EventTargetBus, LocalBus, type Receiver } from "./bus.js";
 import {
   CALL_EVENT_TYPES,
@@ -20,12 +22,10 @@ import {
   requestPayload,
   type SubscribeOptions,
 } from "./options.js";
-import { errorOf, malformedAnswer, timedOut, tooSlow, wasAborted, wasSilent } from "./outcomes.js";
 import { type Pending, PendingCall, PendingStream } from "./pending.js";
-import { callAt } from "./timer.js";
 
+export { wasAborted } from "../outcomes.js";
 export type { CallOptions, SubscribeOptions } from "./options.js";
-export { wasAborted } from "./outcomes.js";
 
 export interface PendingRequestMapOptions {
   /** How many events of a subscription may wait for its consumer (default 65,536). Beyond that the
@@ -115,7 +115,7 @@ export class PendingRequestMap {
     operationId: string,
     input: unknown,
     given?: SubscribeOptions,
-  ): AsyncIterableIterator<ResponseEnvelope, undefined> {
+  ): AsyncGenerator<ResponseEnvelope, undefined, unknown> {
     let pending: PendingStream | undefined;
     const source: PushSource = {
       open: () => {

@@ -24,6 +24,8 @@ export interface EmittingPort {
 export interface PortEventTarget extends EventTarget {
   /** Stops listening to the port. The port itself stays open: it belongs to whoever made it. */
   close(): void;
+  /** `using target = createPortEventTarget(port)` closes it at the end of the block. */
+  [Symbol.dispose](): void;
 }
 
 interface PortMessage {
@@ -60,6 +62,10 @@ class PortTarget extends EventTarget implements PortEventTarget {
 
   close(): void {
     this.#stopListening();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
   }
 
   #deliver(text: unknown): void {

@@ -29,7 +29,7 @@ export interface NatsCallMap extends CallMap {
     operationId: string,
     input: unknown,
     options?: SubscribeOptions,
-  ): AsyncIterableIterator<ResponseEnvelope, undefined>;
+  ): AsyncGenerator<ResponseEnvelope, undefined, unknown>;
   /** The same map, to the type checker one that knows the operations: `callMap.typed<typeof registry>()`. */
   typed<T>(): TypedCallMap<OperationsIn<T>>;
   /** Ends a request. */
@@ -106,7 +106,7 @@ export class Requests implements NatsCallMap {
     operationId: string,
     input: unknown,
     options?: SubscribeOptions,
-  ): AsyncIterableIterator<ResponseEnvelope, undefined> {
+  ): AsyncGenerator<ResponseEnvelope, undefined, unknown> {
     // The worker sends no more than it was asked for: the bound is there, not here.
     let requestId: string | undefined;
     let unreported = 0;

@@ -119,6 +119,8 @@ export interface NatsTransport {
   readonly stats: () => NatsStats;
   /** Takes nothing new, finishes what runs, then ends the connection. Calls without an answer reject. */
   readonly close: (options?: NatsCloseOptions) => Promise<void>;
+  /** `await using nats = await connectNats(...)` closes it at the end of the block. */
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 const DISCOVER_FOR = 300;
@@ -256,6 +258,10 @@ class Transport implements NatsTransport {
     this.#closing ??= this.#close(options);
     return this.#closing;
   };
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
 
   async #close(options: NatsCloseOptions): Promise<void> {
     const { drain = DRAIN_FOR } = checkedOptions<NatsCloseOptions>(

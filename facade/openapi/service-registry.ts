@@ -73,6 +73,11 @@ export class OpenAPIServiceRegistry {
     this.#services.clear();
     for (const { service } of services) service.close();
   }
+
+  /** `await using services = new OpenAPIServiceRegistry()` closes them at the end of the block. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.closeAll();
+  }
 }
 
 function named(name: unknown): string {

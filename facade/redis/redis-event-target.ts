@@ -53,6 +53,8 @@ export interface RedisEventTarget extends EventTarget {
   readonly dropped: DroppedMessages;
   /** Sends what waits, then ends the connections. Calls that wait for an answer are rejected. */
   close(): Promise<void>;
+  /** `await using target = createRedisEventTarget(...)` closes it at the end of the block. */
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /**
@@ -146,6 +148,10 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarge
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 
   async #close(): Promise<void> {

@@ -1,7 +1,7 @@
 // The errors with which requests end. Worded as in `crates/operations-core/src/call/outcome.rs`.
 
-import { CallError, InfrastructureErrorCode } from "../errors.js";
-import type { CallErrorEvent } from "./events.js";
+import type { CallErrorEvent } from "./call/events.js";
+import { CallError, InfrastructureErrorCode } from "./errors.js";
 
 export function errorOf({ code, message, details }: CallErrorEvent): CallError {
   return new CallError(String(code), String(message), details);
