@@ -3,9 +3,11 @@ import { callAt } from "../border/timer.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, mapError } from "../errors.js";
 import { logger } from "../logging.js";
+import { tellOfOpenSources } from "../registry/open-sources.js";
 import { alwaysEnforceAccess, markMetadata, SERVED } from "../registry/protocol-context.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { subscribe } from "../registry/subscribe.js";
+import { detailsWithoutCookies, withoutCookies } from "./cookies.js";
 import type { CallAbortedEvent, CallRequestedEvent } from "./events.js";
 import { readEvent } from "./incoming.js";
 import { onLoss } from "./loss.js";
@@ -50,6 +52,7 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler {
   const checked = checkedOptions<CallHandlerConfig>(config, FIELDS, { prefix: "buildCallHandler: " });
   const { registry, callMap } = checked;
   const allowed: ReadonlySet<string> = new Set(checked.allowMetadata);
+  tellOfOpenSources(registry);
   const served = new Map<string, Running>();
   let stopListening: (() => void) | undefined;
   const stopSoon = soon(() => {
@@ -109,7 +112,7 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler {
     end(request.requestId, running);
     if (running.isAborted) return;
     try {
-      callMap.respond(request.requestId, envelope);
+      callMap.respond(request.requestId, withoutCookies(envelope));
     } catch (error) {
       report(registry, callMap, request, error);
     }
@@ -155,7 +158,7 @@ async function stream(
   running.onAbort = () => void events.return().catch(() => {});
   for await (const envelope of events) {
     if (running.isAborted) return;
-    const room = callMap.respond(requestId, envelope);
+    const room = callMap.respond(requestId, withoutCookies(envelope));
     // Only a transport that paces its streams has a reason to wait.
     if (room instanceof Promise) await room;
   }
@@ -174,7 +177,7 @@ function report(
   try {
     if (isChosen && details !== undefined) {
       try {
-        callMap.emitError(requestId, code, message, details);
+        callMap.emitError(requestId, code, message, detailsWithoutCookies(details));
         return;
       } catch {
         // An error is not lost because something about it cannot be written.
