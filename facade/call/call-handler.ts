@@ -2,10 +2,12 @@ import { callAt } from "../border/timer.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { type CallError, mapError } from "../errors.js";
 import { logger } from "../logging.js";
+import { tellOfOpenSources } from "../registry/open-sources.js";
 import { alwaysEnforceAccess, SERVED } from "../registry/protocol-context.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { subscribe } from "../registry/subscribe.js";
 import { payloadOf } from "./bus.js";
+import { detailsWithoutCookies, withoutCookies } from "./cookies.js";
 import type { CallAbortedEvent, CallRequestedEvent } from "./events.js";
 import { onLoss } from "./loss.js";
 import { Running } from "./running.js";
@@ -37,6 +39,7 @@ const log = logger("call");
  * always checked, whatever the registry thinks of direct calls.
  */
 export function buildCallHandler({ registry, callMap }: CallHandlerConfig): CallHandler {
+  tellOfOpenSources(registry);
   const served = new Map<string, Running>();
   let stopListening: (() => void) | undefined;
   const stopSoon = soon(() => {
@@ -95,7 +98,7 @@ export function buildCallHandler({ registry, callMap }: CallHandlerConfig): Call
     end(request.requestId, running);
     if (running.isAborted) return;
     try {
-      callMap.respond(request.requestId, envelope);
+      callMap.respond(request.requestId, withoutCookies(envelope));
     } catch (error) {
       report(registry, callMap, request, error);
     }
@@ -139,7 +142,7 @@ async function stream(
   running.onAbort = () => void events.return().catch(() => {});
   for await (const envelope of events) {
     if (running.isAborted) return;
-    const room = callMap.respond(requestId, envelope);
+    const room = callMap.respond(requestId, withoutCookies(envelope));
     // Only a transport that paces its streams has a reason to wait.
     if (room instanceof Promise) await room;
   }
@@ -154,7 +157,7 @@ function report(
 ): void {
   const { code, message, details } = mapError(error, registry.getSpec(operationId)?.errorSchemas);
   try {
-    callMap.emitError(requestId, code, message, details);
+    callMap.emitError(requestId, code, message, detailsWithoutCookies(details));
   } catch (failure) {
     log.error(`The failure of ${operationId} could not be reported: ${String(failure)}`, {
       requestId,
