@@ -237,6 +237,7 @@ class Transport implements NatsTransport {
       const twin = registry.nativeTwin();
       await this.#native.serve(twin.native, concurrency ?? null);
       if (this.#closing === undefined) {
+        this.#native.turned();
         this.#turning ??= setInterval(() => {
           this.#native.turned();
           twin.look();
