@@ -25,6 +25,14 @@ export interface AnsweringMap {
   [onLoss]?(listener: (reason: CallError) => void): () => void;
 }
 
+/**
+ * What `buildCallHandler` needs: whose operations are served, and where the answers go.
+ *
+ * @example
+ * ```ts
+ * const config: CallHandlerConfig = { registry, callMap: new PendingRequestMap() };
+ * ```
+ */
 export interface CallHandlerConfig {
   registry: OperationRegistry;
   callMap: AnsweringMap;
@@ -35,6 +43,13 @@ const log = logger("call");
 /**
  * Serves calls: `callMap["call.requested"].subscribe(buildCallHandler({ registry, callMap }))`. Access is
  * always checked, whatever the registry thinks of direct calls.
+ *
+ * @example
+ * ```ts
+ * const callMap = new PendingRequestMap();
+ * callMap["call.requested"].subscribe(buildCallHandler({ registry, callMap }));
+ * await callMap.call("demo.greet", { name: "Ada" });
+ * ```
  */
 export function buildCallHandler({ registry, callMap }: CallHandlerConfig): CallHandler {
   const served = new Map<string, Running>();
