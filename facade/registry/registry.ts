@@ -124,6 +124,7 @@ export class OperationRegistry<TOperations = any> {
   }
 
   #register(operation: unknown): void {
+    if (typeof operation !== "object" || operation === null) assertSpec(operation);
     const { handler, spec } = apart(operation as RegisteredOperation);
     this.#add(spec, handler);
   }
