@@ -1,6 +1,7 @@
 // Events of the call protocol over a MessagePort: between worker threads, or between pages.
 
 import { logger } from "../logging.js";
+import { restored, wireText } from "./wire-value.js";
 
 /** What a port is here: a `MessagePort` or a `Worker`, of Node or of the web. */
 export type MessagePortLike = ListenablePort | EmittingPort;
@@ -63,7 +64,7 @@ class PortTarget extends EventTarget implements PortEventTarget {
   /** Sends an event to the other side, and to listeners on this one. */
   override dispatchEvent(event: Event): boolean {
     const message: PortMessage = { type: event.type, detail: (event as CustomEvent).detail };
-    this.#port.postMessage(JSON.stringify(message));
+    this.#port.postMessage(wireText(message, `The event ${event.type} cannot be sent`));
     return super.dispatchEvent(event);
   }
 
@@ -81,7 +82,7 @@ class PortTarget extends EventTarget implements PortEventTarget {
       log.warn("Dropped a message of a port that is no event of the call protocol", {});
       return;
     }
-    super.dispatchEvent(new CustomEvent(message.type, { detail: message.detail }));
+    super.dispatchEvent(new CustomEvent(message.type, { detail: restored(message.detail) }));
   }
 }
 

@@ -72,6 +72,9 @@ export class Client implements MCPClientWrapper {
   });
   readonly #listeners = new Set<MCPToolsListener>();
   #list: ToolList | undefined;
+  /** The last list of tools that was not looked at. */
+  #newest: ListedTools | undefined;
+  #importing: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
   client: MCPClient;
   tools: MCPOperation[] = [];
@@ -92,8 +95,8 @@ export class Client implements MCPClientWrapper {
     this.client = this.#described(about);
     const version = this.config.version || this.client.serverInfo.version || "1.0.0";
     this.#list = new ToolList(this, version);
-    this.#list.update(tools);
-    this.tools = this.#list.operations;
+    this.#toolsChanged(tools);
+    await this.#importing;
     return this;
   }
 
@@ -210,7 +213,7 @@ export class Client implements MCPClientWrapper {
     return new CallError(
       InfrastructureErrorCode.ABORTED,
       `MCP server '${this.name}': the call was aborted before it was sent`,
-      { server: this.name, mayHaveExecuted: false },
+      { server: this.name, reason: "aborted", delivery: "none" },
     );
   }
 
@@ -227,12 +230,23 @@ export class Client implements MCPClientWrapper {
   }
 
   #toolsChanged(tools: ListedTools): void {
-    const changes = this.#list?.update(tools);
-    if (this.#list === undefined || changes === undefined) return;
-    if (changes.added.length + changes.removed.length + changes.changed.length === 0) return;
-    this.tools = this.#list.operations;
-    for (const listener of [...this.#listeners]) {
-      this.#tell("tools of", () => listener(this.tools, changes));
+    this.#newest = tools;
+    this.#importing ??= this.#importTools().finally(() => {
+      this.#importing = undefined;
+    });
+  }
+
+  /** Takes over the newest list, and the one that has come meanwhile. */
+  async #importTools(): Promise<void> {
+    while (this.#list !== undefined && this.#newest !== undefined) {
+      const tools = this.#newest;
+      this.#newest = undefined;
+      const changes = await this.#list.update(tools);
+      if (changes.added.length + changes.removed.length + changes.changed.length === 0) continue;
+      this.tools = this.#list.operations;
+      for (const listener of [...this.#listeners]) {
+        this.#tell("tools of", () => listener(this.tools, changes));
+      }
     }
   }
 

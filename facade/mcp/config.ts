@@ -16,6 +16,7 @@ import {
   required,
   texts,
 } from "../border/options.js";
+import { accessRules, type ImportedAccessControl } from "../imported-access.js";
 import type { OutputMode } from "../registry/entry.js";
 import { expandReferences } from "./references.js";
 
@@ -156,6 +157,10 @@ export interface MCPClientConfig {
   maxResultBytes?: number;
   /** Whether a server that was lost is started again by the next call (default `true`). */
   reconnect?: boolean;
+  /** How many tools are taken (default 2,000); those that follow in the list are left out and reported. */
+  maxTools?: number;
+  /** Who may call the tools: rules for all of them, or a function of each operation. Without it they are open. */
+  accessControl?: ImportedAccessControl;
   /** What happens to outputs; overrides the registry's. */
   output?: OutputMode;
   /** `data` is the parsed value when a result is exactly one text that holds a JSON object or array. */
@@ -229,6 +234,8 @@ const FIELDS: Fields<MCPClientConfig> = {
   connectTimeout: aDuration,
   resetTimeoutOnProgress: aBoolean,
   maxResultBytes: aSize,
+  maxTools: aSize,
+  accessControl: accessRules,
   reconnect: aBoolean,
   output: oneOf("normalise", "keep", "off"),
   parseJSONText: aBoolean,
@@ -286,6 +293,7 @@ export function describeConfig(name: string, config: MCPClientConfig): string {
     connectTimeout: config.connectTimeout,
     resetTimeoutOnProgress: config.resetTimeoutOnProgress,
     maxResultBytes: config.maxResultBytes,
+    maxTools: config.maxTools,
     reconnect: config.reconnect,
     answersElicitation: config.onElicitation !== undefined,
     answersSampling: config.onSampling !== undefined,

@@ -1,4 +1,5 @@
 import { CallError, InfrastructureErrorCode, mapError } from "../errors.js";
+import { KeptRules } from "../imported-access.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { Client } from "./client.js";
 import type { MCPClientWrapper, MCPServerStatus } from "./client-types.js";
@@ -119,10 +120,17 @@ export class MCPClientLoader {
   }
 
   #keepInStep(registry: OperationRegistry, wrapper: Client, registered = false): void {
+    const rules = new KeptRules();
+    for (const { name, accessControl } of wrapper.tools) rules.for(name, accessControl);
     if (!registered) registry.registerAll(wrapper.tools);
     const stop = wrapper.onToolsChanged((_, { added, changed, removed }) => {
+      for (const { namespace, name } of [...removed, ...changed]) {
+        rules.look(name, registry.getSpec(`${namespace}.${name}`)?.accessControl);
+      }
       for (const { namespace, name } of removed) registry.unregister(`${namespace}.${name}`);
-      registry.registerAll([...added, ...changed]);
+      for (const tool of [...added, ...changed]) {
+        registry.register({ ...tool, accessControl: rules.for(tool.name, tool.accessControl) });
+      }
     });
     this.#stops.set(wrapper.name, [...(this.#stops.get(wrapper.name) ?? []), stop]);
   }

@@ -16,6 +16,7 @@ import {
 } from "../border/options.js";
 import { PendingWork } from "../border/pending-work.js";
 import type { CallRequestedEvent } from "../call/events.js";
+import { restored } from "../call/wire-value.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { NatsConnection as Native } from "../native-binding.js";
 import { lookAround } from "../registry/native-handler.js";
@@ -249,7 +250,7 @@ class Served implements Receiver {
 
   asked(_: string, request: CallRequestedEvent): void {
     lookAround();
-    this.answers?.requested(request);
+    this.answers?.requested(restored(request));
   }
 
   aborted(requestId: string): void {

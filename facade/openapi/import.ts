@@ -116,6 +116,10 @@ function operationOf(
   operation.accessControl = { requiredScopes: [] };
   operation._meta = config.output === undefined ? _meta : { ..._meta, output: config.output };
   operation.handler = createHandler(service, imported, index, operation);
+  const { accessControl: rules } = config;
+  const given = typeof rules === "function" ? rules(operation) : rules;
+  // One object for each: a rule that is changed on one operation is not changed on all.
+  if (given !== undefined) operation.accessControl = { ...given };
   return operation;
 }
 

@@ -14,10 +14,10 @@ import {
   must,
   required,
 } from "../border/options.js";
-import { jsonOf } from "../border/text.js";
-import { payloadOf } from "../call/bus.js";
-import { CALL_EVENT_TYPES } from "../call/events.js";
+import { CALL_EVENT_TYPES, type CallEventType } from "../call/events.js";
+import { readEvent } from "../call/incoming.js";
 import { type LossyTarget, onLoss } from "../call/loss.js";
+import { restored, wireText } from "../call/wire-value.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
 import { native, runtime } from "../runtime.js";
@@ -107,7 +107,7 @@ const protocolTypes: ReadonlySet<string> = new Set(CALL_EVENT_TYPES);
 
 class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarget {
   readonly #inbox = new Inbox({
-    event: (type: string, detail: unknown) => this.#deliver(type, detail),
+    event: (type: string, detail: unknown) => this.#deliver(type, restored(detail)),
     failed: (requestId: string, error: CallError) => this.#fail(requestId, error),
     lost: (_, reason: string) => this.#lose(reason),
     changed: (_, counts: Counts) => this.#counted(counts),
@@ -148,8 +148,8 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarge
     const { type } = event;
     const detail: unknown = (event as CustomEvent<unknown>).detail;
     // Who asks is told when the question could not be sent.
-    const requestId = type === "call.requested" ? payloadOf(detail)?.requestId : undefined;
-    this.#bus.publish(type, messageText(type, detail), requestId);
+    const requestId = type === "call.requested" ? readEvent(type, detail)?.requestId : undefined;
+    this.#bus.publish(type, wireText(detail, `The event ${type} cannot be sent`) ?? "", requestId);
     this.#published += 1;
     this.#keepAliveIfBusy();
     return true;
@@ -212,7 +212,7 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarge
   }
 
   #deliver(type: string, detail: unknown): void {
-    if (!protocolTypes.has(type) || payloadOf(detail) !== undefined) {
+    if (!protocolTypes.has(type) || readEvent(type as CallEventType, detail) !== undefined) {
       super.dispatchEvent(new CustomEvent(type, { detail }));
       return;
     }
@@ -249,14 +249,4 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarge
     this.#logged = count;
     log.warn(`Dropped ${count} messages that are no events or too large`, { malformed, tooLarge });
   }
-}
-
-/** What is sent: the JSON of the detail, nothing for none. */
-function messageText(type: string, detail: unknown): string {
-  const refuse = (reason: string) =>
-    new CallError(
-      InfrastructureErrorCode.VALIDATION_ERROR,
-      `The event ${type} cannot be sent, because it cannot be written as JSON: ${reason}`,
-    );
-  return jsonOf(detail, refuse) ?? "";
 }

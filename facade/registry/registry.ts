@@ -1,5 +1,5 @@
 import { findDenial } from "../access.js";
-import { aBoolean, anObject, checkedOptions, type Fields, must, oneOf } from "../border/options.js";
+import { aBoolean, anObject, checkedOptions, type Fields, must, oneOf, optionOf } from "../border/options.js";
 import { messageOf, textOf } from "../border/text.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
@@ -21,7 +21,7 @@ import type {
 } from "../types.js";
 import { OperationType } from "../types.js";
 import { admit, refuseEnded } from "./admit.js";
-import { type AuthorisedCall, authorise, type CustomAuth, holdsScopes } from "./authorise.js";
+import { type AuthorisedCall, authorise, type CustomAuth, holdsScopes, identityIn } from "./authorise.js";
 import { isAhead, isEndingItself, refuseLate, withinDeadline } from "./deadline.js";
 import { type AnyHandler, Entry, type OutputMode } from "./entry.js";
 import { NativeTwin } from "./native-twin.js";
@@ -276,7 +276,7 @@ export class OperationRegistry<TOperations = any> {
       }
       const isTrusted = !isServed && this.#isTrusted(context);
       // Looked at here first, because these scopes are all that most operations ask for.
-      if (!isTrusted && !holdsScopes(entry.spec.accessControl, context.identity)) {
+      if (!isTrusted && !holdsScopes(entry.spec.accessControl, identityIn(context))) {
         const asked = this.#authorise(entry, input, context);
         if (asked !== undefined) return callAfter(asked, entry, input, context, this.#output);
       }
@@ -377,7 +377,10 @@ export class OperationRegistry<TOperations = any> {
   }
 
   #isTrusted(context: OperationContext): boolean {
-    return context.trusted === true || (this.#trustDirectCalls && isDirect(context));
+    return (
+      (context.trusted === true && optionOf(context, "trusted") === true) ||
+      (this.#trustDirectCalls && isDirect(context))
+    );
   }
 
   /** Throws when the caller may not. A promise only if the application has to be asked. */
