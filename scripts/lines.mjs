@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { isMain, output, root } from "./lib.mjs";
 
 const COUNTED = /^(?:(crates\/[^/]+)\/src|(src|facade)(?=\/[^/]+$)|src|(facade\/[^/]+))\/.*\.(?:rs|ts)$/;
-const TEST_FILE = /(^|\/)tests?(\.rs|\/)|(^|\/)test_hooks\.rs$/;
+const TEST_FILE = /(^|\/)tests?(\.rs|\/)/;
 
 /** The crate or folder that a file is counted under; undefined for what is not counted. */
 export function room(path) {
@@ -46,7 +46,9 @@ export function codeLines(text) {
 /** The files that a Rust file declares as modules for tests alone. */
 export function testModules(path, text) {
   const folder = path.replace(/(\/(mod|lib)\.rs|\.rs)$/, "");
-  const declared = text.matchAll(/^#\[cfg\(test\)\]\n(?:pub(?:\(\w+\))? )?mod (\w+);/gm);
+  const declared = text.matchAll(
+    /^#\[cfg\((?:test|feature = "test-hooks")\)\]\n(?:pub(?:\(\w+\))? )?mod (\w+);/gm,
+  );
   return [...declared].map(([, name]) => `${folder}/${name}.rs`);
 }
 

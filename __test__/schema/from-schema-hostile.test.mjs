@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { CallError, FromSchema } from "@alkdev/operations";
-import { Kind } from "@sinclair/typebox";
+import { CloneType, Kind, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { CompiledSchema } from "./support/typebox-copies.mjs";
 
 function refusal(pattern) {
   return (error) =>
@@ -163,4 +164,36 @@ describe("malformed keywords neither throw nor make TypeBox throw", () => {
     const source = { type: "object", title: undefined, properties: { a: undefined } };
     assert.equal(JSON.stringify(FromSchema(source)), '{"type":"object","properties":{}}');
   });
+});
+
+test("a pattern from outside stays bounded in what TypeBox makes of the schema", () => {
+  const explosive = "^(a|a)*(?=!)b$";
+  const source = FromSchema({
+    type: "object",
+    required: ["name"],
+    properties: { name: { type: "string", pattern: explosive } },
+    patternProperties: { [explosive]: { type: "integer" } },
+  });
+  const text = `${"a".repeat(5000)}!`;
+  const made = {
+    Partial: Type.Partial(source),
+    Required: Type.Required(source),
+    Pick: Type.Pick(source, ["name"]),
+    Omit: Type.Omit(source, ["other"]),
+    Composite: Type.Composite([source, Type.Object({ own: Type.Optional(Type.String()) })]),
+    Index: Type.Object({ name: Type.Index(source, ["name"]) }),
+    Optional: Type.Object({ name: Type.Optional(source.properties.name) }),
+    Readonly: Type.Object({ name: Type.Readonly(source.properties.name) }),
+    Mapped: Type.Mapped(Type.KeyOf(source), () => Type.Optional(source.properties.name)),
+    Extract: Type.Object({ name: Type.Extract(source.properties.name, Type.String()) }),
+    Clone: Type.Object({ name: CloneType(source.properties.name, { title: "copy" }) }),
+  };
+  for (const [how, schema] of Object.entries(made)) {
+    const compiled = new CompiledSchema(schema);
+    const bounded = (error) => error instanceof CallError && error.details.limit === "backtracking";
+    assert.throws(() => compiled.walk({ name: text }), bounded, `walk: ${how}`);
+    assert.equal(compiled.warmUp().check, true, how);
+    assert.throws(() => compiled.check({ name: text }), bounded, `emitted: ${how}`);
+    assert.equal(compiled.check({ name: 1 }), false, how);
+  }
 });

@@ -17,7 +17,6 @@ describe("npm run lines", () => {
     for (const path of [
       "crates/operations-core/src/call/pending/tests.rs",
       "crates/operations-core/tests/it/registry.rs",
-      "src/test_hooks.rs",
       "scripts/lines.mjs",
       "facade/tsconfig.json",
     ]) {
@@ -29,6 +28,9 @@ describe("npm run lines", () => {
     const text = "mod call;\n#[cfg(test)]\npub(crate) mod scripted;\n";
     assert.deepEqual(testModules("crates/a/src/client/mod.rs", text), ["crates/a/src/client/scripted.rs"]);
     assert.deepEqual(testModules("crates/a/src/client.rs", text), ["crates/a/src/client/scripted.rs"]);
+    assert.deepEqual(testModules("src/lib.rs", '#[cfg(feature = "test-hooks")]\nmod test_hooks;'), [
+      "src/test_hooks.rs",
+    ]);
   });
 
   it("leaves out comments and blank lines", () => {

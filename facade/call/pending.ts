@@ -3,7 +3,7 @@
 import { onAbort } from "../border/abort.js";
 import type { PushedEvents } from "../border/pushed-events.js";
 import type { ResponseEnvelope } from "../envelope.js";
-import { wasAborted } from "./outcomes.js";
+import { wasAborted } from "../outcomes.js";
 
 /** Who waits: for one answer, or for many. */
 export abstract class Pending {

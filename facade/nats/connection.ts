@@ -17,6 +17,7 @@ import {
 } from "../border/options.js";
 import { PendingWork } from "../border/pending-work.js";
 import type { CallRequestedEvent } from "../call/events.js";
+import { restored } from "../call/wire-value.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { NatsConnection as Native } from "../native-binding.js";
 import { lookAround } from "../registry/native-handler.js";
@@ -48,6 +49,14 @@ export interface NatsTls {
   first?: boolean;
 }
 
+/**
+ * Where the broker is, and who this connection is.
+ *
+ * @example
+ * ```ts
+ * const options: NatsOptions = { servers: ["nats://a:4222", "nats://b:4222"], name: "worker-1", prefix: "shop" };
+ * ```
+ */
 export interface NatsOptions {
   /** `nats://host:port`, `tls://host:port` or `host:port`; several for a cluster. */
   servers: string | readonly string[];
@@ -65,21 +74,54 @@ export interface NatsOptions {
   waitOnFirstConnect?: boolean;
 }
 
+/**
+ * How much a worker takes on.
+ *
+ * @example
+ * ```ts
+ * const options: NatsServeOptions = { concurrency: 16 };
+ * ```
+ */
 export interface NatsServeOptions {
   /** How many calls and streams are worked on at a time (default 256). */
   concurrency?: number;
 }
 
+/**
+ * How long `discover` listens.
+ *
+ * @example
+ * ```ts
+ * const options: NatsDiscoverOptions = { timeout: 500 };
+ * ```
+ */
 export interface NatsDiscoverOptions {
   /** How long workers are listened to, in milliseconds (default 300). */
   timeout?: number;
 }
 
+/**
+ * How `close` goes about it.
+ *
+ * @example
+ * ```ts
+ * const options: NatsCloseOptions = { drain: 30_000 };
+ * ```
+ */
 export interface NatsCloseOptions {
   /** How long running work may take to finish, in milliseconds (default 10,000). */
   drain?: number;
 }
 
+/**
+ * A worker, as `discover` found it.
+ *
+ * @example
+ * ```ts
+ * const { workers } = await nats.discover();
+ * workers.map((worker: NatsWorkerInfo) => `${worker.name}: ${worker.running} of ${worker.concurrency}`);
+ * ```
+ */
 export interface NatsWorkerInfo {
   id: string;
   name: string;
@@ -88,6 +130,15 @@ export interface NatsWorkerInfo {
   operations: string[];
 }
 
+/**
+ * An operation, as `discover` found it.
+ *
+ * @example
+ * ```ts
+ * const { operations } = await nats.discover();
+ * operations.map((operation: NatsOperationInfo) => operation.operationId);
+ * ```
+ */
 export interface NatsOperationInfo {
   operationId: string;
   type: string;
@@ -96,11 +147,27 @@ export interface NatsOperationInfo {
   workers: string[];
 }
 
+/**
+ * Who is there, and what they serve.
+ *
+ * @example
+ * ```ts
+ * const found: NatsDiscovery = await nats.discover();
+ * ```
+ */
 export interface NatsDiscovery {
   operations: NatsOperationInfo[];
   workers: NatsWorkerInfo[];
 }
 
+/**
+ * What a connection has counted.
+ *
+ * @example
+ * ```ts
+ * const stats: NatsStats = nats.stats();
+ * ```
+ */
 export interface NatsStats {
   /** Messages that were dropped because they follow no protocol of ours. */
   malformed: number;
@@ -124,6 +191,8 @@ export interface NatsTransport {
   readonly stats: () => NatsStats;
   /** Takes nothing new, finishes what runs, then ends the connection. Calls without an answer reject. */
   readonly close: (options?: NatsCloseOptions) => Promise<void>;
+  /** `await using nats = await connectNats(...)` closes it at the end of the block. */
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 const DISCOVER_FOR = 300;
@@ -159,7 +228,16 @@ const FIELDS: Fields<NatsOptions> = {
 const tlsFields = group<NatsTls>({ caFile: aString, certFile: aString, keyFile: aString, first: aBoolean });
 const milliseconds = must("a number of milliseconds, 0 or more", (value) => Number(value) >= 0);
 
-/** Connects to NATS. Nothing is started before this is called. */
+/**
+ * Connects to NATS. Nothing is started before this is called.
+ *
+ * @example
+ * ```ts
+ * const nats = await connectNats({ servers: "nats://127.0.0.1:4222", name: "worker-1" });
+ * await nats.serve(registry, { concurrency: 16 });
+ * await nats.callMap.call("demo.greet", { name: "Ada" }, { deadline: Date.now() + 5_000 });
+ * ```
+ */
 export async function connectNats(options: NatsOptions): Promise<NatsTransport> {
   const checked = checkedOptions<NatsOptions>(options, FIELDS, { prefix: "connectNats: " });
   const { servers, tls } = checked;
@@ -180,7 +258,7 @@ class Served implements Receiver {
 
   asked(_: string, request: CallRequestedEvent): void {
     lookAround();
-    this.answers?.requested(request);
+    this.answers?.requested(restored(request));
   }
 
   aborted(requestId: string): void {
@@ -268,6 +346,10 @@ class Transport implements NatsTransport {
     this.#closing ??= this.#close(options);
     return this.#closing;
   };
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
 
   async #close(options: NatsCloseOptions): Promise<void> {
     const { drain = DRAIN_FOR } = checkedOptions<NatsCloseOptions>(

@@ -3,9 +3,9 @@
 import { onAbort } from "../border/abort.js";
 import { keepAlive, letGo } from "../border/keep-alive.js";
 import { textOf } from "../border/text.js";
-import { timedOut } from "../call/outcomes.js";
-import { callAt } from "../call/timer.js";
+import { callAt } from "../border/timer.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { timedOut } from "../outcomes.js";
 import type { OperationContext } from "../types.js";
 import { alwaysEnforceAccess, isDirect } from "./protocol-context.js";
 

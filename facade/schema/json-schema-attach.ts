@@ -108,15 +108,25 @@ export function joinAllOf(elements: unknown[], parts: readonly Part[]): boolean 
 
 /**
  * Leaves the source on the result. Where helpers are hidden the mark is enumerable (JSON does not
- * show symbols anyway), so that a copy which lost the helpers is still known for what it is.
+ * show symbols anyway), so that a copy which lost the helpers is still known for what it is. So it is
+ * where there are patterns: a copy that `Type.Partial` or `Type.Optional` makes must not look like the
+ * user's own, whose patterns run on V8 without a bound.
  */
-export function mark(node: object, source: unknown, enumerable: boolean): void {
+export function mark(node: Dictionary, source: unknown, hidesHelpers: boolean): void {
   Object.defineProperty(node, JsonSchemaSource, {
     value: source,
     writable: true,
-    enumerable,
+    enumerable: hidesHelpers || hasOwn(node, "pattern") || hasForeignNames(node),
     configurable: true,
   });
+}
+
+/** The names that `Type.Record` itself writes. */
+const RECORD_NAMES: ReadonlySet<string> = new Set(["^(.*)$", "^(0|[1-9][0-9]*)$"]);
+
+function hasForeignNames(node: Dictionary): boolean {
+  const patterns = hasOwn(node, "patternProperties") ? node.patternProperties : undefined;
+  return isDictionary(patterns) && !Object.keys(patterns).every((name) => RECORD_NAMES.has(name));
 }
 
 /** The elements as an Intersect that TypeBox may apply `unevaluatedProperties` to, where it can do so correctly. */

@@ -1,7 +1,5 @@
 //! The pipeline, without Node: what arrives as JSON leaves as an envelope in JSON, or as an error.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
-
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -402,12 +400,12 @@ async fn a_deadline_that_passes_ends_the_work() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let patient = || Work::Native(Arc::new(Patient(Arc::clone(&told))));
     fixture.add("op", json!({}), &Value::Null, &Value::Null, patient());
-    let deadline = operations_core::clock::now() + 20.0;
-    let context = || Context {
+    let until = |deadline: f64| Context {
         deadline: Some(deadline),
         ..Context::default()
     };
-    let error = one(fixture.served("op", None, context()))
+    let deadline = operations_core::clock::now() + 20.0;
+    let error = one(fixture.served("op", None, until(deadline)))
         .await
         .unwrap_err();
     assert_eq!(error.code, "TIMEOUT");
@@ -416,7 +414,11 @@ async fn a_deadline_that_passes_ends_the_work() {
 
     let spec = json!({ "type": "subscription" });
     fixture.add("stream", spec, &Value::Null, &Value::Null, patient());
-    let items: Vec<_> = all(fixture.served("stream", None, context())).await;
+    let late = all(fixture.served("stream", None, until(deadline))).await;
+    assert_eq!(late.len(), 1, "it does not even start");
+    assert_eq!(late[0].as_ref().unwrap_err().code, "TIMEOUT");
+    let deadline = operations_core::clock::now() + 500.0;
+    let items: Vec<_> = all(fixture.served("stream", None, until(deadline))).await;
     assert!(items[0].is_ok());
     assert_eq!(items[1].as_ref().unwrap_err().code, "TIMEOUT");
     assert_eq!(items.len(), 2);

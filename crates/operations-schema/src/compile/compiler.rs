@@ -10,7 +10,7 @@ use super::typebox_scope::{ROOT_SCOPE, Scopes};
 use crate::bounds::MAX_NODES;
 use crate::ir::{Const, ConstId, Meta, Node, NodeId, Program, ProgramBuilder, Shape};
 use crate::problem::SchemaError;
-use crate::source::{Flags, Source, SourceObject};
+use crate::source::{Source, SourceObject};
 
 /// What the inside of a schema is read in.
 #[derive(Clone, Copy)]
@@ -221,9 +221,6 @@ impl<'a> Compiler<'a> {
 
     fn meta(&mut self, object: &SourceObject<'_>) -> Meta {
         Meta {
-            optional: object.flags.has(Flags::OPTIONAL),
-            readonly: object.flags.has(Flags::READONLY),
-            transform: object.flags.has(Flags::TRANSFORM),
             default: object.defined("default").map(|value| self.constant(value)),
             needs_presence: false,
             slot: object.slot,

@@ -14,17 +14,7 @@ pub struct Node {
 
 /// What stands beside the rule itself and matters to errors and normalisation.
 #[derive(Clone, Debug, Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent facts about a schema"
-)]
 pub struct Meta {
-    /// TypeBox's optional flag.
-    pub optional: bool,
-    /// TypeBox's readonly flag.
-    pub readonly: bool,
-    /// The schema carries a TypeBox transform (the check ignores it).
-    pub transform: bool,
     /// The `default` keyword.
     pub default: Option<ConstId>,
     /// TypeBox's `ExtendsUndefinedCheck`, or the kind is Any or Unknown: as a required property it
