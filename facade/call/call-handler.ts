@@ -38,6 +38,14 @@ export interface AnsweringMap {
   [onLoss]?(listener: (reason: CallError) => void): () => void;
 }
 
+/**
+ * What `buildCallHandler` needs: whose operations are served, and where the answers go.
+ *
+ * @example
+ * ```ts
+ * const config: CallHandlerConfig = { registry, callMap: new PendingRequestMap() };
+ * ```
+ */
 export interface CallHandlerConfig extends PlaceLimits {
   registry: OperationRegistry;
   callMap: AnsweringMap;
@@ -65,6 +73,13 @@ const log = logger("call");
 /**
  * Serves calls: `callMap["call.requested"].subscribe(buildCallHandler({ registry, callMap }))`. Access is
  * always checked, whatever the registry thinks of direct calls.
+ *
+ * @example
+ * ```ts
+ * const callMap = new PendingRequestMap();
+ * callMap["call.requested"].subscribe(buildCallHandler({ registry, callMap }));
+ * await callMap.call("demo.greet", { name: "Ada" });
+ * ```
  */
 export function buildCallHandler(config: CallHandlerConfig): CallHandler {
   const checked = checkedOptions<CallHandlerConfig>(config, FIELDS, { prefix: "buildCallHandler: " });

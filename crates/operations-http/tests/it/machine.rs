@@ -1,12 +1,5 @@
 //! The machine without a network: what it says after what has happened, with a clock that tests set.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test may fail loudly"
-)]
-
 use std::time::{Duration, Instant};
 
 use crate::http_support::{Random, built_with, get, input};

@@ -1,7 +1,5 @@
 //! What a response means, and what to do after a failure.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::http_support::Random;

@@ -1,7 +1,5 @@
 //! Streams against a real server on the loopback interface.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

@@ -1,7 +1,5 @@
 //! Where a request goes: paths that values cannot leave, bases, servers.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-
 use crate::http_support::{Random, built, built_with, get, input};
 use operations_http::message::{BaseUrl, Location, Parameter, Server, Style, resolve_server};
 use serde_json::json;
