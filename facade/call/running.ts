@@ -1,5 +1,6 @@
 // A call that is being served.
 
+import { identityIn } from "../registry/authorise.js";
 import { buildEnv } from "../registry/env.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import type { OperationContext, OperationEnv } from "../types.js";
@@ -39,7 +40,8 @@ export class Running {
 
   /** What the handler learns. `trusted` is neither read from an event nor set. */
   context(registry: OperationRegistry): OperationContext {
-    const { requestId, parentRequestId, identity, metadata, deadline } = this.request;
+    const { requestId, parentRequestId, metadata, deadline } = this.request;
+    const identity = identityIn(this.request);
     const running = this;
     const context: OperationContext = {
       requestId,

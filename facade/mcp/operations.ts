@@ -5,6 +5,7 @@ import { importedRules, KeptRules } from "../imported-access.js";
 import { logger } from "../logging.js";
 import { endingItself } from "../registry/deadline.js";
 import { markNative } from "../registry/native-handler.js";
+import { steering } from "../registry/protocol-context.js";
 import { compiled } from "../schema/compiled.js";
 import { FromSchema } from "../schema/from-schema.js";
 import type { TypeBoxSchema } from "../schema-types.js";
@@ -219,8 +220,9 @@ export function argumentsOf(server: string, tool: string, input: unknown): strin
 
 /** What of an operation's context concerns the request. */
 export function optionsOf(server: string, tool: string, context: OperationContext = {}): CallOptions {
-  const { signal, deadline, metadata, onProgress } = context;
-  const { timeout, resetTimeoutOnProgress } = metadata ?? {};
+  const { signal, deadline, onProgress } = context;
+  const timeout = steering(context, "timeout");
+  const resetTimeoutOnProgress = steering(context, "resetTimeoutOnProgress");
   if (timeout !== undefined && !(typeof timeout === "number" && timeout > 0)) {
     throw new CallError(
       InfrastructureErrorCode.VALIDATION_ERROR,

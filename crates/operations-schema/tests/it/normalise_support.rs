@@ -1,5 +1,4 @@
 //! Schemas, values and results of normalisation in one line each.
-#![allow(dead_code, reason = "every test file uses its own part of this")]
 
 use operations_schema::host::{JsonBuilder, JsonPart};
 use operations_schema::json::Document;
