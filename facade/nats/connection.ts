@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { clearInterval, setInterval } from "node:timers";
 import type { Receiver } from "../border/inbox.js";
 import { keepAlive, keepAliveDuring, letGo } from "../border/keep-alive.js";
 import {
@@ -67,6 +68,10 @@ export interface NatsOptions {
   queue?: string;
   tls?: boolean | NatsTls;
   auth?: NatsAuth;
+  /** How many calls may wait for a worker or for the connection (default 100,000). More are refused. */
+  maxWaiting?: number;
+  /** Resolve at once and go on trying when no server can be reached; calls wait meanwhile (default: reject). */
+  waitOnFirstConnect?: boolean;
 }
 
 /**
@@ -191,8 +196,9 @@ export interface NatsTransport {
 }
 
 const DISCOVER_FOR = 300;
-/** How often what is served is looked at for changes that nobody tells of, in milliseconds. */
-const LOOK_EVERY = 100;
+/** How often the native side hears that our event loop turns, and what is served is looked at for changes that nobody
+ * tells of. In milliseconds. */
+const TURN_EVERY = 100;
 const DRAIN_FOR = 10_000;
 
 /** What addresses and subjects must look like is checked natively. */
@@ -216,6 +222,8 @@ const FIELDS: Fields<NatsOptions> = {
     credentials: aSecret,
     credentialsFile: aString,
   }),
+  maxWaiting: aSize,
+  waitOnFirstConnect: aBoolean,
 };
 const tlsFields = group<NatsTls>({ caFile: aString, certFile: aString, keyFile: aString, first: aBoolean });
 const milliseconds = must("a number of milliseconds, 0 or more", (value) => Number(value) >= 0);
@@ -269,7 +277,7 @@ class Transport implements NatsTransport {
   readonly #pending: PendingWork<string>;
   readonly #served: Served;
   #closing: Promise<void> | undefined;
-  #looking: NodeJS.Timeout | undefined;
+  #turning: NodeJS.Timeout | undefined;
 
   constructor(connected: Native, pending: PendingWork<string>, served: Served) {
     this.#native = connected;
@@ -307,7 +315,11 @@ class Transport implements NatsTransport {
       const twin = registry.nativeTwin();
       await this.#native.serve(twin.native, concurrency ?? null);
       if (this.#closing === undefined) {
-        this.#looking ??= setInterval(() => twin.look(), LOOK_EVERY).unref();
+        this.#native.turned();
+        this.#turning ??= setInterval(() => {
+          this.#native.turned();
+          twin.look();
+        }, TURN_EVERY).unref();
       }
     } catch (error) {
       if (isFirst) {
@@ -351,7 +363,7 @@ class Transport implements NatsTransport {
       await keepAliveDuring(this.#native.close(drain));
       this.#pending.drain();
     } finally {
-      clearInterval(this.#looking);
+      clearInterval(this.#turning);
       letGo(this);
     }
   }
