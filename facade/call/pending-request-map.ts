@@ -35,6 +35,14 @@ import { type Pending, PendingCall, PendingStream } from "./pending.js";
 export { wasAborted } from "../outcomes.js";
 export type { CallOptions, SubscribeOptions } from "./options.js";
 
+/**
+ * Limits of a call map.
+ *
+ * @example
+ * ```ts
+ * const options: PendingRequestMapOptions = { maxWaitingEvents: 10_000 };
+ * ```
+ */
 export interface PendingRequestMapOptions {
   /** How many events of a subscription may wait for its consumer (default 65,536). Beyond that the
    * subscription ends with an error, rather than memory growing without end. */
@@ -60,6 +68,13 @@ const FIELDS: Fields<PendingRequestMapOptions> = { maxWaitingEvents: aSize };
 /**
  * Calls and subscriptions over events. Two maps on one `EventTarget` talk to each other; without one, a map
  * talks to itself, which is how a hub serves its own operations.
+ *
+ * @example
+ * ```ts
+ * const callMap = new PendingRequestMap(createPortEventTarget(port));
+ * const { data } = await callMap.call("demo.greet", { name: "Ada" }, { deadline: Date.now() + 5_000 });
+ * for await (const envelope of callMap.subscribe("demo.ticks", {})) console.log(envelope.data);
+ * ```
  */
 export class PendingRequestMap {
   declare readonly "call.requested": EventChannel<CallEvents["call.requested"]>;

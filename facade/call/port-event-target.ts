@@ -39,6 +39,13 @@ const log = logger("call");
 /**
  * Bridges the call protocol across a `MessagePort`: `new PendingRequestMap(createPortEventTarget(port))` on both
  * sides. As with any listener on a port, a thread that serves calls stays alive until the port is closed. What is sent is the JSON of an event's `detail`, so both sides see what they would see over any other wire.
+ *
+ * @example
+ * ```ts
+ * const { port1, port2 } = new MessageChannel();
+ * const here = new PendingRequestMap(createPortEventTarget(port1));
+ * worker.postMessage(port2, [port2]); // and there: new PendingRequestMap(createPortEventTarget(port))
+ * ```
  */
 export function createPortEventTarget(port: MessagePortLike): PortEventTarget {
   return new PortTarget(port);

@@ -262,13 +262,33 @@ export class Client implements MCPClientWrapper {
   }
 }
 
-/** Connects to an MCP server: starts it (`command`) or reaches it (`url`), and reads its tools. */
+/**
+ * Connects to an MCP server: starts it (`command`) or reaches it (`url`), and reads its tools.
+ *
+ * @example
+ * ```ts
+ * const files = await createMCPClient("files", {
+ *   command: "npx",
+ *   args: ["-y", "@modelcontextprotocol/server-filesystem", "."],
+ * });
+ * registry.registerAll(files.tools);
+ * await registry.execute("files.list_directory", { path: "." });
+ * ```
+ */
 export async function createMCPClient(name: string, config: MCPClientConfig): Promise<MCPClientWrapper> {
   return new Client(name, config).connect();
 }
 
-/** Ends the connection. For a server that was started here, resolves when its process, and everything that
- * it started, is gone. Closing twice is harmless. */
+/**
+ * Ends the connection. For a server that was started here, resolves when its process, and everything that
+ * it started, is gone. Closing twice is harmless.
+ *
+ * @example
+ * ```ts
+ * const files = await createMCPClient("files", { url: "https://files.example/mcp" });
+ * await closeMCPClient(files);
+ * ```
+ */
 export async function closeMCPClient(wrapper: MCPClientWrapper): Promise<void> {
   if (typeof wrapper?.client?.close !== "function") {
     throw new CallError(

@@ -31,6 +31,14 @@ export interface MCPElicitation {
   [key: string]: unknown;
 }
 
+/**
+ * The user's answer to a server's question.
+ *
+ * @example
+ * ```ts
+ * const answer: MCPElicitationAnswer = { action: "accept", content: { confirmed: true } };
+ * ```
+ */
 export interface MCPElicitationAnswer {
   action: "accept" | "decline" | "cancel";
   /** With `accept`: what the user entered. */
@@ -45,6 +53,14 @@ export interface MCPSampling {
   [key: string]: unknown;
 }
 
+/**
+ * A model's answer to a server's request.
+ *
+ * @example
+ * ```ts
+ * const answer: MCPSamplingAnswer = { role: "assistant", model: "some-model", content: { type: "text", text: "Hello" } };
+ * ```
+ */
 export interface MCPSamplingAnswer {
   role: "user" | "assistant";
   content: unknown;
@@ -105,8 +121,16 @@ interface OAuthSettings {
   clientName?: string;
 }
 
-/** One MCP server. It has the shape of an entry in an `mcpServers` file, and more. In all texts,
- * `${env:NAME}` stands for an environment variable, `${env:NAME:-text}` for one with a default. */
+/**
+ * One MCP server. It has the shape of an entry in an `mcpServers` file, and more. In all texts,
+ * `${env:NAME}` stands for an environment variable, `${env:NAME:-text}` for one with a default.
+ *
+ * @example
+ * ```ts
+ * const local: MCPClientConfig = { command: "npx", args: ["-y", "some-server"], env: { TOKEN: "..." } };
+ * const remote: MCPClientConfig = { url: "https://tools.example/mcp", headers: { authorization: "Bearer ..." } };
+ * ```
+ */
 export interface MCPClientConfig {
   /** stdio: the program to start. */
   command?: string;

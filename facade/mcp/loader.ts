@@ -18,7 +18,17 @@ export interface MCPLoadReport {
   failures: Array<{ name: string; error: CallError }>;
 }
 
-/** Several MCP servers. */
+/**
+ * Several MCP servers.
+ *
+ * @example
+ * ```ts
+ * const servers = new MCPClientLoader();
+ * await servers.load({ files: { command: "files-server" }, search: { url: "https://search.example/mcp" } });
+ * servers.registerAll(registry);
+ * await servers.closeAll();
+ * ```
+ */
 export class MCPClientLoader {
   readonly #wrappers = new Map<string, Client>();
   /** Servers that did not connect, for the status. */

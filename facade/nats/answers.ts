@@ -48,6 +48,8 @@ export class Answers {
   /** Serves a request. The handler never rejects. */
   requested(request: CallRequestedEvent): void {
     const { requestId } = request;
+    // It may have waited here for long: nobody begins with what was aborted, or is too late.
+    if (!this.#native.begin(requestId)) return;
     if (this.#registry.isSubscription(request.operationId)) this.#streams.add(requestId);
     void this.#handle(request).finally(() => {
       if (this.#streams.delete(requestId)) this.#paused.delete(requestId);

@@ -3,7 +3,19 @@
 import type { OutputMode } from "../registry/entry.js";
 import type { AccessControl, OperationSpec } from "../types.js";
 
-/** How requests, and the import of a document, are to be done. */
+/**
+ * How requests, and the import of a document, are to be done.
+ *
+ * @example
+ * ```ts
+ * const config: HTTPServiceConfig = {
+ *   namespace: "pets",
+ *   baseUrl: "https://pets.example",
+ *   auth: { type: "apiKey", token: "..." },
+ *   timeout: 10_000,
+ * };
+ * ```
+ */
 export interface HTTPServiceConfig {
   /** The namespace of the operations. */
   namespace: string;
@@ -71,6 +83,14 @@ export interface HTTPAuth {
   password?: string | undefined;
 }
 
+/**
+ * When a request is sent once more.
+ *
+ * @example
+ * ```ts
+ * const config: HTTPServiceConfig = { namespace: "pets", retry: { retries: 2, delay: 200 } };
+ * ```
+ */
 export interface HTTPRetry {
   /** Tries after the first one. */
   retries: number;
@@ -80,6 +100,14 @@ export interface HTTPRetry {
   maxDelay?: number;
 }
 
+/**
+ * How event streams are read.
+ *
+ * @example
+ * ```ts
+ * const config: HTTPServiceConfig = { namespace: "pets", sse: { reconnect: true } };
+ * ```
+ */
 export interface HTTPStreams {
   /** Connect again when the connection is lost, with `Last-Event-ID`, for GET; with `"any-method"` for others too, which
    * repeats whatever the request does. Off by default. */

@@ -18,6 +18,16 @@ const LONGEST = 0x7fffffff;
 /**
  * Fetches an OpenAPI document (JSON or YAML) and makes operations of it. Servers that it names by relative URLs
  * are found from its own URL. Files that it refers to are fetched too, as long as they are in its folder.
+ *
+ * @example
+ * ```ts
+ * registry.registerAll(
+ *   await FromOpenAPIUrl("https://pets.example/openapi.json", {
+ *     namespace: "pets",
+ *     auth: { type: "bearer", token: "..." },
+ *   }),
+ * );
+ * ```
  */
 export async function FromOpenAPIUrl(
   url: string,

@@ -23,6 +23,14 @@ import { logger } from "../logging.js";
 import { native, runtime } from "../runtime.js";
 import { CountingTarget } from "./listeners.js";
 
+/**
+ * Where Redis is, and what bounds hold.
+ *
+ * @example
+ * ```ts
+ * const options: RedisEventTargetOptions = { url: "rediss://user:secret@redis.example:6380" };
+ * ```
+ */
 export interface RedisEventTargetOptions {
   /** `redis://user:password@host:6379`, `rediss://` for TLS, or `redis+unix:///path`. */
   url: string;
@@ -61,6 +69,13 @@ export interface RedisEventTarget extends EventTarget {
  * Bridges the call protocol across a Redis: `new PendingRequestMap(createRedisEventTarget({ url }))` in each process.
  * Connects when there is something to do. Keeps the process alive while somebody listens or something waits to be
  * sent: a server stays up, a caller may end after its last answer.
+ *
+ * @example
+ * ```ts
+ * const target = createRedisEventTarget({ url: "redis://127.0.0.1:6379" });
+ * const callMap = new PendingRequestMap(target);
+ * callMap["call.requested"].subscribe(buildCallHandler({ registry, callMap }));
+ * ```
  */
 export function createRedisEventTarget(options: RedisEventTargetOptions): RedisEventTarget {
   return new RedisTarget(options);

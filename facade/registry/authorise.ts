@@ -11,7 +11,14 @@ export interface AuthorisedCall {
   context: OperationContext;
 }
 
-/** A rule of the application. Only `true` grants; a throw is a denial. */
+/**
+ * A rule of the application. Only `true` grants; a throw is a denial.
+ *
+ * @example
+ * ```ts
+ * const isOwner: CustomAuth = (identity, { input }) => identity?.id === (input as { owner: string }).owner;
+ * ```
+ */
 export type CustomAuth = (identity: Identity | undefined, call: AuthorisedCall) => boolean | Promise<boolean>;
 
 /**

@@ -32,6 +32,14 @@ import { isDirect, SERVED, WATCHED } from "./protocol-context.js";
 import { assertHandler, assertSpec, operationId } from "./spec-check.js";
 import { subscribe } from "./subscribe.js";
 
+/**
+ * How a registry treats schemas, access and outputs.
+ *
+ * @example
+ * ```ts
+ * const options: RegistryOptions = { output: "keep", customAuth: { isOwner: (identity) => identity?.id === "ada" } };
+ * ```
+ */
 export interface RegistryOptions {
   /** Turns schemas into TypeBox schemas at registration. Libraries that follow Standard Schema and have a JSON Schema
    * export (Zod 4, Valibot 1, ArkType) need none. */
@@ -68,7 +76,16 @@ export type Registrable<
 /** An operation as `get` and `list` return it. */
 export type RegisteredOperation = OperationSpec & { handler?: OperationHandler | SubscriptionHandler };
 
-/** Operations by id (`namespace.name`), and the way to call them. `createRegistry` makes one that knows their types. */
+/**
+ * Operations by id (`namespace.name`), and the way to call them. `createRegistry` makes one that knows their types.
+ *
+ * @example
+ * ```ts
+ * const registry = new OperationRegistry();
+ * registry.register(greet);
+ * const { data, meta } = await registry.execute("demo.greet", { name: "Ada" }, { identity });
+ * ```
+ */
 // biome-ignore lint/suspicious/noExplicitAny: a registry that knows nothing about the types of its operations
 export class OperationRegistry<TOperations = any> {
   /** For the type checker only: at run time there is no such property. */
@@ -107,6 +124,7 @@ export class OperationRegistry<TOperations = any> {
   }
 
   #register(operation: unknown): void {
+    if (typeof operation !== "object" || operation === null) assertSpec(operation);
     const { handler, spec } = apart(operation as RegisteredOperation);
     this.#add(spec, handler);
   }
