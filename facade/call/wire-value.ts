@@ -6,7 +6,7 @@ import { CallError, InfrastructureErrorCode } from "../errors.js";
 
 const BYTES = "$bytes";
 /** Deeper values are looked at by the careful way, which notices those that contain themselves. */
-const QUICK_DEPTH = 64;
+const QUICK_DEPTH = 4000;
 
 /** The value as JSON; nothing for `undefined`. `what` begins the refusal: "The event call.requested cannot be sent". */
 export function wireText(value: unknown, what: string): string | undefined {
