@@ -206,7 +206,7 @@ const FIELDS: Fields<MCPClientConfig> = {
   resetTimeoutOnProgress: aBoolean,
   maxResultBytes: aSize,
   reconnect: aBoolean,
-  output: oneOf("normalise", "keep", "off"),
+  output: oneOf("normalise", "keep", "off", "strict"),
   parseJSONText: aBoolean,
   onToolError: oneOf("envelope", "throw"),
   onElicitation: aFunction,

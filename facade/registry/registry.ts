@@ -48,7 +48,7 @@ const FIELDS: Fields<RegistryOptions> = {
   schemaAdapter: must("a SchemaAdapter", (value) => typeof value === "object" || typeof value === "function"),
   customAuth: anObject,
   trustDirectCalls: aBoolean,
-  output: oneOf("normalise", "keep", "off"),
+  output: oneOf("normalise", "keep", "off", "strict"),
 };
 
 /**

@@ -98,6 +98,9 @@ pub(crate) fn short(note: &Note) -> String {
         What::Kept { .. } => "kept",
         What::NotReplaced { .. } => "stuck",
         What::NotFilled => "unfilled",
+        What::MadeUp => "made up",
+        What::OtherRoot { .. } => "other root",
+        What::Refused { .. } => "refused",
         What::UnfitDefault => "default",
     };
     format!("{mark} {}", note.path)
