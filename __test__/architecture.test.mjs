@@ -18,7 +18,8 @@ function filesBelow(folder, ending) {
 
 const text = read("ARCHITECTURE.md");
 const ROOMS = "crates|src|facade|__test__|npm|conformance|corpus|bench|fuzz|examples|scripts|docs";
-const inBackticks = [...text.matchAll(new RegExp(`\`((?:${ROOMS})/[\\w./-]*)\``, "g"))];
+const PATH = new RegExp(`\`((?:${ROOMS})/[\\w./-]*)\``, "g");
+const inBackticks = [...text.matchAll(PATH)];
 const linked = [...text.matchAll(/\]\(([\w./-]+)\)/g)];
 const paths = new Set([...inBackticks, ...linked].map(([, path]) => path));
 const tests = [...paths].filter((path) => /\.test\.mjs$|\/tests\/.*\.rs$/.test(path));
@@ -67,6 +68,19 @@ describe("ARCHITECTURE.md", () => {
         .sort(),
       LAYERS.flat().sort(),
     );
+  });
+});
+
+describe("other documents", () => {
+  const documents = ["README.md", "CONTRIBUTING.md", ...filesBelow("docs", ".md")];
+  it("name files that exist", () => {
+    const missing = documents.flatMap((document) =>
+      [...read(document).matchAll(PATH)]
+        .map(([, path]) => path)
+        .filter((path) => !existsSync(join(root, path)))
+        .map((path) => `${document}: ${path}`),
+    );
+    assert.deepEqual(missing, []);
   });
 });
 

@@ -34,7 +34,7 @@ describe("the tour", () => {
       /shop\.getPet +\{ id: 1, name: 'Ada' \}/,
       /shop\.addPet +\{ id: 2, name: 'Alan' \}/,
       /shop\.watchArrivals \(arrival 1\) +\{ id: 11, name: 'Edsger' \}/,
-      /EXECUTION_ERROR +HTTP 404: Not Found \{"reason":"sold out"\}/,
+      /EXECUTION_ERROR +HTTP 404: Not Found, in shop\.getPet \(GET \/pets\/\{id\} at [^)]+\) \{"reason":"sold out"\}/,
       /notes\.find_notes +Notes that contain a text/,
       /notes\.find_notes +\{ id: 1, text: 'Water the plants', done: false \}/,
       /isError true +There is no note 99/,

@@ -10,12 +10,24 @@ export interface Denial {
 /**
  * Whether the caller may. Fails closed: rules that cannot be decided here (`customAuth`, which
  * needs a registry) or that are malformed grant nothing.
+ *
+ * @example
+ * ```ts
+ * checkAccess({ requiredScopes: ["tasks:read"] }, { id: "ada", scopes: ["tasks:read"] }); // true
+ * ```
  */
 export function checkAccess(accessControl: AccessRules, identity?: CallerIdentity): boolean {
   return findDenial(accessControl, identity) === undefined;
 }
 
-/** Lets the caller pass, or throws `ACCESS_DENIED` with what was missing. */
+/**
+ * Lets the caller pass, or throws `ACCESS_DENIED` with what was missing.
+ *
+ * @example
+ * ```ts
+ * enforceAccess({ requiredScopes: ["tasks:write"] }, identity, "tasks.create");
+ * ```
+ */
 export function enforceAccess(
   accessControl: AccessRules,
   identity: CallerIdentity | undefined,

@@ -18,7 +18,14 @@ const blockExtras = {
   _meta: Type.Optional(ExtensionsSchema),
 };
 
-/** One content block of an MCP result. */
+/**
+ * One content block of an MCP result.
+ *
+ * @example
+ * ```ts
+ * Value.Check(MCPContentBlockSchema, { type: "text", text: "hello" }); // true
+ * ```
+ */
 export const MCPContentBlockSchema = Type.Union(
   [
     Type.Object({ type: Type.Literal("text"), text: Type.String(), ...blockExtras }),
@@ -65,7 +72,14 @@ const notes = Type.Optional(
   }),
 );
 
-/** `meta` of a result that was made in this process. */
+/**
+ * `meta` of a result that was made in this process.
+ *
+ * @example
+ * ```ts
+ * Value.Check(LocalResponseMetaSchema, envelope.meta);
+ * ```
+ */
 export const LocalResponseMetaSchema = Type.Object(
   {
     source: Type.Literal("local"),
@@ -76,7 +90,14 @@ export const LocalResponseMetaSchema = Type.Object(
   { description: "The result of a handler in this process" },
 );
 
-/** `meta` of an HTTP response, or of one event of a stream. */
+/**
+ * `meta` of an HTTP response, or of one event of a stream.
+ *
+ * @example
+ * ```ts
+ * Value.Check(HTTPResponseMetaSchema, envelope.meta);
+ * ```
+ */
 export const HTTPResponseMetaSchema = Type.Object(
   {
     source: Type.Literal("http"),
@@ -100,7 +121,14 @@ export const HTTPResponseMetaSchema = Type.Object(
   { description: "The result of an HTTP request" },
 );
 
-/** `meta` of an MCP tool result. */
+/**
+ * `meta` of an MCP tool result.
+ *
+ * @example
+ * ```ts
+ * Value.Check(MCPResponseMetaSchema, envelope.meta);
+ * ```
+ */
 export const MCPResponseMetaSchema = Type.Object(
   {
     source: Type.Literal("mcp"),
@@ -117,13 +145,27 @@ export const MCPResponseMetaSchema = Type.Object(
   { description: "The result of an MCP tool" },
 );
 
-/** `meta` of any result. */
+/**
+ * `meta` of any result.
+ *
+ * @example
+ * ```ts
+ * Value.Check(ResponseMetaSchema, envelope.meta);
+ * ```
+ */
 export const ResponseMetaSchema = Type.Union(
   [LocalResponseMetaSchema, HTTPResponseMetaSchema, MCPResponseMetaSchema],
   { description: "Where a result came from, told apart by source" },
 );
 
-/** What every call returns. */
+/**
+ * What every call returns.
+ *
+ * @example
+ * ```ts
+ * Value.Check(ResponseEnvelopeSchema, JSON.parse(text));
+ * ```
+ */
 export const ResponseEnvelopeSchema = Type.Object(
   {
     data: Type.Unknown({ description: "What the operation produced" }),

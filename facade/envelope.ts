@@ -1,15 +1,44 @@
-/** Where results come from. */
+/**
+ * Where results come from.
+ *
+ * @example
+ * ```ts
+ * RESPONSE_SOURCES.includes(envelope.meta.source); // true
+ * ```
+ */
 export const RESPONSE_SOURCES = ["local", "http", "mcp"] as const;
 
+/**
+ * The words that `meta.source` knows.
+ *
+ * @example
+ * ```ts
+ * const source: ResponseSource = "mcp";
+ * ```
+ */
 export type ResponseSource = (typeof RESPONSE_SOURCES)[number];
 
-/** A result and where it came from. */
+/**
+ * A result and where it came from.
+ *
+ * @example
+ * ```ts
+ * const envelope: ResponseEnvelope<{ greeting: string }> = localEnvelope({ greeting: "Hello" }, "demo.greet");
+ * ```
+ */
 export interface ResponseEnvelope<T = unknown, M extends ResponseMeta = ResponseMeta> {
   data: T;
   meta: M;
 }
 
-/** Told apart by `source`. */
+/**
+ * Told apart by `source`.
+ *
+ * @example
+ * ```ts
+ * if (envelope.meta.source === "http") console.log(envelope.meta.statusCode);
+ * ```
+ */
 export type ResponseMeta = LocalResponseMeta | HTTPResponseMeta | MCPResponseMeta;
 
 /** A handler in this process. */
@@ -57,6 +86,14 @@ export interface MCPResponseMeta {
   notes?: ResponseNote[];
 }
 
+/**
+ * A part of what an MCP tool answers: a text, an image, a sound, a resource or a link to one.
+ *
+ * @example
+ * ```ts
+ * const block: MCPContentBlock = { type: "text", text: "hello" };
+ * ```
+ */
 export type MCPContentBlock =
   | (MCPBlockExtras & { type: "text"; text: string })
   | (MCPBlockExtras & { type: "image"; data: string; mimeType: string })
@@ -77,6 +114,14 @@ interface MCPBlockExtras {
   _meta?: Record<string, unknown>;
 }
 
+/**
+ * What an embedded resource holds: `text`, or base64 in `blob`.
+ *
+ * @example
+ * ```ts
+ * const resource: MCPResourceContent = { uri: "file:///notes.md", mimeType: "text/markdown", text: "# Notes" };
+ * ```
+ */
 export interface MCPResourceContent {
   uri: string;
   mimeType?: string;
@@ -85,18 +130,45 @@ export interface MCPResourceContent {
   _meta?: Record<string, unknown>;
 }
 
+/**
+ * For whom a part is meant, and how much it matters (0 to 1).
+ *
+ * @example
+ * ```ts
+ * const annotations: MCPAnnotations = { audience: ["user"], priority: 0.8 };
+ * ```
+ */
 export interface MCPAnnotations {
   audience?: Array<"user" | "assistant">;
   priority?: number;
   lastModified?: string;
 }
 
-/** Wraps a value that was made in this process. */
+/**
+ * Wraps a value that was made in this process.
+ *
+ * @example
+ * ```ts
+ * localEnvelope({ id: 1 }, "tasks.create").meta; // { source: "local", operationId: "tasks.create", timestamp: ... }
+ * ```
+ */
 export function localEnvelope<T>(data: T, operationId: string): ResponseEnvelope<T> {
   return { data, meta: { source: "local", operationId, timestamp: Date.now() } };
 }
 
-/** Wraps the body of an HTTP response, or an event of a stream. */
+/**
+ * Wraps the body of an HTTP response, or an event of a stream.
+ *
+ * @example
+ * ```ts
+ * const envelope = httpEnvelope(await response.json(), {
+ *   statusCode: response.status,
+ *   headers: Object.fromEntries(response.headers),
+ *   contentType: "application/json",
+ * });
+ * envelope.meta.statusCode; // the type of `meta` is known
+ * ```
+ */
 export function httpEnvelope<T>(
   data: T,
   meta: Omit<HTTPResponseMeta, "source">,
@@ -104,7 +176,14 @@ export function httpEnvelope<T>(
   return { data, meta: { ...meta, source: "http" } };
 }
 
-/** Wraps the result of an MCP tool. */
+/**
+ * Wraps the result of an MCP tool.
+ *
+ * @example
+ * ```ts
+ * mcpEnvelope({ total: 3 }, { isError: false, content: [{ type: "text", text: "3" }] });
+ * ```
+ */
 export function mcpEnvelope<T>(
   data: T,
   meta: Omit<MCPResponseMeta, "source">,
@@ -115,6 +194,12 @@ export function mcpEnvelope<T>(
 /**
  * Whether a value is an envelope: `data` and `meta` are there, `meta.source` is a known word, and
  * the fields which that source requires have the right type. Works on JSON that came over a wire.
+ *
+ * @example
+ * ```ts
+ * const value: unknown = JSON.parse(text);
+ * if (isResponseEnvelope(value)) console.log(value.meta.source, value.data);
+ * ```
  */
 export function isResponseEnvelope(value: unknown): value is ResponseEnvelope {
   if (typeof value !== "object" || value === null) return false;
@@ -140,7 +225,14 @@ export function isResponseEnvelope(value: unknown): value is ResponseEnvelope {
   }
 }
 
-/** The value without its metadata. */
+/**
+ * The value without its metadata.
+ *
+ * @example
+ * ```ts
+ * const greeting = unwrap(await registry.execute("demo.greet", { name: "Ada" }));
+ * ```
+ */
 export function unwrap<T>(envelope: ResponseEnvelope<T>): T {
   return envelope.data;
 }

@@ -32,26 +32,59 @@ export interface TimeoutDetails {
   idleTimeout?: number;
 }
 
-/** Whether a server answered with a status outside 2XX. */
+/**
+ * Whether a server answered with a status outside 2XX.
+ *
+ * @example
+ * ```ts
+ * try {
+ *   await registry.execute("pets.getPet", { petId: 7 });
+ * } catch (error) {
+ *   if (isHTTPError(error) && error.details.statusCode === 404) console.log("no such pet");
+ *   else throw error;
+ * }
+ * ```
+ */
 export function isHTTPError(error: unknown): error is CallError & { readonly details: HTTPErrorDetails } {
   return (
     isCode(error, InfrastructureErrorCode.EXECUTION_ERROR) && typeof field(error, "statusCode") === "number"
   );
 }
 
-/** Whether a value did not fit its schema, and says where. */
+/**
+ * Whether a value did not fit its schema, and says where.
+ *
+ * @example
+ * ```ts
+ * if (isValidationError(error)) for (const { path, message } of error.details.errors) console.log(path, message);
+ * ```
+ */
 export function isValidationError(
   error: unknown,
 ): error is CallError & { readonly details: ValidationErrorDetails } {
   return isCode(error, InfrastructureErrorCode.VALIDATION_ERROR) && Array.isArray(field(error, "errors"));
 }
 
-/** Whether the caller may not. */
+/**
+ * Whether the caller may not.
+ *
+ * @example
+ * ```ts
+ * if (isAccessError(error)) console.log("missing:", error.details.missingScopes);
+ * ```
+ */
 export function isAccessError(error: unknown): error is CallError & { readonly details: AccessErrorDetails } {
   return isCode(error, InfrastructureErrorCode.ACCESS_DENIED) && isObject(error.details);
 }
 
-/** Whether time ran out. */
+/**
+ * Whether time ran out.
+ *
+ * @example
+ * ```ts
+ * if (isTimeout(error)) console.log("the deadline was", error.details.deadline);
+ * ```
+ */
 export function isTimeout(error: unknown): error is CallError & { readonly details: TimeoutDetails } {
   return isCode(error, InfrastructureErrorCode.TIMEOUT) && isObject(error.details);
 }
@@ -66,6 +99,12 @@ const FINAL: readonly string[] = [
 /**
  * Whether the same call may be made again: it was certainly not carried out (`details.delivery` is `"none"`), and another
  * attempt could go better.
+ *
+ * @example
+ * ```ts
+ * const work = () => registry.execute("pets.getPet", { petId: 7 });
+ * await work().catch((error) => (isRetryable(error) ? work() : Promise.reject(error)));
+ * ```
  */
 export function isRetryable(error: unknown): boolean {
   if (!(error instanceof CallError) || field(error, "delivery") !== "none") return false;

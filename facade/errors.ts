@@ -5,6 +5,11 @@ import type { ErrorDefinition } from "./types.js";
 /**
  * The codes that the package itself raises. Any other string is a legal code too: operations
  * declare their own in `errorSchemas`.
+ *
+ * @example
+ * ```ts
+ * if (error instanceof CallError && error.code === InfrastructureErrorCode.TIMEOUT) console.log("too slow");
+ * ```
  */
 export const InfrastructureErrorCode = {
   OPERATION_NOT_FOUND: "OPERATION_NOT_FOUND",
@@ -32,7 +37,14 @@ export declare namespace InfrastructureErrorCode {
 /** A code of ours, or any other string. (The odd form keeps completion for ours.) */
 export type CallErrorCode = InfrastructureErrorCode | (string & {});
 
-/** What a failed call rejects with: a code to branch on, a sentence to read, details to look at. */
+/**
+ * What a failed call rejects with: a code to branch on, a sentence to read, details to look at.
+ *
+ * @example
+ * ```ts
+ * throw new CallError("QUOTA_EXCEEDED", "No calls are left for today", { resetsAt: 1_763_251_200_000 });
+ * ```
+ */
 export class CallError extends Error {
   readonly code: CallErrorCode;
   readonly details: unknown;
@@ -60,6 +72,11 @@ export class CallError extends Error {
  * - An `Error` whose message is a declared code, or begins with one and a colon, gets that code;
  *   any other `Error` gets `EXECUTION_ERROR`. The message stays, and the error itself is in `details`.
  * - Anything else gets `UNKNOWN_ERROR`.
+ *
+ * @example
+ * ```ts
+ * const { code, message } = mapError(new Error("NOT_FOUND: no task 7"), [{ code: "NOT_FOUND" }]); // code is "NOT_FOUND"
+ * ```
  */
 export function mapError(error: unknown, errorSchemas?: readonly ErrorDefinition[]): CallError {
   if (error instanceof CallError) return error;

@@ -300,6 +300,10 @@ export interface NatsConnection {
   consumed(id: string, count: number): void;
   pendingCount(): number;
   serve(registry: NativeRegistry, concurrency: number | null): Promise<void>;
+  /** Whether a call that is about to begin is still wanted. */
+  begin(id: string): boolean;
+  /** The event loop has turned. */
+  turned(): void;
   /** One line for each: an id, a tab and the answer as JSON; or an id alone, the work on which is over. */
   answerAll(outcomes: string): void;
   /** Whether a stream may go on at once. */

@@ -136,5 +136,5 @@ export interface TypedCallMap<TOperations> {
     operationId: TId,
     input: InputById<TOperations, TId, unknown>,
     options?: SubscribeOptions,
-  ): AsyncIterableIterator<ResponseEnvelope<OutputById<TOperations, TId, unknown>>, undefined>;
+  ): AsyncGenerator<ResponseEnvelope<OutputById<TOperations, TId, unknown>>, undefined, unknown>;
 }

@@ -1,16 +1,25 @@
 // The errors with which requests end. Worded as in `crates/operations-core/src/call/outcome.rs`.
 
+import { textOf } from "./border/text.js";
 import type { CallErrorEvent } from "./call/events.js";
 import { CallError, InfrastructureErrorCode } from "./errors.js";
 
 export function errorOf({ code, message, details }: CallErrorEvent): CallError {
-  return new CallError(String(code), String(message), details);
+  return new CallError(textOf(code), textOf(message), details);
 }
 
 export function wasAborted(operationId: string): CallError {
   return new CallError(InfrastructureErrorCode.ABORTED, `The call of ${operationId} was aborted`, {
     operationId,
   });
+}
+
+export function withoutResponse(operationId: string): CallError {
+  return new CallError(
+    InfrastructureErrorCode.ABORTED,
+    `The call of ${operationId} completed without response`,
+    { operationId },
+  );
 }
 
 /** `after` is how long the call had been under way, in milliseconds; nothing where it had not begun. */

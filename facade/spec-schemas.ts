@@ -1,6 +1,13 @@
 import { Type } from "./type-builder.js";
 
-/** Who may call an operation. */
+/**
+ * Who may call an operation.
+ *
+ * @example
+ * ```ts
+ * Value.Check(AccessControlSchema, { requiredScopes: ["tasks:read"] }); // true
+ * ```
+ */
 export const AccessControlSchema = Type.Object(
   {
     requiredScopes: Type.Array(Type.String(), { description: "Scopes of which the caller needs all" }),
@@ -36,7 +43,14 @@ export const IdentitySchema = Type.Object(
 /** A schema of any library: which ones are understood is for the registry's adapter to say. */
 const schema = (description: string) => Type.Object({}, { description });
 
-/** An error that an operation announces. */
+/**
+ * An error that an operation announces.
+ *
+ * @example
+ * ```ts
+ * Value.Check(ErrorDefinitionSchema, { code: "NOT_FOUND", httpStatus: 404 });
+ * ```
+ */
 export const ErrorDefinitionSchema = Type.Object(
   {
     code: Type.String({ minLength: 1, description: "The code that callers branch on" }),
@@ -73,18 +87,39 @@ const specProperties = {
   ),
 };
 
-/** An operation without its handler. */
+/**
+ * An operation without its handler.
+ *
+ * @example
+ * ```ts
+ * Value.Check(OperationSpecSchema, registry.getSpec("demo.greet")); // true
+ * ```
+ */
 export const OperationSpecSchema = Type.Object(specProperties, {
   description: "An operation without its handler",
 });
 
-/** An operation with its handler. */
+/**
+ * An operation with its handler.
+ *
+ * @example
+ * ```ts
+ * Value.Check(OperationDefinitionSchema, registry.get("demo.greet")); // true
+ * ```
+ */
 export const OperationDefinitionSchema = Type.Object(
   { ...specProperties, handler: Type.Unknown({ description: "The function that does the work" }) },
   { description: "An operation with its handler" },
 );
 
-/** What a handler learns about its call. */
+/**
+ * What a handler learns about its call.
+ *
+ * @example
+ * ```ts
+ * Value.Check(OperationContextSchema, { requestId: "r-1" }); // true
+ * ```
+ */
 export const OperationContextSchema = Type.Object(
   {
     requestId: Type.Optional(Type.String({ description: "Id of this call" })),

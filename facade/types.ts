@@ -1,7 +1,17 @@
+// `await using` in the declarations, for users whose `lib` does not have it.
+/// <reference lib="esnext.disposable" preserve="true" />
+
 import type { ResponseEnvelope } from "./envelope.js";
 import type { AnySchema, HandlerInput, HandlerOutput, SchemaOf } from "./schema-types.js";
 
-/** What calling an operation means. */
+/**
+ * What calling an operation means.
+ *
+ * @example
+ * ```ts
+ * registry.list().filter(({ type }) => type === OperationType.QUERY);
+ * ```
+ */
 export const OperationType = {
   /** Reads. */
   QUERY: "query",
@@ -20,7 +30,14 @@ export declare namespace OperationType {
   type SUBSCRIPTION = "subscription";
 }
 
-/** Who may call an operation. Without any requirement it is open to everyone. */
+/**
+ * Who may call an operation. Without any requirement it is open to everyone.
+ *
+ * @example
+ * ```ts
+ * const rules: AccessControl = { requiredScopes: ["tasks:write"], resourceType: "task", resourceAction: "edit" };
+ * ```
+ */
 export interface AccessControl {
   /** The caller needs all of these. */
   requiredScopes: string[];
@@ -33,7 +50,14 @@ export interface AccessControl {
   customAuth?: string;
 }
 
-/** Who calls. */
+/**
+ * Who calls.
+ *
+ * @example
+ * ```ts
+ * const identity: Identity = { id: "ada", scopes: ["tasks:read"], resources: { "task:7": ["edit"] } };
+ * ```
+ */
 export interface Identity {
   id: string;
   scopes: string[];
@@ -41,7 +65,14 @@ export interface Identity {
   resources?: Record<string, string[]>;
 }
 
-/** An error that an operation announces. */
+/**
+ * An error that an operation announces.
+ *
+ * @example
+ * ```ts
+ * const notFound: ErrorDefinition = { code: "NOT_FOUND", description: "No such task", httpStatus: 404 };
+ * ```
+ */
 export interface ErrorDefinition {
   code: string;
   description?: string;
@@ -66,7 +97,14 @@ export interface ErrorDefinition {
 // biome-ignore lint/suspicious/noEmptyInterface: it is there to be merged with
 export interface OperationContextExtensions {}
 
-/** What a handler learns about its call. Properties of your own are declared in `OperationContextExtensions`. */
+/**
+ * What a handler learns about its call. Properties of your own are declared in `OperationContextExtensions`.
+ *
+ * @example
+ * ```ts
+ * const context: OperationContext = { identity, deadline: Date.now() + 5_000, metadata: { trace: "t-1" } };
+ * ```
+ */
 export interface OperationContext extends OperationContextExtensions {
   requestId?: string;
   parentRequestId?: string;
@@ -114,7 +152,14 @@ export interface OperationSpec<TInput = any, TOutput = any> {
   _meta?: Record<string, unknown>;
 }
 
-/** The work of a QUERY or a MUTATION. What is no envelope is wrapped in one. */
+/**
+ * The work of a QUERY or a MUTATION. What is no envelope is wrapped in one.
+ *
+ * @example
+ * ```ts
+ * const handler: OperationHandler<{ name: string }, string> = async ({ name }, { signal }) => `Hello, ${name}`;
+ * ```
+ */
 export type OperationHandler<
   // biome-ignore lint/suspicious/noExplicitAny: an untyped handler must compile
   TInput = any,
@@ -126,7 +171,16 @@ export type OperationHandler<
   context: TContext,
 ) => TOutput | ResponseEnvelope<TOutput> | Promise<TOutput | ResponseEnvelope<TOutput>>;
 
-/** The work of a SUBSCRIPTION: an async generator function. */
+/**
+ * The work of a SUBSCRIPTION: an async generator function.
+ *
+ * @example
+ * ```ts
+ * const handler: SubscriptionHandler<{ to: number }, number> = async function* ({ to }) {
+ *   for (let i = 1; i <= to; i++) yield i;
+ * };
+ * ```
+ */
 export type SubscriptionHandler<
   // biome-ignore lint/suspicious/noExplicitAny: an untyped handler must compile
   TInput = any,
@@ -245,6 +299,21 @@ export interface DefinedOperation<
 /**
  * Returns the operation as it is. It is there for the types: the handler's input and output are
  * inferred from the schemas, without an annotation.
+ *
+ * @example
+ * ```ts
+ * const greet = defineOperation({
+ *   namespace: "demo",
+ *   name: "greet",
+ *   version: "1.0.0",
+ *   type: OperationType.QUERY,
+ *   description: "Says hello",
+ *   inputSchema: Type.Object({ name: Type.String() }),
+ *   outputSchema: Type.Object({ greeting: Type.String() }),
+ *   accessControl: { requiredScopes: [] },
+ *   handler: async ({ name }) => ({ greeting: `Hello, ${name}` }),
+ * });
+ * ```
  */
 export function defineOperation<
   TNamespace extends string,

@@ -2,11 +2,13 @@
 // the facade is compiled whenever it changes, and the tests run that this concerns.
 
 import { spawn } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
+import { run } from "node:test";
+import { spec } from "node:test/reporters";
 import { BY_PLATFORM } from "../__test__/support/skips.mjs";
-import { addonFile, attempt, ensureDirectory, isMain, root, seconds } from "./lib.mjs";
+import { addonFile, isMain, root, seconds } from "./lib.mjs";
 
 /** The test files of a folder and, except for the package tests, of its subfolders. */
 export function testFiles(folder) {
@@ -19,23 +21,48 @@ export function testFiles(folder) {
   return files.sort();
 }
 
+/** What takes longest begins first: else one core waits at the end for what the other has just begun. */
+const SLOW = [
+  "schema/difference",
+  "tools/documents",
+  "openapi/real-documents",
+  "registry/difference",
+  "nats/",
+];
+
+function slowFirst(files) {
+  const rank = (file) => {
+    const place = SLOW.findIndex((part) => file.replaceAll("\\", "/").includes(part));
+    return place === -1 ? SLOW.length : place;
+  };
+  return files.toSorted((one, other) => rank(one) - rank(other));
+}
+
 /** Runs test files and says what they left out. With CI=true that is a failure, unless the platform is the reason. */
-export function runTests(files) {
-  const list = join(ensureDirectory(join(root, "target")), "test-report.jsonl");
-  const status = attempt(process.execPath, [
-    "--test",
-    // Node's own choice is one fewer, which on two cores leaves one idle: many tests wait.
-    `--test-concurrency=${availableParallelism()}`,
-    ...["--test-reporter=spec", "--test-reporter-destination=stdout"],
-    ...["--test-reporter=./scripts/test-reporter.mjs", `--test-reporter-destination=${list}`],
-    ...files,
-  ]);
-  const lines = readFileSync(list, "utf8").split("\n").filter(Boolean);
-  const skips = lines.map((line) => JSON.parse(line));
-  const { files: times = {} } = skips.pop() ?? {};
+export async function runTests(files) {
+  const skips = [];
+  const times = new Map();
+  let failures = 0;
+  const events = run({
+    files: slowFirst(files).map((file) => join(root, file)),
+    concurrency: availableParallelism(),
+  });
+  const count = ({ file, nesting, details }) => {
+    if (nesting === 0) times.set(file, (times.get(file) ?? 0) + details.duration_ms);
+  };
+  events.on("test:fail", (data) => {
+    count(data);
+    if (data.todo === undefined) failures += 1;
+  });
+  events.on("test:pass", (data) => {
+    count(data);
+    const reason = data.skip === true ? "no reason given" : data.skip;
+    if (reason) skips.push({ name: data.name, reason });
+  });
+  for await (const text of events.compose(new spec())) process.stdout.write(text);
   printSlowest(times);
-  if (status !== 0) process.exit(1);
   for (const { name, reason } of skips) console.log(`LEFT OUT: ${name} (${reason})`);
+  if (failures > 0) process.exit(1);
   const unexcused = skips.filter(({ reason }) => !BY_PLATFORM.test(reason));
   if (process.env.CI === "true" && unexcused.length > 0) {
     console.error(`\nfailed: with CI=true, ${unexcused.length} of these must run`);
@@ -44,9 +71,11 @@ export function runTests(files) {
 }
 
 function printSlowest(times) {
-  const slowest = Object.entries(times).sort(([, one], [, other]) => other - one);
+  const slowest = [...times].sort(([, one], [, other]) => other - one);
   console.log("\nThe slowest files:");
-  for (const [file, time] of slowest.slice(0, 15)) console.log(`${seconds(time).padStart(8)}  ${file}`);
+  for (const [file, time] of slowest.slice(0, 15)) {
+    console.log(`${seconds(time).padStart(8)}  ${relative(root, file)}`);
+  }
 }
 
 function watch(files) {
@@ -79,5 +108,5 @@ if (isMain(import.meta.url)) {
     process.exit(1);
   }
   if (args.includes("--watch")) watch(files);
-  else runTests(files);
+  else await runTests(files);
 }

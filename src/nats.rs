@@ -148,6 +148,20 @@ impl NatsConnection {
         )
     }
 
+    /// JavaScript is about to begin with a call. Says whether it is still wanted.
+    #[napi]
+    pub fn begin(&self, id: String) -> bool {
+        self.connection
+            .act(|now, state, todo| state.worker.begin(now, &id, todo))
+    }
+
+    /// The event loop of JavaScript has turned.
+    #[napi]
+    pub fn turned(&self) {
+        self.connection
+            .act(|now, state, todo| state.worker.host_turned(now, todo));
+    }
+
     /// Answers calls that are served and ends the work on them, as many as there are lines
     /// (`operations_nats::submission`).
     #[napi]

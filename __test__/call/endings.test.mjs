@@ -61,7 +61,7 @@ async function until(holds) {
 }
 
 describe("aborting across a wire", () => {
-  // Deadlines keep no process alive, this test has to.
+  // What has no deadline keeps no process alive, this test has to.
   let alive;
   before(() => {
     alive = setInterval(() => {}, 1000);
@@ -114,8 +114,11 @@ describe("aborting across a wire", () => {
       ],
       { target: there },
     );
-    const call = new PendingRequestMap(here).call("t.slow", {}, { deadline: Date.now() + 30 });
-    await assert.rejects(call, { code: "TIMEOUT" });
+    // On a busy machine a short deadline may pass before the handler begins.
+    for (let wait = 30; signal === undefined; wait *= 2) {
+      const call = new PendingRequestMap(here).call("t.slow", {}, { deadline: Date.now() + wait });
+      await assert.rejects(call, { code: "TIMEOUT" });
+    }
     await until(() => signal.aborted);
   });
 
@@ -284,13 +287,12 @@ describe("nothing is left behind", () => {
     assert.equal(target.count, 0);
   });
 
-  it("a process with nothing but pending requests ends", async () => {
+  it("a process with nothing but pending requests that have no limit ends", async () => {
     const { code, stdout, stderr } = await runModule(`
       import { PendingRequestMap } from "@alkdev/operations";
-      const deadline = Date.now() + 600_000;
       const map = new PendingRequestMap();
-      map.call("t.x", {}, { deadline });
-      map.subscribe("t.x", {}, { idleTimeout: 600_000 }).next();
+      map.call("t.x", {});
+      map.subscribe("t.x", {}).next();
       console.log(map.getPendingCount());
     `);
     assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: "2\n", stderr: "" });

@@ -85,7 +85,7 @@ describe("config.fetch", () => {
     const { fetch } = recording();
     const auth = { type: "bearer", token: "token-abc" };
     const error = await failureOf(single("get", {}, { baseUrl: url, fetch, auth })({}, {}));
-    assert.equal(error.message, "HTTP 403: Forbidden");
+    assert.match(error.message, /^HTTP 403: Forbidden, in t\./);
     assert.deepEqual(error.details.body, { echo: "[secret]" });
   });
 
@@ -159,7 +159,7 @@ describe("config.fetch", () => {
     const error = await failureOf(
       single("get", {}, { baseUrl: "http://host.test", fetch: failing, retry })({}, {}),
     );
-    assert.equal(error.message, "HTTP 503: Service Unavailable (tried 3 times)");
+    assert.match(error.message, /^HTTP 503: Service Unavailable \(tried 3 times\), in t\./);
   });
 });
 

@@ -60,7 +60,7 @@ describe("a token is asked for", () => {
     const error = await failure(call("echo", { text: "a" }));
     assert.equal(error.code, "EXECUTION_ERROR");
     assert.equal(error.details.status, 401);
-    assert.equal(error.details.mayHaveExecuted, false);
+    assert.equal(error.details.delivery, "none");
   });
 
   it("from another authorization server, if the resource has moved there", async (t) => {
@@ -125,7 +125,7 @@ describe("a token that allows more", () => {
     assert.equal(error.code, "EXECUTION_ERROR");
     assert.match(error.message, /that is too much/);
     assert.equal(error.details.scope, "write");
-    assert.equal(error.details.mayHaveExecuted, false);
+    assert.equal(error.details.delivery, "none");
   });
 });
 

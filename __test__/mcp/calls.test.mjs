@@ -75,7 +75,7 @@ describe("a time limit", { concurrency: true }, () => {
     const error = await failure(call("never"));
     assert.ok(error instanceof CallError);
     assert.equal(error.code, "TIMEOUT");
-    assert.equal(error.details.mayHaveExecuted, true);
+    assert.equal(error.details.delivery, "unknown");
     assert.equal(error.details.timeout, 300);
     assert.match(error.message, /300 ms/);
     assert.match(error.message, /never/);
@@ -141,7 +141,7 @@ describe("a signal", () => {
     const error = await pending;
     assert.ok(error instanceof CallError);
     assert.equal(error.code, "ABORTED");
-    assert.equal(error.details.mayHaveExecuted, true);
+    assert.equal(error.details.delivery, "unknown");
     await toldToStop(ask, "never");
   });
 
@@ -152,7 +152,7 @@ describe("a signal", () => {
     assert.equal((await failure(call("write-file", { path }, { signal }))).code, "ABORTED");
     const error = await failure(tool("write-file").handler({ path }, { signal }));
     assert.equal(error.code, "ABORTED");
-    assert.equal(error.details.mayHaveExecuted, false);
+    assert.equal(error.details.delivery, "none");
     assert.equal(callOf(await ask("received"), "write-file"), undefined);
     assert.throws(() => readFileSync(path));
   });

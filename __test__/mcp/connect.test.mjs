@@ -180,7 +180,7 @@ describe("closing", () => {
     const error = await failure(call("echo", { text: "too late" }));
     assert.equal(error.code, "EXECUTION_ERROR");
     assert.match(error.message, /closed/);
-    assert.equal(error.details.mayHaveExecuted, false);
+    assert.equal(error.details.delivery, "none");
   });
 
   it("ends calls that are under way", async (t) => {
@@ -190,7 +190,7 @@ describe("closing", () => {
     await closeMCPClient(wrapper);
     const error = await pending;
     assert.ok(["ABORTED", "EXECUTION_ERROR"].includes(error.code), error.code);
-    assert.equal(error.details.mayHaveExecuted, true);
+    assert.equal(error.details.delivery, "unknown");
   });
 });
 

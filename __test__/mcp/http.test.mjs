@@ -131,7 +131,7 @@ describe("trouble on the line", { concurrency: true }, () => {
     const { call } = await connected(t, { url: server.url });
     const error = await failure(call("die"));
     assert.equal(error.code, "EXECUTION_ERROR");
-    assert.equal(error.details.mayHaveExecuted, true);
+    assert.equal(error.details.delivery, "unknown");
     assert.equal((await call("echo", { text: "back again" })).data[0].text, "back again");
   });
 
@@ -140,7 +140,7 @@ describe("trouble on the line", { concurrency: true }, () => {
     const { call } = await connected(t, { url: server.url });
     const error = await failure(call("die", {}, { metadata: { timeout: 20_000 } }));
     assert.ok(["EXECUTION_ERROR", "TIMEOUT"].includes(error.code));
-    assert.equal(error.details.mayHaveExecuted, true);
+    assert.equal(error.details.delivery, "unknown");
     assert.equal((await call("echo", { text: "back again" })).data[0].text, "back again");
   });
 

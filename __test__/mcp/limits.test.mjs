@@ -29,7 +29,7 @@ for (const [transport, start] of Object.entries({
       assert.ok(error instanceof CallError);
       assert.equal(error.code, "EXECUTION_ERROR");
       assert.match(error.message, /maxResultBytes/);
-      assert.equal(error.details.mayHaveExecuted, true);
+      assert.equal(error.details.delivery, "unknown");
       assert.equal((await call("echo", { text: "fine" })).data[0].text, "fine");
     });
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { closeMCPClient } from "@alkdev/operations";
-import { notOn } from "../support/skips.mjs";
+import { notOn, onlyOn } from "../support/skips.mjs";
 import { startHost } from "./support/hosts.mjs";
 import { groupOf, isAlive, startsFile, until, untilDead } from "./support/processes.mjs";
 import { connected, failure, stdio } from "./support/servers.mjs";
@@ -13,6 +13,9 @@ function family(test, traits = [], more = {}) {
   const starts = startsFile(test);
   return { starts, config: stdio(["family", ...traits], { env: { STARTS_FILE: starts.path }, ...more }) };
 }
+
+/** Elsewhere nobody tells who left a group. */
+const onlyLinux = onlyOn("linux");
 
 // All at once: most of them wait for something.
 describe("processes", { concurrency: true }, () => {
@@ -29,6 +32,58 @@ describe("processes", { concurrency: true }, () => {
         for (const pid of pids) assert.ok(isAlive(pid));
         await closeMCPClient(wrapper);
         for (const pid of pids) assert.equal(isAlive(pid), false, `process ${pid}`);
+      });
+    }
+
+    for (const [how, traits] of Object.entries({
+      "ends with its input": [],
+      "ignores SIGTERM": ["stubborn"],
+    })) {
+      it(`after closing a server that ${how} and whose children left its group`, {
+        skip: onlyLinux,
+      }, async (t) => {
+        const { starts, config } = family(t, ["runaway", ...traits]);
+        const { wrapper } = await connected(t, config);
+        const pids = await starts.family();
+        assert.equal(new Set(pids.map(groupOf)).size, 3, "three groups");
+        await closeMCPClient(wrapper);
+        for (const pid of pids) assert.equal(isAlive(pid), false, `process ${pid}`);
+      });
+    }
+
+    it("after closing a server that left its group itself and ignores SIGTERM", {
+      skip: onlyLinux,
+    }, async (t) => {
+      const { starts, config } = family(t, ["stubborn"]);
+      const { command, args } = config;
+      const { wrapper } = await connected(t, { ...config, command: "setsid", args: [command, ...args] });
+      const pids = await starts.family();
+      assert.equal(
+        groupOf(starts.pids("server")[0]),
+        starts.pids("server")[0],
+        "it leads a group of its own",
+      );
+      await closeMCPClient(wrapper);
+      for (const pid of pids) assert.equal(isAlive(pid), false, `process ${pid}`);
+    });
+
+    for (const [how, command] of [
+      ["whose children left its group", []],
+      ["that left its group itself", ["setsid"]],
+    ]) {
+      it(`after SIGKILL of the host of a server ${how}`, { skip: onlyLinux }, async (t) => {
+        const { starts, config } = family(t, ["stubborn", "runaway"]);
+        const [program, ...args] = [...command, config.command, ...config.args];
+        const host = startHost(
+          t,
+          { ...config, command: program, args },
+          `await createMCPClient("s", config); console.log("ready"); setInterval(() => {}, 1 << 30);`,
+        );
+        assert.equal(await host.line(), "ready");
+        const pids = await starts.family();
+        host.kill("SIGKILL");
+        await host.ended;
+        await untilDead(pids);
       });
     }
 

@@ -15,7 +15,7 @@ describe("a server that dies in mid-call", () => {
     const { call } = await connected(t, stdio());
     const error = await failure(call("die", { words: "the roof is on fire" }));
     assert.equal(error.code, "EXECUTION_ERROR");
-    assert.equal(error.details.mayHaveExecuted, true);
+    assert.equal(error.details.delivery, "unknown");
     assert.match(error.message, /may have been carried out/);
     assert.match(error.message, /the roof is on fire/);
     assert.equal(error.details.exitCode, 7);
@@ -29,7 +29,7 @@ describe("a server that dies in mid-call", () => {
     await failure(call("die"));
     for (const error of await Promise.all(pending)) {
       assert.equal(error.code, "EXECUTION_ERROR");
-      assert.equal(error.details.mayHaveExecuted, true);
+      assert.equal(error.details.delivery, "unknown");
     }
   });
 
@@ -37,7 +37,7 @@ describe("a server that dies in mid-call", () => {
     const { call } = await connected(t, stdio());
     const marker = join(temporaryFolder(t), "marker");
     const error = await failure(call("die-once", { marker }));
-    assert.equal(error.details.mayHaveExecuted, true);
+    assert.equal(error.details.delivery, "unknown");
     await call("echo", { text: "next" });
     assert.equal(timesCalled(marker), 1);
   });
@@ -103,7 +103,7 @@ describe("the next call", () => {
     await failure(call("die-once", { marker }));
     const error = await failure(call("echo", { text: "hello?" }, { metadata: { timeout: 500 } }));
     assert.equal(error.code, "TIMEOUT");
-    assert.equal(error.details.mayHaveExecuted, false);
+    assert.equal(error.details.delivery, "none");
     const controller = new AbortController();
     const pending = failure(call("echo", { text: "hello?" }, { signal: controller.signal }));
     setTimeout(() => controller.abort(), 100);
@@ -119,7 +119,7 @@ describe("the next call", () => {
       const error = await failure(call("echo", { text: "hello?" }));
       assert.equal(error.code, "EXECUTION_ERROR");
       assert.match(error.message, /cannot open the database/);
-      assert.equal(error.details.mayHaveExecuted, false);
+      assert.equal(error.details.delivery, "none");
     }
   });
 
@@ -144,7 +144,7 @@ describe("reconnect: false", () => {
     await failure(call("die", { words: "last words" }));
     const error = await failure(call("echo", { text: "hello?" }));
     assert.equal(error.code, "EXECUTION_ERROR");
-    assert.equal(error.details.mayHaveExecuted, false);
+    assert.equal(error.details.delivery, "none");
     assert.match(error.message, /reconnect/);
     assert.match(error.message, /last words/);
     assert.equal(starts.pids("server").length, 1);

@@ -21,6 +21,12 @@ registry.registerAll([
     say({ ended: tag });
     return { pid: process.pid, tag };
   }),
+  // Keeps the event loop from turning.
+  query("block", ({ ms }) => {
+    say({ blocking: true });
+    for (const end = Date.now() + ms; Date.now() < end; );
+    return { pid: process.pid };
+  }),
   query("hang", (_, { signal }) => {
     say({ hanging: true });
     whenAborted(signal, "hang");

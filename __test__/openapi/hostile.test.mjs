@@ -77,6 +77,31 @@ describe("depth", () => {
   for (const [what, text] of [
     ["objects in JSON", deep(100_000, '{"a":', "}")],
     ["lists in JSON", deep(100_000, "[", "]")],
+  ]) {
+    it(`${what} loses nothing but what is nested`, () => {
+      assert.equal(FromOpenAPI(text, config).length, 1);
+    });
+  }
+
+  it("of one schema degrades the operation that needs it, and no other", () => {
+    for (const depth of [60, 500, 2000]) {
+      let schema = { type: "string", description: 'a "brace" } in a text' };
+      for (let i = 0; i < depth; i++) schema = { type: "object", properties: { a: schema } };
+      const { operations, report } = inspect({
+        paths: { "/deep": { get: answering(schema) }, "/flat": { get: answering({ type: "string" }) } },
+      });
+      assert.equal(operations.length, 2);
+      const [deep, flat] = report;
+      assert.equal(deep.status, "degraded");
+      // What is left out stands in the place of a schema, or of the list that would hold it.
+      assert.match(deep.problems[0].reason, /nested-too-deeply|"properties" has a value that it cannot have/);
+      assert.equal(flat.status, "imported");
+      assert.deepEqual(collectErrors(operations[0].outputSchema, { a: { a: 1 } })[0].path, "/a/a");
+      assert.deepEqual(collectErrors(operations[1].outputSchema, "text"), []);
+    }
+  });
+
+  for (const [what, text] of [
     ["flow notation in YAML", `openapi: 3.0.0\npaths: ${"[".repeat(100_000)}`],
     [
       "blocks in YAML",

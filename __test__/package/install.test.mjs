@@ -3,9 +3,9 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -59,11 +59,23 @@ describe(`installed from tarballs, on ${runtime}`, () => {
         "LICENSE-MIT",
         "README.md",
         "dist",
+        "facade",
         "index.d.ts",
         "package.json",
       ].sort(),
     );
     assert.ok(!files.some((file) => file.endsWith(".node") || file.includes("test")), "no binary, no tests");
+  });
+
+  it("leads from declarations to their sources", () => {
+    const folder = join(project, "node_modules", "@alkdev", "operations");
+    const maps = readdirSync(folder, { recursive: true }).filter((file) => file.endsWith(".d.ts.map"));
+    assert.ok(maps.length > 50);
+    for (const map of maps) {
+      const { sources } = JSON.parse(readFileSync(join(folder, map), "utf8"));
+      for (const source of sources)
+        assert.ok(existsSync(join(folder, dirname(map), source)), `${map}: ${source}`);
+    }
   });
 
   it("asks for the platform packages of its own version, all of them, and for nothing else that is optional", () => {

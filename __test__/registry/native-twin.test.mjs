@@ -117,3 +117,27 @@ describe("outputs that JSON has no word for are made by JavaScript", () => {
     });
   }
 });
+
+describe("outputs that have to be completed come out as JavaScript completes them", () => {
+  const object = (properties) => Type.Object(properties);
+  const cases = {
+    "a tuple that lacks an element of any kind": {
+      outputSchema: Type.Tuple([object({ a: Type.String() }), Type.Unknown()]),
+      value: [0],
+      expected: [{ a: "" }, null],
+    },
+    "a list where variants speak of its length": {
+      outputSchema: Type.Union([object({ length: Type.Integer() }), Type.Array(Type.Null())]),
+      value: ["x"],
+      expected: { length: 0 },
+    },
+  };
+  for (const [name, { outputSchema, value, expected }] of Object.entries(cases)) {
+    it(name, async () => {
+      const { envelopes } = await outcome(registryWith({ outputSchema }), callOf({ value: { data: value } }));
+      assert.equal(envelopes.length, 1);
+      const [envelope] = (await outcome(registryWith({ outputSchema }), callOf({ value }))).envelopes;
+      assert.deepEqual(envelope.data, expected);
+    });
+  }
+});

@@ -242,7 +242,7 @@ describe("a malformed spec is refused, with the operation and the field", () => 
   it("something that is no object", () => {
     const registry = new OperationRegistry();
     for (const spec of [undefined, null, 1, "spec", Symbol("spec"), [], () => {}]) {
-      assert.throws(() => registry.register(spec), callError("VALIDATION_ERROR", "name"));
+      assert.throws(() => registry.register(spec), callError("VALIDATION_ERROR", "Cannot register"));
       assert.throws(() => registry.registerSpec(spec), callError("VALIDATION_ERROR", "name"));
     }
   });

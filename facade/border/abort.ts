@@ -26,7 +26,16 @@ function watch(signal: AbortSignal): Watch {
   const notify = () => {
     watches.delete(signal);
     // Those that take themselves back meanwhile are not called; none is added to a signal that is aborted.
-    for (const callback of callbacks) callback();
+    for (const callback of callbacks) {
+      try {
+        callback();
+      } catch (error) {
+        // The others must learn of the abort all the same; the error surfaces as one of a listener does.
+        queueMicrotask(() => {
+          throw error;
+        });
+      }
+    }
   };
   signal.addEventListener("abort", notify, { once: true });
   const made = { callbacks, notify };

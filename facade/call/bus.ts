@@ -1,7 +1,8 @@
 // Where the events of the call protocol travel.
 
 import type { CallError } from "../errors.js";
-import type { CallEvents, CallEventType } from "./events.js";
+import { CALL_EVENT_TYPES, type CallEvents, type CallEventType } from "./events.js";
+import { readEvent } from "./incoming.js";
 import { isLossy, onLoss } from "./loss.js";
 import { soon } from "./soon.js";
 
@@ -19,6 +20,15 @@ export interface Bus {
   receive(isWaiting: boolean): void;
   /** Calls back when events may have been missed. Returns a function that takes it back. */
   onLoss(listener: (reason: CallError) => void): () => void;
+  /** Events that were none of the protocol. */
+  readonly dropped: DroppedEvents;
+}
+
+/** How many events of each type did not fit `CallEventMap`. */
+export type DroppedEvents = Record<CallEventType, number>;
+
+function noneDropped(): DroppedEvents {
+  return Object.fromEntries(CALL_EVENT_TYPES.map((type) => [type, 0])) as DroppedEvents;
 }
 
 /** The bus of a map that nobody shares: plain function calls, without an event object in between. */
@@ -32,6 +42,8 @@ export class LocalBus implements Bus {
     "call.error": [],
   };
   readonly #receiver: Receiver;
+  /** What does not come over a wire is not looked at. */
+  readonly dropped = noneDropped();
 
   constructor(receiver: Receiver) {
     this.#receiver = receiver;
@@ -77,6 +89,8 @@ export class EventTargetBus implements Bus {
   readonly #target: EventTarget;
   readonly #receiver: Receiver;
   readonly #lost: (reason: CallError) => void;
+  readonly dropped = noneDropped();
+  #lastDropped: Event | undefined;
   #isWaiting = false;
   #listening: (() => void)[] = [];
   readonly #stopSoon = soon(() => {
@@ -96,11 +110,19 @@ export class EventTargetBus implements Bus {
 
   listen<T extends CallEventType>(type: T, listener: Listener<T>): () => void {
     const receive = (event: Event) => {
-      const payload = payloadOf((event as CustomEvent<unknown>).detail);
-      if (payload !== undefined) listener(payload as CallEvents[T]);
+      const payload = readEvent(type, (event as CustomEvent<unknown>).detail);
+      if (payload !== undefined) listener(payload);
+      else this.#drop(type, event);
     };
     this.#target.addEventListener(type, receive);
     return () => this.#target.removeEventListener(type, receive);
+  }
+
+  /** One event may have several listeners. */
+  #drop(type: CallEventType, event: Event): void {
+    if (this.#lastDropped === event) return;
+    this.#lastDropped = event;
+    this.dropped[type] += 1;
   }
 
   receive(isWaiting: boolean): void {
@@ -116,18 +138,4 @@ export class EventTargetBus implements Bus {
   onLoss(listener: (reason: CallError) => void): () => void {
     return isLossy(this.#target) ? this.#target[onLoss](listener) : () => {};
   }
-}
-
-/** The payload of an event's `detail`, which is `{ type, id, payload }` or the bare payload. Nothing if it
- * cannot be one: whatever arrives over a wire is looked at before it is believed. */
-export function payloadOf(detail: unknown): { requestId: string } | undefined {
-  const inner =
-    isObject(detail) && isObject(detail.payload) && !("requestId" in detail) ? detail.payload : detail;
-  return isObject(inner) && typeof inner.requestId === "string"
-    ? (inner as { requestId: string })
-    : undefined;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
 }

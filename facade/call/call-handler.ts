@@ -1,13 +1,26 @@
+import {
+  aCount,
+  aDuration,
+  aList,
+  aSize,
+  checkedOptions,
+  type Fields,
+  must,
+  required,
+} from "../border/options.js";
 import { callAt } from "../border/timer.js";
 import type { ResponseEnvelope } from "../envelope.js";
-import { type CallError, mapError } from "../errors.js";
+import { CallError, mapError } from "../errors.js";
 import { logger } from "../logging.js";
-import { alwaysEnforceAccess, SERVED } from "../registry/protocol-context.js";
+import { tellOfOpenSources } from "../registry/open-sources.js";
+import { alwaysEnforceAccess, markMetadata, SERVED } from "../registry/protocol-context.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { subscribe } from "../registry/subscribe.js";
-import { payloadOf } from "./bus.js";
+import { detailsWithoutCookies, withoutCookies } from "./cookies.js";
 import type { CallAbortedEvent, CallRequestedEvent } from "./events.js";
+import { readEvent } from "./incoming.js";
 import { onLoss } from "./loss.js";
+import { overloaded, type PlaceLimits, Places, tookTooLong } from "./places.js";
 import { Running } from "./running.js";
 import { soon } from "./soon.js";
 
@@ -25,18 +38,57 @@ export interface AnsweringMap {
   [onLoss]?(listener: (reason: CallError) => void): () => void;
 }
 
-export interface CallHandlerConfig {
+/**
+ * What `buildCallHandler` needs: whose operations are served, and where the answers go.
+ *
+ * @example
+ * ```ts
+ * const config: CallHandlerConfig = { registry, callMap: new PendingRequestMap() };
+ * ```
+ */
+export interface CallHandlerConfig extends PlaceLimits {
   registry: OperationRegistry;
   callMap: AnsweringMap;
+  /** Members of `metadata` that a caller may steer the package with (`"headers"`, `"timeout"`). None by default: to
+   * handlers, metadata off a wire is data. */
+  allowMetadata?: readonly string[];
+  /** How long a handler may hold its place, in milliseconds: a call in all, a subscription without an event. A deadline that
+   * is sooner counts. No limit by default. */
+  timeout?: number;
 }
+
+const FIELDS: Fields<CallHandlerConfig> = {
+  registry: required(must("an OperationRegistry", (value) => typeof value === "object" && value !== null)),
+  callMap: required(must("a PendingRequestMap", (value) => typeof value === "object" && value !== null)),
+  allowMetadata: aList,
+  concurrency: aSize,
+  perOperation: aSize,
+  perCaller: aSize,
+  queue: aCount,
+  timeout: aDuration,
+};
 
 const log = logger("call");
 
 /**
  * Serves calls: `callMap["call.requested"].subscribe(buildCallHandler({ registry, callMap }))`. Access is
  * always checked, whatever the registry thinks of direct calls.
+ *
+ * @example
+ * ```ts
+ * const callMap = new PendingRequestMap();
+ * callMap["call.requested"].subscribe(buildCallHandler({ registry, callMap }));
+ * await callMap.call("demo.greet", { name: "Ada" });
+ * ```
  */
-export function buildCallHandler({ registry, callMap }: CallHandlerConfig): CallHandler {
+export function buildCallHandler(config: CallHandlerConfig): CallHandler {
+  const checked = checkedOptions<CallHandlerConfig>(config, FIELDS, { prefix: "buildCallHandler: " });
+  const { registry, callMap } = checked;
+  const allowed: ReadonlySet<string> = new Set(checked.allowMetadata);
+  tellOfOpenSources(registry);
+  const { concurrency, perOperation, perCaller, timeout } = checked;
+  const isLimited = (concurrency ?? perOperation ?? perCaller) !== undefined;
+  const places = isLimited ? new Places(checked) : undefined;
   const served = new Map<string, Running>();
   let stopListening: (() => void) | undefined;
   const stopSoon = soon(() => {
@@ -47,7 +99,8 @@ export function buildCallHandler({ registry, callMap }: CallHandlerConfig): Call
 
   /** Listens for aborts while there is something that could be aborted. */
   function begin(request: CallRequestedEvent): Running {
-    const { requestId, deadline } = request;
+    const { requestId, deadline, metadata } = request;
+    if (metadata !== undefined) markMetadata(metadata, allowed);
     const running = new Running(request);
     served.set(requestId, running);
     stopListening ??= listen();
@@ -86,7 +139,10 @@ export function buildCallHandler({ registry, callMap }: CallHandlerConfig): Call
   function end(requestId: string, running: Running): void {
     if (served.get(requestId) !== running) return;
     running.cancelDeadline?.();
+    running.cancelTimeout?.();
     served.delete(requestId);
+    if (running.hasPlace) places?.leave(running.request);
+    running.settle?.();
     if (served.size === 0) stopSoon();
   }
 
@@ -95,7 +151,7 @@ export function buildCallHandler({ registry, callMap }: CallHandlerConfig): Call
     end(request.requestId, running);
     if (running.isAborted) return;
     try {
-      callMap.respond(request.requestId, envelope);
+      callMap.respond(request.requestId, withoutCookies(envelope));
     } catch (error) {
       report(registry, callMap, request, error);
     }
@@ -103,16 +159,30 @@ export function buildCallHandler({ registry, callMap }: CallHandlerConfig): Call
 
   function fail(request: CallRequestedEvent, running: Running, error: unknown): void {
     end(request.requestId, running);
+    // A handler may learn of its deadline by a call of its own, which has the same one, before our timer is due.
+    if (request.deadline !== undefined && request.deadline <= Date.now() + 1) running.abort();
     if (!running.isAborted) report(registry, callMap, request, error);
   }
 
   return (event) => {
-    const request = payloadOf(event) as CallRequestedEvent | undefined;
-    if (request === undefined || typeof request.operationId !== "string" || served.has(request.requestId)) {
+    const request = readEvent("call.requested", event);
+    if (request === undefined || served.has(request.requestId)) {
       log.warn("Dropped an event that is no call request", {});
       return Promise.resolve();
     }
     const running = begin(request);
+    if (places === undefined) return run(request, running);
+    return new Promise((resolve) => {
+      running.settle = resolve;
+      running.hasPlace = true;
+      if (places.enter(request, () => resolve(run(request, running)))) return;
+      running.hasPlace = false;
+      fail(request, running, overloaded(request.operationId));
+    });
+  };
+
+  function run(request: CallRequestedEvent, running: Running): Promise<void> {
+    if (timeout !== undefined) expectWithin(timeout, running, Date.now());
     if (registry.isSubscription(request.operationId)) {
       return stream(registry, callMap, request, running).then(
         () => end(request.requestId, running),
@@ -123,7 +193,20 @@ export function buildCallHandler({ registry, callMap }: CallHandlerConfig): Call
       (envelope) => answer(request, running, envelope),
       (error) => fail(request, running, error),
     );
-  };
+  }
+
+  /** A handler that never ends gives its place back. The events of a stream are only noted: a timer for each would cost
+   * more than the event. */
+  function expectWithin(limit: number, running: Running, since: number): void {
+    running.heardAt = since;
+    const check = () => {
+      if (running.heardAt > since) return expectWithin(limit, running, running.heardAt);
+      const { request } = running;
+      abort(request.requestId);
+      report(registry, callMap, request, tookTooLong(request.operationId, limit));
+    };
+    running.cancelTimeout = callAt(since + limit, check, true);
+  }
 }
 
 async function stream(
@@ -139,7 +222,8 @@ async function stream(
   running.onAbort = () => void events.return().catch(() => {});
   for await (const envelope of events) {
     if (running.isAborted) return;
-    const room = callMap.respond(requestId, envelope);
+    if (running.cancelTimeout !== undefined) running.heardAt = Date.now();
+    const room = callMap.respond(requestId, withoutCookies(envelope));
     // Only a transport that paces its streams has a reason to wait.
     if (room instanceof Promise) await room;
   }
@@ -153,8 +237,18 @@ function report(
   error: unknown,
 ): void {
   const { code, message, details } = mapError(error, registry.getSpec(operationId)?.errorSchemas);
+  // What leaves is chosen: the fields of any other error may be secrets.
+  const isChosen = error instanceof CallError && !(details instanceof Error);
   try {
-    callMap.emitError(requestId, code, message, details);
+    if (isChosen && details !== undefined) {
+      try {
+        callMap.emitError(requestId, code, message, detailsWithoutCookies(details));
+        return;
+      } catch {
+        // An error is not lost because something about it cannot be written.
+      }
+    }
+    callMap.emitError(requestId, code, message);
   } catch (failure) {
     log.error(`The failure of ${operationId} could not be reported: ${String(failure)}`, {
       requestId,

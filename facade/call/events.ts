@@ -1,57 +1,11 @@
-// The events of the call protocol.
+// The events of the call protocol, and their schemas.
 
-import type { ResponseEnvelope } from "../envelope.js";
 import { ResponseEnvelopeSchema } from "../envelope-schemas.js";
 import { IdentitySchema } from "../spec-schemas.js";
 import { Type } from "../type-builder.js";
-import type { Identity } from "../types.js";
+import type { CallEventType } from "./event-types.js";
 
-export interface CallRequestedEvent {
-  requestId: string;
-  operationId: string;
-  input: unknown;
-  parentRequestId?: string;
-  /** Absolute time in milliseconds. */
-  deadline?: number;
-  /** The longest silence in milliseconds between the events of a subscription. */
-  idleTimeout?: number;
-  identity?: Identity;
-  metadata?: Record<string, unknown>;
-}
-
-export interface CallRespondedEvent {
-  requestId: string;
-  output: ResponseEnvelope;
-}
-
-export interface CallCompletedEvent {
-  requestId: string;
-}
-
-export interface CallAbortedEvent {
-  requestId: string;
-}
-
-export interface CallErrorEvent {
-  requestId: string;
-  code: string;
-  message: string;
-  details?: unknown;
-}
-
-/** What an event may carry. */
-export type CallEventMapValue = CallEvents[CallEventType];
-
-/** What each event carries. */
-export interface CallEvents {
-  "call.requested": CallRequestedEvent;
-  "call.responded": CallRespondedEvent;
-  "call.completed": CallCompletedEvent;
-  "call.aborted": CallAbortedEvent;
-  "call.error": CallErrorEvent;
-}
-
-export type CallEventType = keyof CallEvents;
+export type * from "./event-types.js";
 
 export const CALL_EVENT_TYPES = [
   "call.requested",
@@ -63,7 +17,14 @@ export const CALL_EVENT_TYPES = [
 
 const requestId = Type.String({ description: "Correlates the events of one call" });
 
-/** The TypeBox schema of each event's payload. */
+/**
+ * The TypeBox schema of each event's payload.
+ *
+ * @example
+ * ```ts
+ * Value.Check(CallEventMap["call.requested"], message);
+ * ```
+ */
 export const CallEventMap = {
   "call.requested": Type.Object(
     {
@@ -99,5 +60,12 @@ export const CallEventMap = {
   ),
 };
 
-/** The same, under its older name. */
+/**
+ * The same, under its older name.
+ *
+ * @example
+ * ```ts
+ * Value.Check(CallEventSchema["call.error"], message);
+ * ```
+ */
 export const CallEventSchema = CallEventMap;

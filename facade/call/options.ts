@@ -3,7 +3,7 @@
 import { aDuration, anObject, aSignal, aString, aTime, checkedOptions, refusal } from "../border/options.js";
 import { quoted } from "../border/text.js";
 import type { CallerIdentity, Identity } from "../types.js";
-import type { CallRequestedEvent } from "./events.js";
+import type { CallRequestedEvent } from "./event-types.js";
 
 export interface CommonOptions {
   /** The call that makes this one: aborting it aborts this one too. */
@@ -13,11 +13,27 @@ export interface CommonOptions {
   signal?: AbortSignal | undefined;
 }
 
+/**
+ * Who calls, how long they wait, and what else the handler should know.
+ *
+ * @example
+ * ```ts
+ * const options: CallOptions = { identity, deadline: Date.now() + 5_000, metadata: { trace: "t-1" } };
+ * ```
+ */
 export interface CallOptions extends CommonOptions {
   /** Absolute time in milliseconds. */
   deadline?: number | undefined;
 }
 
+/**
+ * Who subscribes, how long a silence they bear, and what else the handler should know.
+ *
+ * @example
+ * ```ts
+ * const options: SubscribeOptions = { identity, idleTimeout: 30_000 };
+ * ```
+ */
 export interface SubscribeOptions extends CommonOptions {
   /** The longest silence in milliseconds between arriving events. */
   idleTimeout?: number | undefined;

@@ -6,8 +6,16 @@ import { isResponseEnvelope, type ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
 import type { OperationsIn, TypedCallMap } from "../operation-types.js";
-import { errorOf, malformedAnswer, timedOut, tooSlow, wasAborted, wasSilent } from "../outcomes.js";
-import { type Bus, EventTargetBus, LocalBus, type Receiver } from "./bus.js";
+import {
+  errorOf,
+  malformedAnswer,
+  timedOut,
+  tooSlow,
+  wasAborted,
+  wasSilent,
+  withoutResponse,
+} from "../outcomes.js";
+import { type Bus, type DroppedEvents, EventTargetBus, LocalBus, type Receiver } from "./bus.js";
 import {
   CALL_EVENT_TYPES,
   type CallEvents,
@@ -27,10 +35,24 @@ import { type Pending, PendingCall, PendingStream } from "./pending.js";
 export { wasAborted } from "../outcomes.js";
 export type { CallOptions, SubscribeOptions } from "./options.js";
 
+/**
+ * Limits of a call map.
+ *
+ * @example
+ * ```ts
+ * const options: PendingRequestMapOptions = { maxWaitingEvents: 10_000 };
+ * ```
+ */
 export interface PendingRequestMapOptions {
   /** How many events of a subscription may wait for its consumer (default 65,536). Beyond that the
    * subscription ends with an error, rather than memory growing without end. */
   maxWaitingEvents?: number;
+}
+
+export interface CallStats {
+  /** Events that did not fit `CallEventMap`, and were dropped. */
+  dropped: number;
+  droppedBy: DroppedEvents;
 }
 
 /** Listeners of one kind of event. */
@@ -46,6 +68,13 @@ const FIELDS: Fields<PendingRequestMapOptions> = { maxWaitingEvents: aSize };
 /**
  * Calls and subscriptions over events. Two maps on one `EventTarget` talk to each other; without one, a map
  * talks to itself, which is how a hub serves its own operations.
+ *
+ * @example
+ * ```ts
+ * const callMap = new PendingRequestMap(createPortEventTarget(port));
+ * const { data } = await callMap.call("demo.greet", { name: "Ada" }, { deadline: Date.now() + 5_000 });
+ * for await (const envelope of callMap.subscribe("demo.ticks", {})) console.log(envelope.data);
+ * ```
  */
 export class PendingRequestMap {
   declare readonly "call.requested": EventChannel<CallEvents["call.requested"]>;
@@ -70,7 +99,7 @@ export class PendingRequestMap {
     const receiver: Receiver = {
       "call.responded": (event) => this.#responded(event),
       "call.error": (event) => this.#failed(this.#pending.get(event.requestId), errorOf(event)),
-      "call.completed": (event) => this.#ended(this.#pending.get(event.requestId)),
+      "call.completed": (event) => this.#completed(this.#pending.get(event.requestId)),
       "call.aborted": (event) => this.#aborted(event.requestId),
     };
     this.#bus =
@@ -99,7 +128,7 @@ export class PendingRequestMap {
       if (deadline !== undefined) {
         const began = Date.now();
         const expire = () => this.#giveUp(pending, timedOut(operationId, deadline, Date.now() - began));
-        pending.setTimer(callAt(deadline, expire));
+        pending.setTimer(callAt(deadline, expire, true));
       }
       this.#ask(pending, requestPayload(requestId, operationId, input, options, options));
     });
@@ -115,7 +144,7 @@ export class PendingRequestMap {
     operationId: string,
     input: unknown,
     given?: SubscribeOptions,
-  ): AsyncIterableIterator<ResponseEnvelope, undefined> {
+  ): AsyncGenerator<ResponseEnvelope, undefined, unknown> {
     let pending: PendingStream | undefined;
     const source: PushSource = {
       open: () => {
@@ -155,7 +184,7 @@ export class PendingRequestMap {
       if (heardAt + idleTimeout > Date.now()) this.#expectWithin(idleTimeout, pending, heardAt);
       else this.#giveUp(pending, wasSilent(pending.operationId, idleTimeout));
     };
-    pending.setTimer(callAt(since + idleTimeout, check));
+    pending.setTimer(callAt(since + idleTimeout, check, true));
   }
 
   /** Answers a request. */
@@ -191,6 +220,13 @@ export class PendingRequestMap {
       // At once, however long the event is under way.
       this.#aborted(requestId);
     }
+  }
+
+  /** What was counted since the map was made. */
+  stats(): CallStats {
+    const droppedBy = { ...this.#bus.dropped };
+    const dropped = Object.values(droppedBy).reduce((sum, count) => sum + count, 0);
+    return { dropped, droppedBy };
   }
 
   /** @internal */
@@ -256,6 +292,11 @@ export class PendingRequestMap {
 
   #failed(pending: Pending | undefined, error: unknown): void {
     if (pending !== undefined && this.#remove(pending)) pending.failed(error);
+  }
+
+  #completed(pending: Pending | undefined): void {
+    if (pending?.isCall === true) this.#failed(pending, withoutResponse(pending.operationId));
+    else this.#ended(pending);
   }
 
   #ended(pending: Pending | undefined): void {

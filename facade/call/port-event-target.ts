@@ -1,6 +1,7 @@
 // Events of the call protocol over a MessagePort: between worker threads, or between pages.
 
 import { logger } from "../logging.js";
+import { restored, wireText } from "./wire-value.js";
 
 /** What a port is here: a `MessagePort` or a `Worker`, of Node or of the web. */
 export type MessagePortLike = ListenablePort | EmittingPort;
@@ -24,6 +25,8 @@ export interface EmittingPort {
 export interface PortEventTarget extends EventTarget {
   /** Stops listening to the port. The port itself stays open: it belongs to whoever made it. */
   close(): void;
+  /** `using target = createPortEventTarget(port)` closes it at the end of the block. */
+  [Symbol.dispose](): void;
 }
 
 interface PortMessage {
@@ -36,6 +39,13 @@ const log = logger("call");
 /**
  * Bridges the call protocol across a `MessagePort`: `new PendingRequestMap(createPortEventTarget(port))` on both
  * sides. As with any listener on a port, a thread that serves calls stays alive until the port is closed. What is sent is the JSON of an event's `detail`, so both sides see what they would see over any other wire.
+ *
+ * @example
+ * ```ts
+ * const { port1, port2 } = new MessageChannel();
+ * const here = new PendingRequestMap(createPortEventTarget(port1));
+ * worker.postMessage(port2, [port2]); // and there: new PendingRequestMap(createPortEventTarget(port))
+ * ```
  */
 export function createPortEventTarget(port: MessagePortLike): PortEventTarget {
   return new PortTarget(port);
@@ -54,12 +64,16 @@ class PortTarget extends EventTarget implements PortEventTarget {
   /** Sends an event to the other side, and to listeners on this one. */
   override dispatchEvent(event: Event): boolean {
     const message: PortMessage = { type: event.type, detail: (event as CustomEvent).detail };
-    this.#port.postMessage(JSON.stringify(message));
+    this.#port.postMessage(wireText(message, `The event ${event.type} cannot be sent`));
     return super.dispatchEvent(event);
   }
 
   close(): void {
     this.#stopListening();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
   }
 
   #deliver(text: unknown): void {
@@ -68,7 +82,7 @@ class PortTarget extends EventTarget implements PortEventTarget {
       log.warn("Dropped a message of a port that is no event of the call protocol", {});
       return;
     }
-    super.dispatchEvent(new CustomEvent(message.type, { detail: message.detail }));
+    super.dispatchEvent(new CustomEvent(message.type, { detail: restored(message.detail) }));
   }
 }
 

@@ -1,5 +1,6 @@
 // A call that is being served.
 
+import { identityIn } from "../registry/authorise.js";
 import { buildEnv } from "../registry/env.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import type { OperationContext, OperationEnv } from "../types.js";
@@ -12,6 +13,13 @@ export class Running {
   /** What stops the work, beside the signal. */
   onAbort: (() => void) | undefined;
   cancelDeadline: (() => void) | undefined;
+  cancelTimeout: (() => void) | undefined;
+  /** When its stream last had an event. */
+  heardAt = 0;
+  /** Whether it holds a place, or waits for one. */
+  hasPlace = false;
+  /** Tells whoever serves it that it is over, even if it never began. */
+  settle: (() => void) | undefined;
 
   constructor(request: CallRequestedEvent) {
     this.request = request;
@@ -39,7 +47,8 @@ export class Running {
 
   /** What the handler learns. `trusted` is neither read from an event nor set. */
   context(registry: OperationRegistry): OperationContext {
-    const { requestId, parentRequestId, identity, metadata, deadline } = this.request;
+    const { requestId, parentRequestId, metadata, deadline } = this.request;
+    const identity = identityIn(this.request);
     const running = this;
     const context: OperationContext = {
       requestId,

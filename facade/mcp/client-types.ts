@@ -49,7 +49,9 @@ export interface MCPClient {
   callTool(call: { name: string; arguments?: Json }, options?: MCPRequestOptions): Promise<Json>;
   /** Reads the list anew. */
   listTools(options?: MCPRequestOptions): Promise<{ tools: Json[] }>;
+  /** Closing twice is harmless. */
   close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** Told when a server changes its tools. */
@@ -71,4 +73,8 @@ export interface MCPClientWrapper {
   listPrompts(options?: MCPRequestOptions): Promise<Json[]>;
   getPrompt(name: string, args?: Record<string, string>, options?: MCPRequestOptions): Promise<Json>;
   getStatus(): MCPServerStatus;
+  /** As `closeMCPClient`. */
+  close(): Promise<void>;
+  /** `await using server = await createMCPClient(...)` closes it at the end of the block. */
+  [Symbol.asyncDispose](): Promise<void>;
 }

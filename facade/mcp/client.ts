@@ -72,6 +72,9 @@ export class Client implements MCPClientWrapper {
   });
   readonly #listeners = new Set<MCPToolsListener>();
   #list: ToolList | undefined;
+  /** The last list of tools that was not looked at. */
+  #newest: ListedTools | undefined;
+  #importing: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
   client: MCPClient;
   tools: MCPOperation[] = [];
@@ -92,8 +95,8 @@ export class Client implements MCPClientWrapper {
     this.client = this.#described(about);
     const version = this.config.version || this.client.serverInfo.version || "1.0.0";
     this.#list = new ToolList(this, version);
-    this.#list.update(tools);
-    this.tools = this.#list.operations;
+    this.#toolsChanged(tools);
+    await this.#importing;
     return this;
   }
 
@@ -107,6 +110,7 @@ export class Client implements MCPClientWrapper {
         this.call(name, argumentsOf(this.name, name, input), options),
       listTools: async (options) => ({ tools: await this.#query("listTools", options) }),
       close: () => this.close(),
+      [Symbol.asyncDispose]: () => this.close(),
     };
   }
 
@@ -184,6 +188,10 @@ export class Client implements MCPClientWrapper {
     return this.#closing;
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   #query<T>(what: Query, options: MCPRequestOptions = {}, name?: string, input?: string): Promise<T> {
     return this.#request(options, (request) =>
       this.#native.query(request, what, name, input, options.timeout),
@@ -205,7 +213,7 @@ export class Client implements MCPClientWrapper {
     return new CallError(
       InfrastructureErrorCode.ABORTED,
       `MCP server '${this.name}': the call was aborted before it was sent`,
-      { server: this.name, mayHaveExecuted: false },
+      { server: this.name, reason: "aborted", delivery: "none" },
     );
   }
 
@@ -222,12 +230,23 @@ export class Client implements MCPClientWrapper {
   }
 
   #toolsChanged(tools: ListedTools): void {
-    const changes = this.#list?.update(tools);
-    if (this.#list === undefined || changes === undefined) return;
-    if (changes.added.length + changes.removed.length + changes.changed.length === 0) return;
-    this.tools = this.#list.operations;
-    for (const listener of [...this.#listeners]) {
-      this.#tell("tools of", () => listener(this.tools, changes));
+    this.#newest = tools;
+    this.#importing ??= this.#importTools().finally(() => {
+      this.#importing = undefined;
+    });
+  }
+
+  /** Takes over the newest list, and the one that has come meanwhile. */
+  async #importTools(): Promise<void> {
+    while (this.#list !== undefined && this.#newest !== undefined) {
+      const tools = this.#newest;
+      this.#newest = undefined;
+      const changes = await this.#list.update(tools);
+      if (changes.added.length + changes.removed.length + changes.changed.length === 0) continue;
+      this.tools = this.#list.operations;
+      for (const listener of [...this.#listeners]) {
+        this.#tell("tools of", () => listener(this.tools, changes));
+      }
     }
   }
 
@@ -243,13 +262,33 @@ export class Client implements MCPClientWrapper {
   }
 }
 
-/** Connects to an MCP server: starts it (`command`) or reaches it (`url`), and reads its tools. */
+/**
+ * Connects to an MCP server: starts it (`command`) or reaches it (`url`), and reads its tools.
+ *
+ * @example
+ * ```ts
+ * const files = await createMCPClient("files", {
+ *   command: "npx",
+ *   args: ["-y", "@modelcontextprotocol/server-filesystem", "."],
+ * });
+ * registry.registerAll(files.tools);
+ * await registry.execute("files.list_directory", { path: "." });
+ * ```
+ */
 export async function createMCPClient(name: string, config: MCPClientConfig): Promise<MCPClientWrapper> {
   return new Client(name, config).connect();
 }
 
-/** Ends the connection. For a server that was started here, resolves when its process, and everything that
- * it started, is gone. Closing twice is harmless. */
+/**
+ * Ends the connection. For a server that was started here, resolves when its process, and everything that
+ * it started, is gone. Closing twice is harmless.
+ *
+ * @example
+ * ```ts
+ * const files = await createMCPClient("files", { url: "https://files.example/mcp" });
+ * await closeMCPClient(files);
+ * ```
+ */
 export async function closeMCPClient(wrapper: MCPClientWrapper): Promise<void> {
   if (typeof wrapper?.client?.close !== "function") {
     throw new CallError(

@@ -16,6 +16,7 @@ import {
   required,
   texts,
 } from "../border/options.js";
+import { accessRules, type ImportedAccessControl } from "../imported-access.js";
 import type { OutputMode } from "../registry/entry.js";
 import { expandReferences } from "./references.js";
 
@@ -30,6 +31,14 @@ export interface MCPElicitation {
   [key: string]: unknown;
 }
 
+/**
+ * The user's answer to a server's question.
+ *
+ * @example
+ * ```ts
+ * const answer: MCPElicitationAnswer = { action: "accept", content: { confirmed: true } };
+ * ```
+ */
 export interface MCPElicitationAnswer {
   action: "accept" | "decline" | "cancel";
   /** With `accept`: what the user entered. */
@@ -44,6 +53,14 @@ export interface MCPSampling {
   [key: string]: unknown;
 }
 
+/**
+ * A model's answer to a server's request.
+ *
+ * @example
+ * ```ts
+ * const answer: MCPSamplingAnswer = { role: "assistant", model: "some-model", content: { type: "text", text: "Hello" } };
+ * ```
+ */
 export interface MCPSamplingAnswer {
   role: "user" | "assistant";
   content: unknown;
@@ -104,8 +121,16 @@ interface OAuthSettings {
   clientName?: string;
 }
 
-/** One MCP server. It has the shape of an entry in an `mcpServers` file, and more. In all texts,
- * `${env:NAME}` stands for an environment variable, `${env:NAME:-text}` for one with a default. */
+/**
+ * One MCP server. It has the shape of an entry in an `mcpServers` file, and more. In all texts,
+ * `${env:NAME}` stands for an environment variable, `${env:NAME:-text}` for one with a default.
+ *
+ * @example
+ * ```ts
+ * const local: MCPClientConfig = { command: "npx", args: ["-y", "some-server"], env: { TOKEN: "..." } };
+ * const remote: MCPClientConfig = { url: "https://tools.example/mcp", headers: { authorization: "Bearer ..." } };
+ * ```
+ */
 export interface MCPClientConfig {
   /** stdio: the program to start. */
   command?: string;
@@ -132,6 +157,10 @@ export interface MCPClientConfig {
   maxResultBytes?: number;
   /** Whether a server that was lost is started again by the next call (default `true`). */
   reconnect?: boolean;
+  /** How many tools are taken (default 2,000); those that follow in the list are left out and reported. */
+  maxTools?: number;
+  /** Who may call the tools: rules for all of them, or a function of each operation. Without it they are open. */
+  accessControl?: ImportedAccessControl;
   /** What happens to outputs; overrides the registry's. */
   output?: OutputMode;
   /** `data` is the parsed value when a result is exactly one text that holds a JSON object or array. */
@@ -205,6 +234,8 @@ const FIELDS: Fields<MCPClientConfig> = {
   connectTimeout: aDuration,
   resetTimeoutOnProgress: aBoolean,
   maxResultBytes: aSize,
+  maxTools: aSize,
+  accessControl: accessRules,
   reconnect: aBoolean,
   output: oneOf("normalise", "keep", "off", "strict"),
   parseJSONText: aBoolean,
@@ -262,6 +293,7 @@ export function describeConfig(name: string, config: MCPClientConfig): string {
     connectTimeout: config.connectTimeout,
     resetTimeoutOnProgress: config.resetTimeoutOnProgress,
     maxResultBytes: config.maxResultBytes,
+    maxTools: config.maxTools,
     reconnect: config.reconnect,
     answersElicitation: config.onElicitation !== undefined,
     answersSampling: config.onSampling !== undefined,

@@ -48,6 +48,11 @@ const RESOURCE = known(
 /**
  * Content blocks as an MCP server sent them, to the five kinds that this package declares. A block
  * of another kind, or one that lacks what its kind requires, is kept as text (its JSON).
+ *
+ * @example
+ * ```ts
+ * const [block] = mapMCPContentBlocks([{ type: "text", text: "hello" }]);
+ * ```
  */
 export function mapMCPContentBlocks(blocks: readonly unknown[] | null | undefined): MCPContentBlock[] {
   return Array.isArray(blocks) ? blocks.map(mapBlock) : [];

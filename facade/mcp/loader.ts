@@ -1,4 +1,5 @@
 import { CallError, InfrastructureErrorCode, mapError } from "../errors.js";
+import { KeptRules } from "../imported-access.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { Client } from "./client.js";
 import type { MCPClientWrapper, MCPServerStatus } from "./client-types.js";
@@ -17,7 +18,17 @@ export interface MCPLoadReport {
   failures: Array<{ name: string; error: CallError }>;
 }
 
-/** Several MCP servers. */
+/**
+ * Several MCP servers.
+ *
+ * @example
+ * ```ts
+ * const servers = new MCPClientLoader();
+ * await servers.load({ files: { command: "files-server" }, search: { url: "https://search.example/mcp" } });
+ * servers.registerAll(registry);
+ * await servers.closeAll();
+ * ```
+ */
 export class MCPClientLoader {
   readonly #wrappers = new Map<string, Client>();
   /** Servers that did not connect, for the status. */
@@ -109,10 +120,17 @@ export class MCPClientLoader {
   }
 
   #keepInStep(registry: OperationRegistry, wrapper: Client, registered = false): void {
+    const rules = new KeptRules();
+    for (const { name, accessControl } of wrapper.tools) rules.for(name, accessControl);
     if (!registered) registry.registerAll(wrapper.tools);
     const stop = wrapper.onToolsChanged((_, { added, changed, removed }) => {
+      for (const { namespace, name } of [...removed, ...changed]) {
+        rules.look(name, registry.getSpec(`${namespace}.${name}`)?.accessControl);
+      }
       for (const { namespace, name } of removed) registry.unregister(`${namespace}.${name}`);
-      registry.registerAll([...added, ...changed]);
+      for (const tool of [...added, ...changed]) {
+        registry.register({ ...tool, accessControl: rules.for(tool.name, tool.accessControl) });
+      }
     });
     this.#stops.set(wrapper.name, [...(this.#stops.get(wrapper.name) ?? []), stop]);
   }
@@ -130,6 +148,11 @@ export class MCPClientLoader {
     this.#failed.clear();
     this.#inStep.length = 0;
     await Promise.all(clients.map((client) => client.close()));
+  }
+
+  /** `await using servers = new MCPClientLoader()` closes them at the end of the block. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.closeAll();
   }
 }
 

@@ -1,8 +1,11 @@
 import { jsonOf, messageOf } from "../border/text.js";
+import { Turns } from "../border/turns.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { importedRules, KeptRules } from "../imported-access.js";
 import { logger } from "../logging.js";
 import { endingItself } from "../registry/deadline.js";
 import { markNative } from "../registry/native-handler.js";
+import { steering } from "../registry/protocol-context.js";
 import { compiled } from "../schema/compiled.js";
 import { FromSchema } from "../schema/from-schema.js";
 import type { TypeBoxSchema } from "../schema-types.js";
@@ -21,13 +24,13 @@ export type MCPOperation = OperationSpec & { handler: OperationHandler };
 export interface MCPToolProblem {
   /** The name of the tool, or its place in the list. */
   tool: string;
-  field: "name" | "inputSchema" | "outputSchema";
+  field: "name" | "inputSchema" | "outputSchema" | "accessControl";
   reason: string;
 }
 
-/** A server's list of tools, and what had to be left out of it. */
+/** A server's list of tools, each as JSON, and what had to be left out of it. */
 export interface ListedTools {
-  tools: unknown[];
+  tools: string[];
   problems: MCPToolProblem[];
 }
 
@@ -45,12 +48,15 @@ interface Tool {
 interface Imported {
   operation: MCPOperation;
   problems: MCPToolProblem[];
+  /** What the server said about it. */
+  text: string;
 }
 
-/** The tools of one server, as operations. Those that do not change stay the same objects. */
+/** The tools of one server, as operations. Those that do not change stay the same objects. @internal */
 export class ToolList {
-  #imported = new Map<string, Imported & { text: string | undefined }>();
+  #imported = new Map<string, Imported>();
   #listProblems: MCPToolProblem[] = [];
+  readonly #rules = new KeptRules();
 
   constructor(
     private readonly client: Client,
@@ -65,48 +71,56 @@ export class ToolList {
     return [...this.#listProblems, ...Array.from(this.#imported.values(), ({ problems }) => problems).flat()];
   }
 
-  /** Takes over a list of tools. Tells what is different now. */
-  update({ tools, problems }: ListedTools): ToolChanges {
+  /** Takes over a list of tools, in pieces: a server with many must not keep others waiting. Tells what is different
+   * now. */
+  async update({ tools, problems }: ListedTools): Promise<ToolChanges> {
     const before = this.#imported;
+    const unchanged = new Map(Array.from(before.values(), (known) => [known.text, known]));
+    const imported = new Map<string, Imported>();
+    const listProblems = [...problems];
     const changes: ToolChanges = { added: [], removed: [], changed: [] };
-    this.#imported = new Map();
-    this.#listProblems = [...problems];
-    tools.forEach((tool, index) => {
-      if (!isTool(tool) || this.#imported.has(tool.name)) {
-        this.#skip(tool, index);
-        return;
+    const leaveOut = (problem: MCPToolProblem) => {
+      listProblems.push(problem);
+      report(this.client.name, problem, "It is left out.");
+    };
+    const turns = new Turns();
+    for (const [index, text] of tools.entries()) {
+      if (turns.isDue) await turns.take();
+      const known = unchanged.get(text);
+      if (known !== undefined && !imported.has(known.operation.name)) {
+        imported.set(known.operation.name, known);
+        continue;
       }
-      const text = textOfTool(tool);
-      const known = before.get(tool.name);
-      if (known !== undefined && text !== undefined && known.text === text) {
-        this.#imported.set(tool.name, known);
-        return;
+      const tool = read(text);
+      if (!isTool(tool)) {
+        leaveOut({ tool: `#${index}`, field: "name", reason: "it has no name" });
+        continue;
       }
-      const imported = importTool(this.client, this.version, tool);
-      this.#imported.set(tool.name, { ...imported, text });
-      (known === undefined ? changes.added : changes.changed).push(imported.operation);
-    });
-    for (const [name, { operation }] of before) {
-      if (!this.#imported.has(name)) changes.removed.push(operation);
+      const { name } = tool;
+      if (imported.has(name)) {
+        leaveOut({ tool: name, field: "name", reason: "there is another tool of this name" });
+        continue;
+      }
+      const { operation, problems } = importTool(this.client, this.version, tool);
+      try {
+        const rules = importedRules(this.client.config.accessControl, operation);
+        this.#rules.look(name, before.get(name)?.operation.accessControl);
+        operation.accessControl = this.#rules.for(name, rules);
+      } catch (error) {
+        leaveOut({ tool: name, field: "accessControl", reason: messageOf(error) });
+        continue;
+      }
+      imported.set(name, { operation, problems, text });
+      (before.has(name) ? changes.changed : changes.added).push(operation);
     }
+    for (const [name, { operation }] of before) {
+      if (imported.has(name)) continue;
+      this.#rules.look(name, operation.accessControl);
+      changes.removed.push(operation);
+    }
+    this.#imported = imported;
+    this.#listProblems = listProblems;
     return changes;
-  }
-
-  #skip(tool: unknown, index: number): void {
-    const reason = isTool(tool) ? "there is another tool of this name" : "it has no name";
-    const problem: MCPToolProblem = { tool: isTool(tool) ? tool.name : `#${index}`, field: "name", reason };
-    this.#listProblems.push(problem);
-    report(this.client.name, problem, "It is left out.");
-  }
-}
-
-/** For comparison with the next list. Nothing for a tool that is too deep to be written: it counts as
- * changed each time. */
-function textOfTool(tool: Tool): string | undefined {
-  try {
-    return JSON.stringify(tool);
-  } catch {
-    return undefined;
   }
 }
 
@@ -118,12 +132,21 @@ export interface ToolChanges {
   changed: MCPOperation[];
 }
 
+/** What a server says about a tool. Nothing, if it is too much for JavaScript. */
+function read(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 function isTool(tool: unknown): tool is Tool {
   const name = typeof tool === "object" && tool !== null && (tool as Tool).name;
   return typeof name === "string" && name !== "";
 }
 
-function importTool(client: Client, version: string, tool: Tool): Imported {
+function importTool(client: Client, version: string, tool: Tool): Omit<Imported, "text"> {
   const { name: server, config } = client;
   const problems: MCPToolProblem[] = [];
   const schema = (field: "inputSchema" | "outputSchema", source: unknown): TypeBoxSchema => {
@@ -190,21 +213,22 @@ export function argumentsOf(server: string, tool: string, input: unknown): strin
     new CallError(
       InfrastructureErrorCode.VALIDATION_ERROR,
       `MCP server '${server}', tool '${tool}': the input cannot be written as JSON: ${reason}`,
-      { server, tool },
+      { server, tool, reason: "invalid-input", delivery: "none" },
     );
   return jsonOf(input, refuse);
 }
 
 /** What of an operation's context concerns the request. */
 export function optionsOf(server: string, tool: string, context: OperationContext = {}): CallOptions {
-  const { signal, deadline, metadata, onProgress } = context;
-  const { timeout, resetTimeoutOnProgress } = metadata ?? {};
+  const { signal, deadline, onProgress } = context;
+  const timeout = steering(context, "timeout");
+  const resetTimeoutOnProgress = steering(context, "resetTimeoutOnProgress");
   if (timeout !== undefined && !(typeof timeout === "number" && timeout > 0)) {
     throw new CallError(
       InfrastructureErrorCode.VALIDATION_ERROR,
       `MCP server '${server}', tool '${tool}': 'timeout' in the metadata of the call must be a number of ` +
         "milliseconds above 0",
-      { server, tool, mayHaveExecuted: false },
+      { server, tool, reason: "invalid-input", delivery: "none" },
     );
   }
   const left = deadline === undefined ? undefined : deadline - Date.now();
@@ -212,7 +236,7 @@ export function optionsOf(server: string, tool: string, context: OperationContex
     throw new CallError(
       InfrastructureErrorCode.TIMEOUT,
       `MCP server '${server}', tool '${tool}': the deadline has passed; the call was not sent`,
-      { server, tool, deadline, mayHaveExecuted: false },
+      { server, tool, deadline, reason: "timeout", delivery: "none" },
     );
   }
   return {

@@ -40,7 +40,7 @@ function checkResult(server: string, tool: string, sent: unknown): ToolResult {
   throw new CallError(
     InfrastructureErrorCode.EXECUTION_ERROR,
     `MCP server '${server}', tool '${tool}': the result is not what the protocol prescribes; the call was carried out`,
-    { server, tool, mayHaveExecuted: true },
+    { server, tool, reason: "odd-answer", delivery: "done" },
   );
 }
 
@@ -68,6 +68,6 @@ function toolError(
   return new CallError(
     InfrastructureErrorCode.EXECUTION_ERROR,
     `MCP server '${server}', tool '${tool}' failed${words === "" ? "" : `: ${words}`}`,
-    { server, tool, envelope },
+    { server, tool, reason: "tool-failed", delivery: "done", envelope },
   );
 }

@@ -2,6 +2,7 @@
 
 import { buildCallHandler, type CallHandler } from "../call/call-handler.js";
 import type { CallAbortedEvent, CallRequestedEvent } from "../call/events.js";
+import { wireText } from "../call/wire-value.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { logger } from "../logging.js";
 import type { NatsConnection as Native } from "../native-binding.js";
@@ -47,6 +48,8 @@ export class Answers {
   /** Serves a request. The handler never rejects. */
   requested(request: CallRequestedEvent): void {
     const { requestId } = request;
+    // It may have waited here for long: nobody begins with what was aborted, or is too late.
+    if (!this.#native.begin(requestId)) return;
     if (this.#registry.isSubscription(request.operationId)) this.#streams.add(requestId);
     void this.#handle(request).finally(() => {
       if (this.#streams.delete(requestId)) this.#paused.delete(requestId);
@@ -72,7 +75,7 @@ export class Answers {
 
   /** For a stream whose consumer has not asked for more: a promise of the moment when it has. */
   respond(requestId: string, output: ResponseEnvelope): Promise<void> | undefined {
-    const text = JSON.stringify(output);
+    const text = wireText(output, "The answer cannot be sent") as string;
     if (!this.#streams.has(requestId)) {
       this.#batch.add(`${requestId}\t${text}`);
       return undefined;
@@ -83,19 +86,11 @@ export class Answers {
 
   emitError(requestId: string, code: string, message: string, details?: unknown): void {
     this.#batch.flush();
-    this.#native.fail(requestId, code, message, detailsText(details));
+    const text = wireText(details, "The details of an error cannot be sent") ?? null;
+    this.#native.fail(requestId, code, message, text);
   }
 
   complete(requestId: string): void {
     this.#native.complete(requestId);
-  }
-}
-
-/** Details as JSON. An error is not lost because something about it cannot be written. */
-function detailsText(details: unknown): string | null {
-  try {
-    return JSON.stringify(details) ?? null;
-  } catch {
-    return null;
   }
 }

@@ -3,7 +3,6 @@
 
 import type { PendingWork, Waiter } from "../border/pending-work.js";
 import { PushedEvents } from "../border/pushed-events.js";
-import { jsonOf } from "../border/text.js";
 import {
   type CallOptions,
   checkedCall,
@@ -12,8 +11,9 @@ import {
   type SubscribeOptions,
 } from "../call/options.js";
 import { wasAborted, withData } from "../call/pending-request-map.js";
+import { restored, wireText } from "../call/wire-value.js";
 import type { ResponseEnvelope } from "../envelope.js";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import type { CallError } from "../errors.js";
 import type { NatsConnection as Native } from "../native-binding.js";
 import type { OperationsIn, TypedCallMap } from "../operation-types.js";
 import type { CallMap } from "../registry/env.js";
@@ -29,7 +29,7 @@ export interface NatsCallMap extends CallMap {
     operationId: string,
     input: unknown,
     options?: SubscribeOptions,
-  ): AsyncIterableIterator<ResponseEnvelope, undefined>;
+  ): AsyncGenerator<ResponseEnvelope, undefined, unknown>;
   /** The same map, to the type checker one that knows the operations: `callMap.typed<typeof registry>()`. */
   typed<T>(): TypedCallMap<OperationsIn<T>>;
   /** Ends a request. */
@@ -64,7 +64,7 @@ export class Requests implements NatsCallMap {
       const payload = payloadText(requestId, operationId, input, options, {});
       this.#wait(requestId, signal, {
         owner: this,
-        done: (output) => resolve(withData(output as ResponseEnvelope)),
+        done: (output) => resolve(withData(restored(output as ResponseEnvelope))),
         failed: reject,
       });
       this.#batch.add(`${requestId}\t${JSON.stringify(operationId)}\t${deadline ?? ""}\t${payload}`);
@@ -106,7 +106,7 @@ export class Requests implements NatsCallMap {
     operationId: string,
     input: unknown,
     options?: SubscribeOptions,
-  ): AsyncIterableIterator<ResponseEnvelope, undefined> {
+  ): AsyncGenerator<ResponseEnvelope, undefined, unknown> {
     // The worker sends no more than it was asked for: the bound is there, not here.
     let requestId: string | undefined;
     let unreported = 0;
@@ -156,7 +156,7 @@ export class Requests implements NatsCallMap {
     }
     this.#wait(requestId, signal, {
       owner: this,
-      event: (output) => void events.push(withData(output as ResponseEnvelope)),
+      event: (output) => void events.push(withData(restored(output as ResponseEnvelope))),
       failed: (error) => events.end({ error }),
       ended: () => events.end(),
     });
@@ -182,11 +182,6 @@ function payloadText(
   options: CallOptions | SubscribeOptions,
   times: { idleTimeout?: number | undefined },
 ): string {
-  const refuse = (reason: string) =>
-    new CallError(
-      InfrastructureErrorCode.VALIDATION_ERROR,
-      `The call of ${operationId} cannot be sent: its input, identity or metadata cannot be written as JSON (${reason})`,
-      { operationId },
-    );
-  return jsonOf(requestPayload(requestId, operationId, input, options, times), refuse) as string;
+  const what = `The call of ${operationId} cannot be sent`;
+  return wireText(requestPayload(requestId, operationId, input, options, times), what) as string;
 }

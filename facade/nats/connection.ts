@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { clearInterval, setInterval } from "node:timers";
 import type { Receiver } from "../border/inbox.js";
 import { keepAlive, keepAliveDuring, letGo } from "../border/keep-alive.js";
 import {
@@ -16,6 +17,7 @@ import {
 } from "../border/options.js";
 import { PendingWork } from "../border/pending-work.js";
 import type { CallRequestedEvent } from "../call/events.js";
+import { restored } from "../call/wire-value.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { NatsConnection as Native } from "../native-binding.js";
 import { lookAround } from "../registry/native-handler.js";
@@ -47,6 +49,14 @@ export interface NatsTls {
   first?: boolean;
 }
 
+/**
+ * Where the broker is, and who this connection is.
+ *
+ * @example
+ * ```ts
+ * const options: NatsOptions = { servers: ["nats://a:4222", "nats://b:4222"], name: "worker-1", prefix: "shop" };
+ * ```
+ */
 export interface NatsOptions {
   /** `nats://host:port`, `tls://host:port` or `host:port`; several for a cluster. */
   servers: string | readonly string[];
@@ -58,23 +68,60 @@ export interface NatsOptions {
   queue?: string;
   tls?: boolean | NatsTls;
   auth?: NatsAuth;
+  /** How many calls may wait for a worker or for the connection (default 100,000). More are refused. */
+  maxWaiting?: number;
+  /** Resolve at once and go on trying when no server can be reached; calls wait meanwhile (default: reject). */
+  waitOnFirstConnect?: boolean;
 }
 
+/**
+ * How much a worker takes on.
+ *
+ * @example
+ * ```ts
+ * const options: NatsServeOptions = { concurrency: 16 };
+ * ```
+ */
 export interface NatsServeOptions {
   /** How many calls and streams are worked on at a time (default 256). */
   concurrency?: number;
 }
 
+/**
+ * How long `discover` listens.
+ *
+ * @example
+ * ```ts
+ * const options: NatsDiscoverOptions = { timeout: 500 };
+ * ```
+ */
 export interface NatsDiscoverOptions {
   /** How long workers are listened to, in milliseconds (default 300). */
   timeout?: number;
 }
 
+/**
+ * How `close` goes about it.
+ *
+ * @example
+ * ```ts
+ * const options: NatsCloseOptions = { drain: 30_000 };
+ * ```
+ */
 export interface NatsCloseOptions {
   /** How long running work may take to finish, in milliseconds (default 10,000). */
   drain?: number;
 }
 
+/**
+ * A worker, as `discover` found it.
+ *
+ * @example
+ * ```ts
+ * const { workers } = await nats.discover();
+ * workers.map((worker: NatsWorkerInfo) => `${worker.name}: ${worker.running} of ${worker.concurrency}`);
+ * ```
+ */
 export interface NatsWorkerInfo {
   id: string;
   name: string;
@@ -83,6 +130,15 @@ export interface NatsWorkerInfo {
   operations: string[];
 }
 
+/**
+ * An operation, as `discover` found it.
+ *
+ * @example
+ * ```ts
+ * const { operations } = await nats.discover();
+ * operations.map((operation: NatsOperationInfo) => operation.operationId);
+ * ```
+ */
 export interface NatsOperationInfo {
   operationId: string;
   type: string;
@@ -91,11 +147,27 @@ export interface NatsOperationInfo {
   workers: string[];
 }
 
+/**
+ * Who is there, and what they serve.
+ *
+ * @example
+ * ```ts
+ * const found: NatsDiscovery = await nats.discover();
+ * ```
+ */
 export interface NatsDiscovery {
   operations: NatsOperationInfo[];
   workers: NatsWorkerInfo[];
 }
 
+/**
+ * What a connection has counted.
+ *
+ * @example
+ * ```ts
+ * const stats: NatsStats = nats.stats();
+ * ```
+ */
 export interface NatsStats {
   /** Messages that were dropped because they follow no protocol of ours. */
   malformed: number;
@@ -119,11 +191,14 @@ export interface NatsTransport {
   readonly stats: () => NatsStats;
   /** Takes nothing new, finishes what runs, then ends the connection. Calls without an answer reject. */
   readonly close: (options?: NatsCloseOptions) => Promise<void>;
+  /** `await using nats = await connectNats(...)` closes it at the end of the block. */
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 const DISCOVER_FOR = 300;
-/** How often what is served is looked at for changes that nobody tells of, in milliseconds. */
-const LOOK_EVERY = 100;
+/** How often the native side hears that our event loop turns, and what is served is looked at for changes that nobody
+ * tells of. In milliseconds. */
+const TURN_EVERY = 100;
 const DRAIN_FOR = 10_000;
 
 /** What addresses and subjects must look like is checked natively. */
@@ -147,11 +222,22 @@ const FIELDS: Fields<NatsOptions> = {
     credentials: aSecret,
     credentialsFile: aString,
   }),
+  maxWaiting: aSize,
+  waitOnFirstConnect: aBoolean,
 };
 const tlsFields = group<NatsTls>({ caFile: aString, certFile: aString, keyFile: aString, first: aBoolean });
 const milliseconds = must("a number of milliseconds, 0 or more", (value) => Number(value) >= 0);
 
-/** Connects to NATS. Nothing is started before this is called. */
+/**
+ * Connects to NATS. Nothing is started before this is called.
+ *
+ * @example
+ * ```ts
+ * const nats = await connectNats({ servers: "nats://127.0.0.1:4222", name: "worker-1" });
+ * await nats.serve(registry, { concurrency: 16 });
+ * await nats.callMap.call("demo.greet", { name: "Ada" }, { deadline: Date.now() + 5_000 });
+ * ```
+ */
 export async function connectNats(options: NatsOptions): Promise<NatsTransport> {
   const checked = checkedOptions<NatsOptions>(options, FIELDS, { prefix: "connectNats: " });
   const { servers, tls } = checked;
@@ -172,7 +258,7 @@ class Served implements Receiver {
 
   asked(_: string, request: CallRequestedEvent): void {
     lookAround();
-    this.answers?.requested(request);
+    this.answers?.requested(restored(request));
   }
 
   aborted(requestId: string): void {
@@ -191,7 +277,7 @@ class Transport implements NatsTransport {
   readonly #pending: PendingWork<string>;
   readonly #served: Served;
   #closing: Promise<void> | undefined;
-  #looking: NodeJS.Timeout | undefined;
+  #turning: NodeJS.Timeout | undefined;
 
   constructor(connected: Native, pending: PendingWork<string>, served: Served) {
     this.#native = connected;
@@ -229,7 +315,11 @@ class Transport implements NatsTransport {
       const twin = registry.nativeTwin();
       await this.#native.serve(twin.native, concurrency ?? null);
       if (this.#closing === undefined) {
-        this.#looking ??= setInterval(() => twin.look(), LOOK_EVERY).unref();
+        this.#native.turned();
+        this.#turning ??= setInterval(() => {
+          this.#native.turned();
+          twin.look();
+        }, TURN_EVERY).unref();
       }
     } catch (error) {
       if (isFirst) {
@@ -257,6 +347,10 @@ class Transport implements NatsTransport {
     return this.#closing;
   };
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   async #close(options: NatsCloseOptions): Promise<void> {
     const { drain = DRAIN_FOR } = checkedOptions<NatsCloseOptions>(
       options,
@@ -269,7 +363,7 @@ class Transport implements NatsTransport {
       await keepAliveDuring(this.#native.close(drain));
       this.#pending.drain();
     } finally {
-      clearInterval(this.#looking);
+      clearInterval(this.#turning);
       letGo(this);
     }
   }

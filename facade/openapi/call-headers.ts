@@ -1,11 +1,12 @@
 // The headers of one call, from `context.metadata.headers`.
 
 import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { steering } from "../registry/protocol-context.js";
 import type { OperationContext } from "../types.js";
 
 /** The headers as a JSON object; nothing when there are none. */
 export function callHeaders(context: OperationContext | undefined): string | undefined {
-  const given: unknown = context?.metadata?.headers;
+  const given: unknown = context === undefined ? undefined : steering(context, "headers");
   if (given == null) return undefined;
   if (typeof given !== "object") throw refusal(`context.metadata.headers is ${typeof given}`);
   const entries =

@@ -6,6 +6,7 @@ import {
   aDuration,
   aFunction,
   aName,
+  anObject,
   aSecret,
   aSize,
   aString,
@@ -19,9 +20,11 @@ import {
   isWhole,
   must,
   oneOf,
+  refusal,
   required,
   texts,
 } from "../border/options.js";
+import { quoted } from "../border/text.js";
 import { logger } from "../logging.js";
 import type { HTTPAuth, HTTPRetry, HTTPServiceConfig, HTTPStreams } from "./config.js";
 
@@ -49,20 +52,26 @@ const authFields = group<HTTPAuth>({
 
 const FIELDS: Fields<HTTPServiceConfig> = {
   namespace: required(aName),
-  baseUrl: must("an absolute http or https URL", isHttpUrl, { secret: true }),
+  baseUrl,
   headers,
   auth,
-  timeout: aDuration,
+  hosts: must('a list of hosts, such as ["api.example.com", "*.example.org:8443"]', (value) =>
+    isListOf(value, isString),
+  ),
+  allowPrivateAddresses: aBoolean,
+  // A limit of 0 is none.
+  timeout: (value, path) => (value === 0 ? value : aDuration(value, path)),
   fetch: aFunction,
   retry: (value, path) => (typeof value === "number" ? aCount : retry)(value, path),
   sse: group<HTTPStreams>({
-    reconnect: aBoolean,
+    reconnect: (value, path) => (value === "any-method" ? value : aBoolean(value, path)),
     maxRetries: aCount,
     lastEventId: aString,
     maxEventBytes: aSize,
   }),
   maxResponseBytes: aSize,
   ca: must("PEM text, or a list of such", (value) => isString(value) || isListOf(value, isString)),
+  accessControl: (value, path) => (isFunction(value) ? value : anObject(value, path)),
   output: oneOf("normalise", "keep", "off", "strict"),
   include: selectors,
   exclude: selectors,
@@ -87,6 +96,16 @@ function tellOfOthers(fields: string[]): void {
   logger("openapi").warn(`Fields of the configuration that mean nothing here: ${fields.join(", ")}`, {
     fields,
   });
+}
+
+/** It is quoted where it holds neither a password nor a key, and a missing scheme is the usual mistake. */
+function baseUrl(value: unknown, path: string): ReturnType<Check> {
+  if (isHttpUrl(value)) return value;
+  const isTellable = isString(value) && !/[@?]/.test(value);
+  const found = isString(value) && !isTellable ? "the text that was given" : quoted(value);
+  const meant = isTellable && !value.includes("://") && isHttpUrl(`https://${value}`);
+  const hint = meant ? `; did you mean ${quoted(`https://${value}`)}?` : "";
+  throw refusal(path, `must be an absolute http or https URL, not ${found}${hint}`);
 }
 
 function auth(value: unknown, path: string): ReturnType<Check> {

@@ -1,8 +1,21 @@
 // What a user may say about an HTTP service.
 
 import type { OutputMode } from "../registry/entry.js";
+import type { AccessControl, OperationSpec } from "../types.js";
 
-/** How requests, and the import of a document, are to be done. */
+/**
+ * How requests, and the import of a document, are to be done.
+ *
+ * @example
+ * ```ts
+ * const config: HTTPServiceConfig = {
+ *   namespace: "pets",
+ *   baseUrl: "https://pets.example",
+ *   auth: { type: "apiKey", token: "..." },
+ *   timeout: 10_000,
+ * };
+ * ```
+ */
 export interface HTTPServiceConfig {
   /** The namespace of the operations. */
   namespace: string;
@@ -11,7 +24,14 @@ export interface HTTPServiceConfig {
   /** Headers of each request. */
   headers?: Record<string, string>;
   auth?: HTTPAuth;
-  /** Milliseconds for a call, headers and body; for a stream, until its headers are there. */
+  /** Hosts that requests and redirects may go to, beside that of `baseUrl`: `"api.example.com"`, `"*.example.com"`,
+   * `"127.0.0.1:8080"`; without a port that of the scheme, with `:*` every port. Without it: all. */
+  hosts?: readonly string[];
+  /** Requests may go to addresses of this machine and of private networks. By default only to those that `baseUrl`, the
+   * URL of the document or an entry of `hosts` names. */
+  allowPrivateAddresses?: boolean;
+  /** Milliseconds for a call, headers and body; for a stream, until its headers are there. 300,000 by default, 0 for
+   * no limit. */
   timeout?: number;
   /** Called in the place of the native client, and of a global `fetch` that someone replaced. */
   fetch?: typeof globalThis.fetch;
@@ -22,6 +42,8 @@ export interface HTTPServiceConfig {
   maxResponseBytes?: number;
   /** Certificates to trust besides the system's, as PEM. */
   ca?: string | string[];
+  /** Who may call these operations: one rule for all, or a function of each. Without it, everybody. */
+  accessControl?: AccessControl | ((spec: OperationSpec) => AccessControl | undefined);
   /** What happens to the outputs of these operations; the registry's own setting by default. */
   output?: OutputMode;
 
@@ -61,6 +83,14 @@ export interface HTTPAuth {
   password?: string | undefined;
 }
 
+/**
+ * When a request is sent once more.
+ *
+ * @example
+ * ```ts
+ * const config: HTTPServiceConfig = { namespace: "pets", retry: { retries: 2, delay: 200 } };
+ * ```
+ */
 export interface HTTPRetry {
   /** Tries after the first one. */
   retries: number;
@@ -70,10 +100,19 @@ export interface HTTPRetry {
   maxDelay?: number;
 }
 
+/**
+ * How event streams are read.
+ *
+ * @example
+ * ```ts
+ * const config: HTTPServiceConfig = { namespace: "pets", sse: { reconnect: true } };
+ * ```
+ */
 export interface HTTPStreams {
-  /** Connect again when the connection is lost, with `Last-Event-ID`. Off by default. */
-  reconnect?: boolean;
-  /** How often in a row, without an event in between. */
+  /** Connect again when the connection is lost, with `Last-Event-ID`, for GET; with `"any-method"` for others too, which
+   * repeats whatever the request does. Off by default. */
+  reconnect?: boolean | "any-method";
+  /** How often in a row, without a connection that brought an event and held for 5 seconds. */
   maxRetries?: number;
   /** Where the first connection continues. */
   lastEventId?: string;

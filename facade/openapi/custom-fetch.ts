@@ -1,6 +1,7 @@
 // Calls through a `fetch` of the user's: `config.fetch`, or a global one that somebody replaced (a mock, an
 // instrumentation).
 
+import { types } from "node:util";
 import { answerOf } from "../border/inbox.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import type { HttpMachine } from "../native-binding.js";
@@ -10,9 +11,6 @@ import { type Fetch, FetchDriver } from "./fetch-driver.js";
 import { toEnvelope } from "./outcome.js";
 import type { HttpService } from "./service.js";
 
-/** The `fetch` that was there when the package was loaded. */
-const ORIGINAL: unknown = globalThis.fetch;
-
 /** The `fetch` to use in the place of the native client, if there is one. */
 export function replacedFetch(config: CheckedConfig): Fetch | undefined {
   if (config.fetch !== undefined) return config.fetch as unknown as Fetch;
@@ -21,7 +19,56 @@ export function replacedFetch(config: CheckedConfig): Fetch | undefined {
 
 function replacedGlobalFetch(): Fetch | undefined {
   const current: unknown = globalThis.fetch;
-  return current === ORIGINAL || typeof current !== "function" ? undefined : (current as Fetch);
+  if (typeof current !== "function") return undefined;
+  return isOwnFetch(current) && !hasUsersDispatcher() ? undefined : (current as Fetch);
+}
+
+let lastFetch: unknown;
+let wasOwn = true;
+
+/** Whether a `fetch` is the runtime's own. It may have been replaced before this module was loaded, so it is known by its
+ * text: that of Node names undici, those of Bun and Deno are native or one line. */
+function isOwnFetch(fetch: object): boolean {
+  if (fetch !== lastFetch) {
+    lastFetch = fetch;
+    const text = Function.prototype.toString.call(fetch);
+    wasOwn =
+      (fetch as { name?: unknown }).name === "fetch" &&
+      /\[native code\]|internal\/deps\/undici|lazyUndici|lazyFetch\(\)/.test(text);
+  }
+  return wasOwn;
+}
+
+const DISPATCHER = Symbol.for("undici.globalDispatcher.1");
+let lastDispatcher: unknown;
+let wasUsers = false;
+
+/** Whether somebody has called undici's `setGlobalDispatcher`: Node's own `fetch` follows it. */
+function hasUsersDispatcher(): boolean {
+  const current: unknown = (globalThis as { [DISPATCHER]?: unknown })[DISPATCHER];
+  if (current !== lastDispatcher) {
+    lastDispatcher = current;
+    wasUsers = current != null && !isBuiltIn(current as Dispatcher);
+  }
+  return wasUsers;
+}
+
+interface Dispatcher {
+  readonly constructor?: { readonly name?: string };
+  dispatch?(options: object, handler: undefined): unknown;
+}
+
+/** Node's copy of undici and the one from npm have the same classes. Where a call without a handler is refused tells
+ * them apart. */
+function isBuiltIn(dispatcher: Dispatcher): boolean {
+  const name = dispatcher.constructor?.name;
+  if (name !== "Agent" && name !== "EnvHttpProxyAgent") return false;
+  try {
+    dispatcher.dispatch?.({}, undefined);
+  } catch (error) {
+    return String((error as Error | undefined)?.stack).includes("node:internal/deps/undici");
+  }
+  return false;
 }
 
 let wasReplaced = false;
@@ -44,7 +91,12 @@ export async function callThroughFetch(
   const driver = new FetchDriver(service, fetch, machine, signal);
   try {
     await driver.advance();
-    return toEnvelope(answerOf(machine.outcome()));
+    const envelope = toEnvelope(answerOf(machine.outcome()));
+    // A mock that gave its bytes as a whole finds the same object in the result.
+    if (types.isAnyArrayBuffer(envelope.data) && driver.wholeBody !== undefined) {
+      envelope.data = driver.wholeBody;
+    }
+    return envelope;
   } finally {
     driver.cancel();
   }

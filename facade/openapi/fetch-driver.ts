@@ -3,7 +3,14 @@
 
 import { onAbort } from "../border/abort.js";
 import type { HttpMachine } from "../native-binding.js";
-import { type BodyReader, bodyReader, headerPairs, type SomeResponse } from "./fetch-response.js";
+import {
+  type BodyReader,
+  bodyReader,
+  headerPairs,
+  quietly,
+  type SomeResponse,
+  statusOf,
+} from "./fetch-response.js";
 import type { HttpService } from "./service.js";
 
 export type Fetch = (url: string, init: RequestInit) => Promise<SomeResponse>;
@@ -23,6 +30,8 @@ export class FetchDriver {
   /** Of the request that is under way. What belongs to another comes too late. */
   #request: AbortController | undefined;
   #body: BodyReader | undefined;
+  /** The body of the last response, where it came in one piece. */
+  wholeBody: ArrayBuffer | undefined;
   #interrupt: ((step: number) => void) | undefined;
 
   constructor(service: HttpService, fetch: Fetch, machine: HttpMachine, signal?: AbortSignal) {
@@ -93,12 +102,12 @@ export class FetchDriver {
       return this.#request === request ? this.#failed(error) : this.machine.step();
     }
     if (this.#request !== request) {
-      response.body?.cancel?.().catch(() => {});
+      quietly(() => response.body?.cancel?.());
       return this.machine.step();
     }
-    this.#body = bodyReader(response);
-    const headers = JSON.stringify(headerPairs(response));
-    return this.machine.head(response.status, response.statusText ?? "", headers);
+    const headers = headerPairs(response);
+    this.#body = bodyReader(response, headers);
+    return this.machine.head(statusOf(response), response.statusText ?? "", JSON.stringify(headers));
   }
 
   async #read(): Promise<number> {
@@ -110,6 +119,7 @@ export class FetchDriver {
       return this.#request === request ? this.#failed(error) : this.machine.step();
     }
     if (this.#request !== request) return this.machine.step();
+    this.wholeBody = this.#body?.whole;
     if (piece !== undefined) return this.machine.chunk(piece);
     this.#request = undefined;
     this.#body = undefined;

@@ -1,12 +1,15 @@
 // What a `fetch` of the user's answers. Mocks answer with less than a `Response`, so everything is asked for before
 // it is used.
 
+import { types } from "node:util";
+
 /** As much of a `Response` as is used. */
 export interface SomeResponse {
-  readonly status: number;
+  readonly status?: number;
+  readonly ok?: boolean;
   readonly statusText?: string;
   readonly headers?: unknown;
-  readonly body?: { cancel?(): Promise<void> } | null;
+  readonly body?: { cancel?(): unknown } | null;
   arrayBuffer?(): Promise<ArrayBuffer>;
   text?(): Promise<string>;
   json?(): Promise<unknown>;
@@ -14,8 +17,13 @@ export interface SomeResponse {
 
 const encoder = new TextEncoder();
 
+/** The status; of a mock without one, what `ok` says. */
+export function statusOf({ status, ok }: SomeResponse): number {
+  return status ?? (ok === false ? 500 : 200);
+}
+
 /** The headers as pairs. */
-export function headerPairs({ headers, json }: SomeResponse): [string, string][] {
+export function headerPairs({ headers, body, json, text, arrayBuffer }: SomeResponse): [string, string][] {
   const pairs: [string, string][] = [];
   if (typeof headers === "object" && headers !== null) {
     const entries =
@@ -31,11 +39,16 @@ export function headerPairs({ headers, json }: SomeResponse): [string, string][]
         if (typeof value === "string") pairs.push([name, value]);
       }
     }
-  } else if (json !== undefined) {
-    // A mock without headers that has JSON means JSON.
-    pairs.push(["content-type", "application/json"]);
   }
+  // A mock that has JSON, and says nothing else, means JSON.
+  const isSilent = headers == null || (body == null && text === undefined && arrayBuffer === undefined);
+  if (json !== undefined && isSilent && typeOf(pairs) === "")
+    pairs.push(["content-type", "application/json"]);
   return pairs;
+}
+
+function typeOf(headers: readonly [string, string][]): string {
+  return headers.find(([name]) => name.toLowerCase() === "content-type")?.[1].toLowerCase() ?? "";
 }
 
 /** A body that is read piece by piece, as somebody asks for it. */
@@ -44,27 +57,42 @@ export interface BodyReader {
   read(): Promise<Uint8Array | undefined>;
   /** Lets the rest go. */
   cancel(): void;
+  /** All of it, where it came as an `ArrayBuffer`. */
+  readonly whole?: ArrayBuffer | undefined;
 }
 
 /** The body of a response. */
-export function bodyReader(response: SomeResponse): BodyReader {
+export function bodyReader(response: SomeResponse, headers: readonly [string, string][]): BodyReader {
   const { body } = response;
   if (body != null && typeof (body as { getReader?: unknown }).getReader === "function") {
     return streamReader((body as ReadableStream<unknown>).getReader());
   }
-  return iteratorReader(pieces(response));
+  if (body != null && Symbol.asyncIterator in body) {
+    return iteratorReader((body as AsyncIterable<unknown>)[Symbol.asyncIterator]());
+  }
+  return wholeReader(response, typeOf(headers));
+}
+
+/** What a mock leaves out, or does in its own way, is no reason to fail. */
+export function quietly(work: () => unknown): void {
+  try {
+    const done = work() as Promise<unknown> | undefined;
+    done?.then?.(undefined, () => {});
+  } catch {}
 }
 
 function streamReader(reader: ReadableStreamDefaultReader<unknown>): BodyReader {
+  const release = () => quietly(() => reader.releaseLock?.());
   return {
     async read() {
       const { done, value } = await reader.read();
       if (!done) return bytesOf(value);
-      reader.releaseLock?.();
+      release();
       return undefined;
     },
     cancel() {
-      reader.cancel?.()?.catch(() => {});
+      quietly(() => reader.cancel?.());
+      release();
     },
   };
 }
@@ -76,24 +104,38 @@ function iteratorReader(iterator: AsyncIterator<unknown>): BodyReader {
       return done === true ? undefined : bytesOf(value);
     },
     cancel() {
-      iterator.return?.()?.catch(() => {});
+      quietly(() => iterator.return?.());
     },
   };
 }
 
-function pieces(response: SomeResponse): AsyncIterator<unknown> {
-  const { body } = response;
-  if (body != null && Symbol.asyncIterator in body) {
-    return (body as AsyncIterable<unknown>)[Symbol.asyncIterator]();
-  }
-  return whole(response);
+/** A body that is had by the function that its type asks for, else by one that is there. */
+function wholeReader(response: SomeResponse, type: string): BodyReader {
+  let isRead = false;
+  let whole: ArrayBuffer | undefined;
+  return {
+    get whole() {
+      return whole;
+    },
+    async read() {
+      if (isRead) return undefined;
+      isRead = true;
+      const order = /[/+]json\b/.test(type) ? WAYS.json : type.startsWith("text/") ? WAYS.text : WAYS.other;
+      const way = order.find((name) => typeof response[name] === "function");
+      if (way === undefined) return undefined;
+      const value: unknown = await response[way]?.();
+      if (types.isAnyArrayBuffer(value)) whole = value as ArrayBuffer;
+      return way === "json" ? encoder.encode(JSON.stringify(value) ?? "") : bytesOf(value);
+    },
+    cancel() {},
+  };
 }
 
-async function* whole(response: SomeResponse): AsyncGenerator<unknown> {
-  if (typeof response.arrayBuffer === "function") yield await response.arrayBuffer();
-  else if (typeof response.text === "function") yield await response.text();
-  else if (typeof response.json === "function") yield JSON.stringify(await response.json()) ?? "";
-}
+const WAYS = {
+  json: ["json", "text", "arrayBuffer"],
+  text: ["text", "arrayBuffer", "json"],
+  other: ["arrayBuffer", "text", "json"],
+} as const;
 
 function bytesOf(chunk: unknown): Uint8Array {
   if (typeof chunk === "string") return encoder.encode(chunk);

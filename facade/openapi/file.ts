@@ -14,6 +14,11 @@ import type { OpenAPIFS, OpenAPIImportedOperation } from "./types.js";
 /**
  * Makes operations of an OpenAPI document in a file (JSON or YAML, whatever the file is called). Files that it
  * refers to are read too, as long as they are in its folder or below.
+ *
+ * @example
+ * ```ts
+ * registry.registerAll(await FromOpenAPIFile("./pets.yaml", { namespace: "pets", baseUrl: "https://pets.example" }));
+ * ```
  */
 export async function FromOpenAPIFile(
   path: string,

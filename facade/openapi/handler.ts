@@ -5,6 +5,7 @@ import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { OpenApiImport } from "../native-binding.js";
 import { endingItself } from "../registry/deadline.js";
 import { lookNowAndThen, markNative } from "../registry/native-handler.js";
+import { markCredentials } from "../registry/open-sources.js";
 import { makerOf } from "../schema/lazy.js";
 import {
   type OperationContext,
@@ -48,6 +49,7 @@ export function createHandler(
     inputSchema: makerOf(operation, "inputSchema"),
     outputSchema: makerOf(operation, "outputSchema"),
   };
+  if (service.hasCredentials) markCredentials(handler, service);
   markNative(handler, {
     isPossible: () => service.config.fetch === undefined,
     ownsSchema: (spec, field) => makers[field] !== undefined && makerOf(spec, field) === makers[field],
@@ -123,5 +125,5 @@ function openStream(
 function refuseIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted !== true) return;
   const message = "The call was aborted by its signal before it began";
-  throw new CallError(InfrastructureErrorCode.ABORTED, message);
+  throw new CallError(InfrastructureErrorCode.ABORTED, message, { delivery: "none", reason: "aborted" });
 }

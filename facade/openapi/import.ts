@@ -30,6 +30,12 @@ export interface ImportedService extends OpenAPIInspection {
 /**
  * Makes operations of an OpenAPI document, which may be an object or a text (JSON or YAML). An operation that
  * cannot be imported is skipped and logged; `inspectOpenAPI` reports on each.
+ *
+ * @example
+ * ```ts
+ * registry.registerAll(FromOpenAPI(document, { namespace: "pets", baseUrl: "https://pets.example" }));
+ * const { data, meta } = await registry.execute("pets.getPet", { petId: 7 });
+ * ```
  */
 export function FromOpenAPI(
   spec: OpenAPISpec | string,
@@ -38,7 +44,15 @@ export function FromOpenAPI(
   return importSpec(spec, config).operations;
 }
 
-/** The operations, as `FromOpenAPI` returns them, and a report on each operation of the document. */
+/**
+ * The operations, as `FromOpenAPI` returns them, and a report on each operation of the document.
+ *
+ * @example
+ * ```ts
+ * const report = inspectOpenAPI(document, { namespace: "pets" });
+ * console.log(report);
+ * ```
+ */
 export function inspectOpenAPI(spec: OpenAPISpec | string, config: HTTPServiceConfig): OpenAPIInspection {
   const { operations, report } = importSpec(spec, config);
   return { operations, report };
@@ -102,6 +116,10 @@ function operationOf(
   operation.accessControl = { requiredScopes: [] };
   operation._meta = config.output === undefined ? _meta : { ..._meta, output: config.output };
   operation.handler = createHandler(service, imported, index, operation);
+  const { accessControl: rules } = config;
+  const given = typeof rules === "function" ? rules(operation) : rules;
+  // One object for each: a rule that is changed on one operation is not changed on all.
+  if (given !== undefined) operation.accessControl = { ...given };
   return operation;
 }
 

@@ -6,7 +6,17 @@ import { type ImportedService, importSpec } from "./import.js";
 import type { OpenAPIFS, OpenAPIImportedOperation, OpenAPISpec } from "./types.js";
 import { importUrl } from "./url.js";
 
-/** HTTP services by name: their operations, and their connections. */
+/**
+ * HTTP services by name: their operations, and their connections.
+ *
+ * @example
+ * ```ts
+ * const services = new OpenAPIServiceRegistry();
+ * await services.addFromUrl("pets", "https://pets.example/openapi.json", { namespace: "pets" });
+ * services.registerAll(registry);
+ * await services.closeAll();
+ * ```
+ */
 export class OpenAPIServiceRegistry {
   readonly #services = new Map<string, ImportedService>();
 
@@ -72,6 +82,11 @@ export class OpenAPIServiceRegistry {
     const services = [...this.#services.values()];
     this.#services.clear();
     for (const { service } of services) service.close();
+  }
+
+  /** `await using services = new OpenAPIServiceRegistry()` closes them at the end of the block. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.closeAll();
   }
 }
 

@@ -21,6 +21,16 @@ export class HttpService {
     this.native = new native.HttpService(runtime, pending.mailbox, settings(config), imported, documentUrl);
   }
 
+  /** What messages call it. */
+  get name(): string {
+    return this.config.namespace;
+  }
+
+  get hasCredentials(): boolean {
+    const { auth } = this.config;
+    return auth?.token !== undefined || auth?.username !== undefined;
+  }
+
   /** What is under way through a `fetch` of the user's. */
   readonly drivers = new Set<FetchDriver>();
 
@@ -45,9 +55,13 @@ function planOf(text: string | null): BodyPlan {
 
 /** What the native side is told about a configuration. */
 function settings(config: CheckedConfig): string {
-  const { baseUrl, headers, auth, timeout, maxResponseBytes, retry, sse, ca } = config;
+  const { namespace, baseUrl, headers, auth, timeout, maxResponseBytes, retry, sse, ca } = config;
+  const { hosts, allowPrivateAddresses } = config;
   const hasCredentials = auth?.token !== undefined || auth?.username !== undefined;
   return JSON.stringify({
+    namespace,
+    hosts,
+    allowPrivateAddresses,
     baseUrl,
     headers,
     auth: hasCredentials ? auth : undefined,

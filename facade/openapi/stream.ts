@@ -87,10 +87,10 @@ export class EventStream extends EventIterator<ResponseEnvelope> {
   readonly #onReady = (): void => this.ready();
 
   #begin(): StreamSource {
-    if (this.#signal?.aborted === true) throw aborted();
+    if (this.#signal?.aborted === true) throw aborted("none");
     const source = this.#open();
     this.#source = source;
-    this.#ignoreSignal = onAbort(this.#signal, () => this.fail(aborted()));
+    this.#ignoreSignal = onAbort(this.#signal, () => this.fail(aborted("unknown")));
     return source;
   }
 
@@ -111,6 +111,7 @@ export class EventStream extends EventIterator<ResponseEnvelope> {
   }
 }
 
-function aborted(): CallError {
-  return new CallError(InfrastructureErrorCode.ABORTED, "The stream was aborted by its signal");
+function aborted(delivery: "none" | "unknown"): CallError {
+  const details = { delivery, reason: "aborted" };
+  return new CallError(InfrastructureErrorCode.ABORTED, "The stream was aborted by its signal", details);
 }

@@ -13,10 +13,21 @@ const ACCEPT = "application/json, application/yaml, application/vnd.oai.openapi+
 
 /** A document that is not there with all its files by then is given up, unless `config.timeout` says otherwise. */
 const DEFAULT_TIMEOUT = 60_000;
+const LONGEST = 0x7fffffff;
 
 /**
  * Fetches an OpenAPI document (JSON or YAML) and makes operations of it. Servers that it names by relative URLs
  * are found from its own URL. Files that it refers to are fetched too, as long as they are in its folder.
+ *
+ * @example
+ * ```ts
+ * registry.registerAll(
+ *   await FromOpenAPIUrl("https://pets.example/openapi.json", {
+ *     namespace: "pets",
+ *     auth: { type: "bearer", token: "..." },
+ *   }),
+ * );
+ * ```
  */
 export async function FromOpenAPIUrl(
   url: string,
@@ -29,7 +40,9 @@ export async function importUrl(url: string, config: HTTPServiceConfig): Promise
   const checked = checkedConfig(config);
   const address = addressOf(url);
   const limit = checked.maxDocumentBytes ?? DEFAULT_MAX_DOCUMENT_BYTES;
-  const deadline = performance.now() + (checked.timeout ?? DEFAULT_TIMEOUT);
+  // A limit of 0 is none.
+  const deadline =
+    performance.now() + (checked.timeout === 0 ? LONGEST : (checked.timeout ?? DEFAULT_TIMEOUT));
   const first = await fetchBytes(address, checked, limit, deadline);
   // Without user name and password, which would be in the names of other files, and so in reports.
   const from = withCredentials(first.url, "", "");

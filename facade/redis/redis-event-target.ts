@@ -14,15 +14,23 @@ import {
   must,
   required,
 } from "../border/options.js";
-import { jsonOf } from "../border/text.js";
-import { payloadOf } from "../call/bus.js";
-import { CALL_EVENT_TYPES } from "../call/events.js";
+import { CALL_EVENT_TYPES, type CallEventType } from "../call/events.js";
+import { readEvent } from "../call/incoming.js";
 import { type LossyTarget, onLoss } from "../call/loss.js";
+import { restored, wireText } from "../call/wire-value.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
 import { native, runtime } from "../runtime.js";
 import { CountingTarget } from "./listeners.js";
 
+/**
+ * Where Redis is, and what bounds hold.
+ *
+ * @example
+ * ```ts
+ * const options: RedisEventTargetOptions = { url: "rediss://user:secret@redis.example:6380" };
+ * ```
+ */
 export interface RedisEventTargetOptions {
   /** `redis://user:password@host:6379`, `rediss://` for TLS, or `redis+unix:///path`. */
   url: string;
@@ -53,12 +61,21 @@ export interface RedisEventTarget extends EventTarget {
   readonly dropped: DroppedMessages;
   /** Sends what waits, then ends the connections. Calls that wait for an answer are rejected. */
   close(): Promise<void>;
+  /** `await using target = createRedisEventTarget(...)` closes it at the end of the block. */
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /**
  * Bridges the call protocol across a Redis: `new PendingRequestMap(createRedisEventTarget({ url }))` in each process.
  * Connects when there is something to do. Keeps the process alive while somebody listens or something waits to be
  * sent: a server stays up, a caller may end after its last answer.
+ *
+ * @example
+ * ```ts
+ * const target = createRedisEventTarget({ url: "redis://127.0.0.1:6379" });
+ * const callMap = new PendingRequestMap(target);
+ * callMap["call.requested"].subscribe(buildCallHandler({ registry, callMap }));
+ * ```
  */
 export function createRedisEventTarget(options: RedisEventTargetOptions): RedisEventTarget {
   return new RedisTarget(options);
@@ -90,7 +107,7 @@ const protocolTypes: ReadonlySet<string> = new Set(CALL_EVENT_TYPES);
 
 class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarget {
   readonly #inbox = new Inbox({
-    event: (type: string, detail: unknown) => this.#deliver(type, detail),
+    event: (type: string, detail: unknown) => this.#deliver(type, restored(detail)),
     failed: (requestId: string, error: CallError) => this.#fail(requestId, error),
     lost: (_, reason: string) => this.#lose(reason),
     changed: (_, counts: Counts) => this.#counted(counts),
@@ -131,8 +148,8 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarge
     const { type } = event;
     const detail: unknown = (event as CustomEvent<unknown>).detail;
     // Who asks is told when the question could not be sent.
-    const requestId = type === "call.requested" ? payloadOf(detail)?.requestId : undefined;
-    this.#bus.publish(type, messageText(type, detail), requestId);
+    const requestId = type === "call.requested" ? readEvent(type, detail)?.requestId : undefined;
+    this.#bus.publish(type, wireText(detail, `The event ${type} cannot be sent`) ?? "", requestId);
     this.#published += 1;
     this.#keepAliveIfBusy();
     return true;
@@ -146,6 +163,10 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarge
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 
   async #close(): Promise<void> {
@@ -191,7 +212,7 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarge
   }
 
   #deliver(type: string, detail: unknown): void {
-    if (!protocolTypes.has(type) || payloadOf(detail) !== undefined) {
+    if (!protocolTypes.has(type) || readEvent(type as CallEventType, detail) !== undefined) {
       super.dispatchEvent(new CustomEvent(type, { detail }));
       return;
     }
@@ -228,14 +249,4 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarge
     this.#logged = count;
     log.warn(`Dropped ${count} messages that are no events or too large`, { malformed, tooLarge });
   }
-}
-
-/** What is sent: the JSON of the detail, nothing for none. */
-function messageText(type: string, detail: unknown): string {
-  const refuse = (reason: string) =>
-    new CallError(
-      InfrastructureErrorCode.VALIDATION_ERROR,
-      `The event ${type} cannot be sent, because it cannot be written as JSON: ${reason}`,
-    );
-  return jsonOf(detail, refuse) ?? "";
 }

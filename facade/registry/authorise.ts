@@ -1,6 +1,7 @@
 // Access control with a registry behind it: the declared rules, then the application's own.
 
 import { accessDenied, findDenial } from "../access.js";
+import { optionOf } from "../border/options.js";
 import type { AccessControl, Identity, OperationContext } from "../types.js";
 
 /** What a custom rule is asked about. */
@@ -10,7 +11,14 @@ export interface AuthorisedCall {
   context: OperationContext;
 }
 
-/** A rule of the application. Only `true` grants; a throw is a denial. */
+/**
+ * A rule of the application. Only `true` grants; a throw is a denial.
+ *
+ * @example
+ * ```ts
+ * const isOwner: CustomAuth = (identity, { input }) => identity?.id === (input as { owner: string }).owner;
+ * ```
+ */
 export type CustomAuth = (identity: Identity | undefined, call: AuthorisedCall) => boolean | Promise<boolean>;
 
 /**
@@ -51,7 +59,7 @@ export function authorise(
   call: AuthorisedCall,
   customAuth: Readonly<Record<string, CustomAuth>>,
 ): Promise<void> | undefined {
-  const { identity } = call.context;
+  const identity = identityIn(call.context);
   const name = rules.customAuth;
   if (name === undefined) {
     const denial = findDenial(rules, identity);
@@ -73,7 +81,7 @@ export function authorise(
 async function ask(rule: CustomAuth, name: string, call: AuthorisedCall): Promise<void> {
   let granted: unknown = false;
   try {
-    granted = await rule(call.context.identity, call);
+    granted = await rule(identityIn(call.context), call);
   } catch {
     // A rule that fails grants nothing. What it threw may hold secrets, so it is not passed on.
   }
@@ -83,4 +91,9 @@ async function ask(rule: CustomAuth, name: string, call: AuthorisedCall): Promis
       details: { customAuth: name },
     });
   }
+}
+
+/** Who calls. A context without an identity has none, whatever somebody has put on `Object.prototype`. */
+export function identityIn(context: { identity?: Identity }): Identity | undefined {
+  return optionOf(context, "identity") as Identity | undefined;
 }

@@ -17,6 +17,14 @@ export interface CallMap {
   ): Promise<ResponseEnvelope>;
 }
 
+/**
+ * What `buildEnv` needs: whose operations, and on whose behalf.
+ *
+ * @example
+ * ```ts
+ * const options: EnvOptions = { registry, context: { identity }, allowedNamespaces: ["tasks"] };
+ * ```
+ */
 // biome-ignore lint/suspicious/noExplicitAny: a registry that knows nothing about the types of its operations
 export interface EnvOptions<TOperations = any> {
   registry: OperationRegistry<TOperations>;
@@ -31,6 +39,12 @@ export interface EnvOptions<TOperations = any> {
 /**
  * The other operations, ready to be called by a handler: `env.namespace.name(input)`. Subscriptions are
  * left out.
+ *
+ * @example
+ * ```ts
+ * const env = buildEnv({ registry, context: { identity } });
+ * const { data } = await env.demo!.greet!({ name: "Ada" });
+ * ```
  */
 // biome-ignore lint/suspicious/noExplicitAny: a registry that knows nothing about the types of its operations
 export function buildEnv<TOperations = any>({

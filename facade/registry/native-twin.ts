@@ -8,6 +8,7 @@ import type { AccessControl, OperationSpec } from "../types.js";
 import { type Entry, isAnything, type OutputMode } from "./entry.js";
 import { lookAround, type NativeSchemas, type NativeWork, nativeWorkOf } from "./native-handler.js";
 import { copyOfRules, isCopyOf } from "./native-rules.js";
+import { tellIfOpen } from "./open-sources.js";
 import { ownMode } from "./output.js";
 
 /** Made when a registry is first served; then it follows each registration, and whoever serves it has it look for
@@ -31,6 +32,7 @@ export class NativeTwin {
       this.remove(id);
       return;
     }
+    tellIfOpen(id, handler, spec.accessControl);
     this.#tellFormats();
     const work = handler === undefined ? undefined : nativeWorkOf(handler);
     const rules = copyOfRules(spec.accessControl);

@@ -4,6 +4,7 @@ import { isResponseEnvelope, localEnvelope, type ResponseEnvelope } from "../env
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { CompiledSchema, NormaliseNote } from "../schema/compiled.js";
 import type { OperationSpec } from "../types.js";
+import { isAsSent } from "./as-sent.js";
 import type { Entry, OutputMode } from "./entry.js";
 import { warnAboutOutput } from "./warnings.js";
 
@@ -68,10 +69,11 @@ function isEnvelope(result: unknown): result is ResponseEnvelope {
   }
 }
 
-/** An MCP error holds content blocks, and an empty HTTP body nothing at all: not the declared shape. */
+/** An MCP error holds content blocks, an empty HTTP body nothing at all, and one of an undeclared type whatever the server
+ * likes: not the declared shape. */
 export function hasDeclaredData({ data, meta }: ResponseEnvelope): boolean {
   if (meta.source === "mcp") return !meta.isError;
-  return meta.source !== "http" || data !== undefined;
+  return meta.source !== "http" || (data !== undefined && !isAsSent(meta));
 }
 
 function shaped(

@@ -1,5 +1,6 @@
 // Calls that came through the call protocol, told apart from direct ones.
 
+import { optionOf } from "../border/options.js";
 import type { OperationContext } from "../types.js";
 
 /** Handed to `execute` by the call handler: access is checked whatever the registry thinks of direct calls, and the
@@ -19,4 +20,17 @@ export function alwaysEnforceAccess(context: OperationContext): void {
 /** Whether a registry that trusts direct calls may trust this one. */
 export function isDirect(context: OperationContext): boolean {
   return !enforced.has(context);
+}
+
+/** Metadata that came over a wire, and the members of it that may steer the package. */
+const offWire = new WeakMap<object, ReadonlySet<string>>();
+
+export function markMetadata(metadata: object, allowed: ReadonlySet<string>): void {
+  offWire.set(metadata, allowed);
+}
+
+/** A member of a call's metadata that steers how the package makes the call; nothing if the caller may not say so. */
+export function steering({ metadata }: OperationContext, name: string): unknown {
+  if (typeof metadata !== "object" || metadata === null) return undefined;
+  return offWire.get(metadata)?.has(name) === false ? undefined : optionOf(metadata, name);
 }

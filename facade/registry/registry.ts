@@ -1,5 +1,5 @@
 import { findDenial } from "../access.js";
-import { aBoolean, anObject, checkedOptions, type Fields, must, oneOf } from "../border/options.js";
+import { aBoolean, anObject, checkedOptions, type Fields, must, oneOf, optionOf } from "../border/options.js";
 import { messageOf, textOf } from "../border/text.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
@@ -21,7 +21,7 @@ import type {
 } from "../types.js";
 import { OperationType } from "../types.js";
 import { admit, refuseEnded } from "./admit.js";
-import { type AuthorisedCall, authorise, type CustomAuth, holdsScopes } from "./authorise.js";
+import { type AuthorisedCall, authorise, type CustomAuth, holdsScopes, identityIn } from "./authorise.js";
 import { isAhead, isEndingItself, refuseLate, withinDeadline } from "./deadline.js";
 import { type AnyHandler, Entry, type OutputMode } from "./entry.js";
 import { NativeTwin } from "./native-twin.js";
@@ -32,6 +32,14 @@ import { isDirect, SERVED, WATCHED } from "./protocol-context.js";
 import { assertHandler, assertSpec, operationId } from "./spec-check.js";
 import { subscribe } from "./subscribe.js";
 
+/**
+ * How a registry treats schemas, access and outputs.
+ *
+ * @example
+ * ```ts
+ * const options: RegistryOptions = { output: "keep", customAuth: { isOwner: (identity) => identity?.id === "ada" } };
+ * ```
+ */
 export interface RegistryOptions {
   /** Turns schemas into TypeBox schemas at registration. Libraries that follow Standard Schema and have a JSON Schema
    * export (Zod 4, Valibot 1, ArkType) need none. */
@@ -68,7 +76,16 @@ export type Registrable<
 /** An operation as `get` and `list` return it. */
 export type RegisteredOperation = OperationSpec & { handler?: OperationHandler | SubscriptionHandler };
 
-/** Operations by id (`namespace.name`), and the way to call them. `createRegistry` makes one that knows their types. */
+/**
+ * Operations by id (`namespace.name`), and the way to call them. `createRegistry` makes one that knows their types.
+ *
+ * @example
+ * ```ts
+ * const registry = new OperationRegistry();
+ * registry.register(greet);
+ * const { data, meta } = await registry.execute("demo.greet", { name: "Ada" }, { identity });
+ * ```
+ */
 // biome-ignore lint/suspicious/noExplicitAny: a registry that knows nothing about the types of its operations
 export class OperationRegistry<TOperations = any> {
   /** For the type checker only: at run time there is no such property. */
@@ -107,6 +124,7 @@ export class OperationRegistry<TOperations = any> {
   }
 
   #register(operation: unknown): void {
+    if (typeof operation !== "object" || operation === null) assertSpec(operation);
     const { handler, spec } = apart(operation as RegisteredOperation);
     this.#add(spec, handler);
   }
@@ -258,7 +276,7 @@ export class OperationRegistry<TOperations = any> {
       }
       const isTrusted = !isServed && this.#isTrusted(context);
       // Looked at here first, because these scopes are all that most operations ask for.
-      if (!isTrusted && !holdsScopes(entry.spec.accessControl, context.identity)) {
+      if (!isTrusted && !holdsScopes(entry.spec.accessControl, identityIn(context))) {
         const asked = this.#authorise(entry, input, context);
         if (asked !== undefined) return callAfter(asked, entry, input, context, this.#output);
       }
@@ -359,7 +377,10 @@ export class OperationRegistry<TOperations = any> {
   }
 
   #isTrusted(context: OperationContext): boolean {
-    return context.trusted === true || (this.#trustDirectCalls && isDirect(context));
+    return (
+      (context.trusted === true && optionOf(context, "trusted") === true) ||
+      (this.#trustDirectCalls && isDirect(context))
+    );
   }
 
   /** Throws when the caller may not. A promise only if the application has to be asked. */

@@ -22,7 +22,14 @@ export interface OperationManifest {
   baseUrl?: string;
 }
 
-/** The file system of the machine. */
+/**
+ * The file system of the machine.
+ *
+ * @example
+ * ```ts
+ * registry.registerAll(await scanOperations("./operations", nodeScannerFS));
+ * ```
+ */
 export const nodeScannerFS: ScannerFS = {
   async *readdir(path) {
     for (const entry of await readdir(path, { withFileTypes: true })) {
@@ -50,6 +57,11 @@ interface Scan {
 /**
  * Finds operations in the files of a folder and its subfolders: default exports that satisfy
  * `OperationSpecSchema`. What does not is skipped with a warning; no broken file stops the scan.
+ *
+ * @example
+ * ```ts
+ * registry.registerAll(await scanOperations("./operations"));
+ * ```
  */
 export async function scanOperations(
   dirPath: string,

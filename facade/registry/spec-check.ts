@@ -20,13 +20,15 @@ function textOr(value: unknown, otherwise: string): string {
 /** Refuses a malformed spec. */
 export function assertSpec(spec: unknown): asserts spec is OperationSpec {
   if (typeof spec !== "object" || spec === null) {
-    throw refusal("an operation", [{ path: "", message: "Expected object" }]);
+    throw refusal("an operation", [{ path: "", message: `Expected an object, not ${quoted(spec)}` }]);
   }
   const checked = compiled(OperationSpecSchema);
   const seen = withoutLazySchemas(spec, {});
   if (!checked.check(seen)) {
     const errors = checked.errors(seen).map((error) => inWords(error, spec as Record<string, unknown>));
-    throw refusal(`operation ${operationId(spec)}`, errors);
+    // What is missing is not also of the wrong type.
+    const first = errors.filter(({ path }, i) => errors.findIndex((error) => error.path === path) === i);
+    throw refusal(`operation ${operationId(spec)}`, first);
   }
 }
 

@@ -10,6 +10,13 @@ import type { OpenSubscription, OperationRegistry } from "./registry.js";
 /**
  * Calls a SUBSCRIPTION: an async generator of envelopes. Nothing happens before the first `next()`, and
  * nothing is fetched ahead of the consumer.
+ *
+ * @example
+ * ```ts
+ * for await (const { data } of subscribe(registry, "demo.ticks", { every: 1_000 }, { identity })) {
+ *   console.log(data);
+ * }
+ * ```
  */
 export function subscribe<
   TInput = unknown,

@@ -37,7 +37,14 @@ export interface LibraryAdapter extends SchemaAdapter {
   toTypeBox(schema: unknown, mode?: SchemaMode): TSchema;
 }
 
-/** Accepts TypeBox schemas only: those of 0.34 as they are, those of 1.x as the JSON Schema they are. */
+/**
+ * Accepts TypeBox schemas only: those of 0.34 as they are, those of 1.x as the JSON Schema they are.
+ *
+ * @example
+ * ```ts
+ * defaultAdapter.toTypeBox(Type.String()); // the same schema
+ * ```
+ */
 export const defaultAdapter: LibraryAdapter = {
   init: () => Promise.resolve(),
   toTypeBox(schema) {
@@ -47,12 +54,30 @@ export const defaultAdapter: LibraryAdapter = {
   },
 };
 
-/** Accepts Zod 4 schemas besides TypeBox's. */
+/**
+ * Accepts Zod 4 schemas besides TypeBox's.
+ *
+ * @example
+ * ```ts
+ * const schemaAdapter = zodAdapter();
+ * await schemaAdapter.init();
+ * const registry = new OperationRegistry({ schemaAdapter });
+ * ```
+ */
 export function zodAdapter(): LibraryAdapter {
   return libraryAdapter(ZOD, () => import("zod"));
 }
 
-/** Accepts Valibot 1 schemas besides TypeBox's. It needs `@valibot/to-json-schema` too. */
+/**
+ * Accepts Valibot 1 schemas besides TypeBox's. It needs `@valibot/to-json-schema` too.
+ *
+ * @example
+ * ```ts
+ * const schemaAdapter = valibotAdapter();
+ * await schemaAdapter.init();
+ * const registry = new OperationRegistry({ schemaAdapter });
+ * ```
+ */
 export function valibotAdapter(): LibraryAdapter {
   return libraryAdapter(VALIBOT, () => import("@valibot/to-json-schema"));
 }

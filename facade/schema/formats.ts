@@ -5,6 +5,12 @@ import { commonJsCopy, knownCopies, useTypeBox } from "./registries.js";
  * Registers the formats that this package knows (date, date-time, email, uuid, uri, ...) with TypeBox's
  * `FormatRegistry`, for those who run TypeBox's own `Value.Check` on imported schemas: it refuses formats
  * that nobody registered. Never called by the package itself; formats that are registered already stay.
+ *
+ * @example
+ * ```ts
+ * registerFormats();
+ * Value.Check(Type.String({ format: "email" }), "ada@example.com"); // true
+ * ```
  */
 export function registerFormats(): void {
   if (knownCopies().length === 0) useTypeBox(commonJsCopy());

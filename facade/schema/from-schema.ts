@@ -36,6 +36,12 @@ const MAX_NAMED_PLACES = 10;
  *
  * `JSON.stringify` of the result is the same JSON Schema as before. References inside the document
  * work, recursive ones too. What TypeBox has no kind for becomes `Unknown` with its keywords kept.
+ *
+ * @example
+ * ```ts
+ * const Pet = FromSchema({ type: "object", properties: { name: { type: "string" } }, required: ["name"] });
+ * collectErrors(Pet, {}); // [{ path: "/name", message: "Expected required property" }, ...]
+ * ```
  */
 export function FromSchema(jsonSchema: unknown): TSchema {
   if (kindOf(jsonSchema) !== undefined && !isConverted(jsonSchema)) return jsonSchema as TSchema;

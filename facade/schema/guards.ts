@@ -18,7 +18,14 @@ export function isTypeBox1Schema(value: unknown): value is Record<string, unknow
   return (hasOwn(value, "~kind") && typeof value["~kind"] === "string") || hasOwn(value, "~unsafe");
 }
 
-/** Throws unless the value is a TypeBox schema. `context` says whose schema it was to be. */
+/**
+ * Throws unless the value is a TypeBox schema. `context` says whose schema it was to be.
+ *
+ * @example
+ * ```ts
+ * assertIsSchema(value, "inputSchema of tasks.create");
+ * ```
+ */
 export function assertIsSchema(value: unknown, context?: string): asserts value is TSchema {
   if (isTypeBoxSchema(value)) return;
   const where = context === undefined || context === "" ? "" : ` for ${context}`;

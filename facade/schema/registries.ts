@@ -26,6 +26,13 @@ let lookedForOwn = false;
 /**
  * Names a copy of TypeBox (a fork, say) whose `FormatRegistry` and `TypeRegistry` entries are to be
  * honoured. The copies that `import` and `require` of `@sinclair/typebox` give are known without it.
+ *
+ * @example
+ * ```ts
+ * import * as typebox from "@sinclair/typebox";
+ *
+ * useTypeBox(typebox); // formats and kinds that are registered with this copy count
+ * ```
  */
 export function useTypeBox(module: TypeBoxModule): void {
   const { FormatRegistry, TypeRegistry } = module;

@@ -10,18 +10,39 @@ function compiledSchema(schema: unknown, context?: string): CompiledSchema {
   return compiled(schema);
 }
 
-/** Everything that is wrong with a value; nothing when it fits. Paths are JSON Pointers. */
+/**
+ * Everything that is wrong with a value; nothing when it fits. Paths are JSON Pointers.
+ *
+ * @example
+ * ```ts
+ * collectErrors(Type.Object({ n: Type.Number() }), { n: "1" }); // [{ path: "/n", message: "Expected number" }]
+ * ```
+ */
 export function collectErrors(schema: unknown, value: unknown): ValueError[] {
   const checked = compiledSchema(schema);
   return checked.check(value) ? [] : checked.errors(value);
 }
 
-/** One line for each error: where, and what. */
+/**
+ * One line for each error: where, and what.
+ *
+ * @example
+ * ```ts
+ * console.log(formatValueErrors(collectErrors(Type.Number(), "1"))); // "  - : Expected number"
+ * ```
+ */
 export function formatValueErrors(errors: Iterable<ValueError>, indent = "  - "): string {
   return Array.from(errors, ({ path, message }) => `${indent}${path}: ${message}`).join("\n");
 }
 
-/** Throws `VALIDATION_ERROR`, with all errors in its message and details, unless the value fits. */
+/**
+ * Throws `VALIDATION_ERROR`, with all errors in its message and details, unless the value fits.
+ *
+ * @example
+ * ```ts
+ * validateOrThrow(Type.Object({ port: Type.Integer() }), config, "the configuration");
+ * ```
+ */
 export function validateOrThrow(schema: unknown, value: unknown, context?: string): void {
   const checked = compiledSchema(schema, context);
   if (checked.check(value)) return;

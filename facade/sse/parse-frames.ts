@@ -33,6 +33,16 @@ export interface SSEEvent {
  *
  * There is no memory between calls: an event of the next call that has no id of its own has the
  * `lastEventId` "", and the caller keeps the last one.
+ *
+ * @example
+ * ```ts
+ * let text = "";
+ * for await (const chunk of chunks) {
+ *   const { events, remaining } = parseSSEFrames(text + chunk);
+ *   for (const { data, eventType } of events) console.log(eventType, data);
+ *   text = remaining;
+ * }
+ * ```
  */
 export function parseSSEFrames(buffer: string): { events: SSEEvent[]; remaining: string } {
   if (typeof buffer !== "string") {

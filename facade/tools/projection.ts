@@ -31,6 +31,11 @@ export interface ProjectedSchema {
 /**
  * Writes a schema (TypeBox or JSON Schema) within the rules of a target. Throws `VALIDATION_ERROR` when no value that
  * the target can express fits.
+ *
+ * @example
+ * ```ts
+ * const { schema, losses } = projectSchema(Type.Object({ due: Type.String({ format: "date" }) }), "openai");
+ * ```
  */
 export function projectSchema(schema: unknown, target: ToolTarget): ProjectedSchema {
   const text = jsonOf(schema);

@@ -71,7 +71,14 @@ const FIELDS: Fields<ToToolsOptions> = {
   ),
 };
 
-/** Makes tools for a model of the operations of a registry. */
+/**
+ * Makes tools for a model of the operations of a registry.
+ *
+ * @example
+ * ```ts
+ * const tools = toTools(registry, { target: "anthropic" });
+ * ```
+ */
 export function toTools<TTarget extends ToolTarget, TApi extends "responses" | "chat" = "responses">(
   registry: OperationRegistry,
   given: ToToolsOptions<TTarget, TApi>,

@@ -40,7 +40,11 @@ export class Model {
     const request = this.#find(id);
     if (event === "aborted") return this.#abortTree(id);
     if (request === undefined) return [];
-    if (event === "completed") return this.#end(id);
+    if (event === "completed" && request.isStream) return this.#end(id);
+    if (event === "completed") {
+      this.#take(id);
+      return [["fail", id, ...withoutResponse(request.operationId)]];
+    }
     if (event !== "responded") {
       this.#take(id);
       return [["fail", id, ...(event === "malformed" ? malformed(id) : ["FAILED", event, null])]];
@@ -110,6 +114,11 @@ export class Model {
 }
 
 const aborted = (operationId) => ["ABORTED", `The call of ${operationId} was aborted`, { operationId }];
+const withoutResponse = (operationId) => [
+  "ABORTED",
+  `The call of ${operationId} completed without response`,
+  { operationId },
+];
 const timedOut = (operationId, deadline, when) => [
   "TIMEOUT",
   `The call of ${operationId} timed out ${when}: its deadline was ${deadline}`,

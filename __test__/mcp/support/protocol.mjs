@@ -1,6 +1,6 @@
 // MCP as a server speaks it, by hand: no SDK would misbehave on request.
 
-import { deepTool, recursiveTools, strangeTools, tools } from "./tools.mjs";
+import { costlyTools, deepTool, recursiveTools, strangeTools, tools } from "./tools.mjs";
 
 const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;
@@ -28,6 +28,7 @@ export class Conversation {
   cancelled = new Set();
   #questions = new Map();
   #lastQuestion = 0;
+  #calls = 0;
   #added = [];
   #removed = new Set();
 
@@ -43,6 +44,7 @@ export class Conversation {
     const all = [...tools, ...this.#added];
     if (this.traits.has("knows-news")) all.push({ ...tools[0], name: "news" });
     if (this.traits.has("strange-schemas")) all.push(...strangeTools);
+    if (this.traits.has("costly-schemas")) all.push(...costlyTools);
     if (this.traits.has("recursive-schemas")) all.push(...recursiveTools);
     return all.filter(({ name }) => !this.#removed.has(name));
   }
@@ -82,7 +84,9 @@ export class Conversation {
   }
 
   addTool(tool) {
-    this.#added.push(tool);
+    // In place of the one that has its name.
+    this.#added = [...this.#added.filter(({ name }) => name !== tool.name), tool];
+    this.#removed.delete(tool.name);
     this.notify("notifications/tools/list_changed");
   }
 
@@ -138,6 +142,11 @@ export class Conversation {
     this.lists = (this.lists ?? 0) + 1;
     if (this.traits.has("restless")) setTimeout(() => this.notify("notifications/tools/list_changed"), 1);
     const listed = this.tools.map(({ handler, ...tool }) => tool);
+    // 20,000 tools, all of them different each time.
+    if (this.traits.has("multitude")) {
+      const round = this.lists;
+      for (let i = 0; i < 20_000; i++) listed.push(oneOfMany(i, round));
+    }
     if (this.traits.has("strange-entries"))
       listed.push(null, 7, {}, { name: 8 }, { name: "" }, [], { ...listed[0], title: "Another" });
     if (this.traits.has("deep-schema")) {
@@ -171,7 +180,11 @@ export class Conversation {
       for (let i = 0; i < 10_000; i++)
         this.ask("elicitation/create", { message: `${i}?`, requestedSchema: {} });
     }
+    const isLast = this.traits.has("crashes-every-50") && ++this.#calls % 50 === 0;
+    // Sometimes it has done what it was asked for, and sometimes not.
+    if (isLast && Math.random() < 0.5) this.end(1);
     const result = await tool.handler(args, { conversation: this, id, isCancelled, progress });
+    if (isLast) this.end(1);
     return isCancelled() ? undefined : result;
   }
 
@@ -185,6 +198,13 @@ export class Conversation {
     if (name !== "greet") throw protocolError(INVALID_PARAMS, `Unknown prompt: ${name}`);
     return { messages: [{ role: "user", content: { type: "text", text: `Say hello to ${args.who}` } }] };
   }
+}
+
+function oneOfMany(index, round) {
+  const properties = {};
+  for (let i = 0; i < 10; i++) properties[`p${i}`] = { type: "string", pattern: `^[a-z${index}]+$` };
+  const schema = { type: "object", properties, required: ["p0"] };
+  return { name: `many-${index}`, description: `round ${round}`, inputSchema: schema, outputSchema: schema };
 }
 
 function protocolError(code, message) {

@@ -95,12 +95,14 @@ function writeLongLine() {
 
 /** A child that has a child of its own, as `npx` and shell scripts do. Neither reads its input. */
 function startFamily() {
+  // With `runaway` each of them leaves the process group and its session.
+  const detached = has("runaway");
   const idle = `process.on("SIGTERM", () => {}); process.on("SIGHUP", () => {}); setInterval(() => {}, 1 << 30);`;
   const grandchild = `const { spawn } = require("node:child_process");
-    const child = spawn(process.execPath, ["-e", ${JSON.stringify(idle)}], { stdio: "ignore" });
+    const child = spawn(process.execPath, ["-e", ${JSON.stringify(idle)}], { stdio: "ignore", detached: ${detached} });
     require("node:fs").appendFileSync(process.env.STARTS_FILE, "grandchild " + child.pid + "\\n");
     ${idle}`;
-  const child = spawn(process.execPath, ["-e", grandchild], { stdio: "ignore" });
+  const child = spawn(process.execPath, ["-e", grandchild], { stdio: "ignore", detached });
   trace("child", child.pid);
 }
 

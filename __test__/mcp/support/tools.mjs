@@ -192,11 +192,12 @@ export const tools = [
   })),
   {
     name: "learn",
-    description: "The server gains a tool",
+    description: "The server gains a tool, or describes it anew",
     inputSchema: { type: "object", properties: { name: { type: "string" } }, required: ["name"] },
-    handler({ name }, { conversation }) {
+    handler({ name, description }, { conversation }) {
       conversation.addTool({
         name,
+        description,
         inputSchema: anything,
         handler: () => text(`${name} works`),
       });
@@ -246,6 +247,15 @@ export const tools = [
     },
   },
   {
+    name: "record",
+    description: "Notes that it was called, with a number",
+    inputSchema: { type: "object", properties: { number: { type: "integer" } }, required: ["number"] },
+    handler: ({ number }) => {
+      appendFileSync(process.env.RECORD, `${number}\n`);
+      return text(String(number));
+    },
+  },
+  {
     name: "write-file",
     description: "Leaves a mark that the call was carried out",
     inputSchema: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
@@ -273,6 +283,37 @@ export const strangeTools = [
     handler: () => structured({ a: "b" }),
   },
   { name: "good-after", inputSchema: anything, handler: () => text("after") },
+];
+
+/** Tools whose results cost much to check. */
+export const costlyTools = [
+  {
+    name: "costly-pattern",
+    inputSchema: anything,
+    outputSchema: {
+      type: "object",
+      properties: { a: { type: "string", pattern: `^(?:${"(?=[^]*$)".repeat(50)}a)*$` } },
+      required: ["a"],
+    },
+    handler: () => structured({ a: "a".repeat(16_000) }),
+  },
+  {
+    name: "costly-choice",
+    inputSchema: anything,
+    outputSchema: {
+      type: "object",
+      properties: {
+        list: {
+          anyOf: Array.from({ length: 100 }, (_, i) => ({
+            type: "array",
+            items: { type: "object", properties: { a: { type: "integer" }, [`b${i}`]: { type: "string" } } },
+            maxItems: 1,
+          })),
+        },
+      },
+    },
+    handler: () => structured({ list: Array.from({ length: 50_000 }, (_, i) => ({ a: i, b: "x" })) }),
+  },
 ];
 
 /** Tools whose schemas refer to themselves. */

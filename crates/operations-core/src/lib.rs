@@ -15,6 +15,7 @@ pub mod log;
 pub mod mailbox;
 pub mod panic;
 pub mod registry;
+pub mod secrets;
 pub mod spec;
 
 pub use operations_schema::json;

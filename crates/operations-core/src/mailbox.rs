@@ -181,7 +181,7 @@ impl Mailbox {
         while taken.len() < BATCH_ITEMS
             && let Some(next) = state.items.front()
         {
-            bytes += next.item.text.len();
+            bytes += next.item.bytes();
             // One that is larger than a batch goes alone.
             if bytes > BATCH_BYTES && !taken.is_empty() {
                 break;
@@ -307,6 +307,17 @@ mod tests {
             .collect();
         assert_eq!(sizes.len(), 3);
         assert!(sizes[1] > 2 * BATCH_BYTES && sizes[0] + sizes[2] < 100);
+    }
+
+    #[test]
+    fn what_goes_beside_the_text_counts_for_the_size_of_a_batch() {
+        let (mailbox, _) = mailbox();
+        for id in 0..3 {
+            let body = Attachment::Bytes(vec![0; BATCH_BYTES / 2]);
+            mailbox.push(Item::done(id, "{}").with(body));
+        }
+        let batches = std::iter::from_fn(|| mailbox.take()).count();
+        assert_eq!(batches, 3);
     }
 
     #[test]

@@ -14,6 +14,8 @@ const CONNECT_TIMEOUT: u64 = 30_000;
 const CALL_TIMEOUT: u64 = 60_000;
 /// The largest message that is read: a result of 50 MB and what surrounds it.
 const MAX_MESSAGE: usize = 64 * 1024 * 1024;
+/// How many tools are taken from a server.
+const MAX_TOOLS: usize = 2_000;
 /// Longer waits than this are no waits; it also keeps sums of times away from overflow.
 const LONGEST: u64 = 365 * 24 * 3600 * 1000;
 
@@ -45,6 +47,7 @@ struct Description {
     #[serde(default)]
     reset_timeout_on_progress: bool,
     max_result_bytes: Option<f64>,
+    max_tools: Option<usize>,
     #[serde(default = "yes")]
     reconnect: bool,
     #[serde(default)]
@@ -83,6 +86,8 @@ pub struct ServerConfig {
     pub reset_timeout_on_progress: bool,
     /// The largest message that is read, in bytes.
     pub max_message_bytes: usize,
+    /// How many tools are taken.
+    pub max_tools: usize,
     /// Whether a lost server is connected again by the next call.
     pub reconnect: bool,
     /// Whether somebody answers the server's questions to the user.
@@ -237,6 +242,7 @@ impl ServerConfig {
             timeout: milliseconds(name, "timeout", given.timeout, CALL_TIMEOUT)?,
             reset_timeout_on_progress: given.reset_timeout_on_progress,
             max_message_bytes: bytes(name, given.max_result_bytes)?,
+            max_tools: given.max_tools.unwrap_or(MAX_TOOLS),
             reconnect: given.reconnect,
             answers_elicitation: given.answers_elicitation,
             answers_sampling: given.answers_sampling,

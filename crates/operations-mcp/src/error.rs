@@ -11,6 +11,31 @@ use crate::process::Exit;
 use crate::process::stderr::StderrTail;
 use crate::transport::message::RpcError;
 
+/// What a caller can know about the effect of its call: `details.delivery`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    /// It was certainly not carried out.
+    None,
+    /// It may have been, in part or in full.
+    Unknown,
+    /// It was, and the error is its answer.
+    Done,
+}
+
+impl Delivery {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Unknown => "unknown",
+            Self::Done => "done",
+        }
+    }
+
+    fn of(sent: bool) -> Self {
+        if sent { Self::Unknown } else { Self::None }
+    }
+}
+
 /// A server that failed us, before anybody was told.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -65,12 +90,15 @@ impl Failure {
         matches!(self, Self::Lost { sent: false })
     }
 
-    /// Whether somebody may have acted on it.
-    pub(crate) fn may_have_executed(&self) -> bool {
+    /// What is known about the effect of the request.
+    pub(crate) fn delivery(&self) -> Delivery {
         match self {
-            Self::Lost { sent } | Self::Transport { sent, .. } => *sent,
-            Self::NotAuthorized { .. } => false,
-            _ => true,
+            Self::Lost { sent } | Self::Transport { sent, .. } => Delivery::of(*sent),
+            Self::NotAuthorized { .. } => Delivery::None,
+            Self::Refused(_) => Delivery::Done,
+            Self::Timeout(_) | Self::Aborted | Self::TooLarge(_) | Self::Odd(_) => {
+                Delivery::Unknown
+            }
         }
     }
 }
@@ -136,8 +164,15 @@ impl<'a> About<'a> {
         )
     }
 
-    /// An error about this server.
-    pub(crate) fn error(&self, code: Code, what: &str, details: Value) -> CallError {
+    /// An error about this server. `reason` is a word for programs.
+    pub(crate) fn error(
+        &self,
+        code: Code,
+        reason: &'static str,
+        delivery: Delivery,
+        what: &str,
+        details: Value,
+    ) -> CallError {
         let mut message = format!("{}: {what}", self.subject());
         if let Some(exit) = self.exit {
             message = format!("{message}. The server {exit}");
@@ -151,6 +186,8 @@ impl<'a> About<'a> {
         if let Some(tool) = self.tool {
             facts.insert("tool".into(), json!(tool));
         }
+        facts.insert("reason".into(), json!(reason));
+        facts.insert("delivery".into(), json!(delivery.as_str()));
         if let Some(exit) = self.exit {
             facts.insert("exitCode".into(), json!(exit.code));
             facts.insert("signal".into(), json!(exit.signal));
@@ -177,7 +214,9 @@ impl<'a> About<'a> {
 
     /// The error that a failure is told as.
     pub(crate) fn failure(&self, failure: Failure) -> CallError {
-        let executed = |may: bool| json!({ "mayHaveExecuted": may });
+        let delivery = failure.delivery();
+        let error =
+            |code, reason, what: &str, details| self.error(code, reason, delivery, what, details);
         match failure {
             Failure::Timeout(limit) => {
                 let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
@@ -185,16 +224,16 @@ impl<'a> About<'a> {
                     "no answer within {limit} ms. The server was told to stop; the call may have been \
                      carried out. 'timeout' in the configuration, or in the metadata of the call, sets the limit"
                 );
-                let details = json!({ "timeout": limit, "mayHaveExecuted": true });
-                self.error(Code::Timeout, &what, details)
+                let details = json!({ "timeout": limit });
+                error(Code::Timeout, "timeout", &what, details)
             }
             Failure::Aborted => {
                 let what = "the call was aborted. The server was told to stop; it may have been carried out";
-                self.error(Code::Aborted, what, executed(true))
+                error(Code::Aborted, "aborted", what, json!({}))
             }
             Failure::Lost { sent } => {
                 let what = format!("the connection was lost, {}", carried_out(sent));
-                self.error(Code::ExecutionError, &what, executed(sent))
+                error(Code::ExecutionError, "connection-lost", &what, json!({}))
             }
             Failure::NotAuthorized {
                 status,
@@ -202,36 +241,36 @@ impl<'a> About<'a> {
                 reason,
             } => {
                 let what = format!("{reason}, and the call was not carried out");
-                let mut details = json!({ "status": status, "mayHaveExecuted": false });
+                let mut details = json!({ "status": status });
                 if let (Some(details), Some(scope)) = (details.as_object_mut(), scope) {
                     details.insert("scope".to_owned(), json!(scope));
                 }
-                self.error(Code::ExecutionError, &what, details)
+                error(Code::ExecutionError, "not-authorized", &what, details)
             }
             Failure::Transport { sent, reason, .. } => {
                 let what = format!("{reason}, {}", carried_out(sent));
-                self.error(Code::ExecutionError, &what, executed(sent))
+                error(Code::ExecutionError, "request-failed", &what, json!({}))
             }
-            Failure::Refused(error) => {
-                let what = format!("error {}: {}", error.code, error.message);
+            Failure::Refused(refusal) => {
+                let what = format!("error {}: {}", refusal.code, refusal.message);
                 let details = json!({
-                    "rpcCode": error.code,
-                    "rpcMessage": error.message,
-                    "rpcData": error.data,
+                    "rpcCode": refusal.code,
+                    "rpcMessage": refusal.message,
+                    "rpcData": refusal.data,
                 });
-                self.error(Code::ExecutionError, &what, details)
+                error(Code::ExecutionError, "refused", &what, details)
             }
             Failure::TooLarge(limit) => {
                 let what = format!(
                     "the answer is larger than the limit of {limit} bytes; the call was carried out. \
                      'maxResultBytes' in the configuration sets the limit"
                 );
-                let details = json!({ "maxResultBytes": limit, "mayHaveExecuted": true });
-                self.error(Code::ExecutionError, &what, details)
+                let details = json!({ "maxResultBytes": limit });
+                error(Code::ExecutionError, "too-large", &what, details)
             }
             Failure::Odd(reason) => {
                 let what = format!("an answer that does not follow the protocol: {reason}");
-                self.error(Code::ExecutionError, &what, executed(true))
+                error(Code::ExecutionError, "odd-answer", &what, json!({}))
             }
         }
     }

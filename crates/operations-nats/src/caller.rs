@@ -8,7 +8,7 @@ use operations_core::call::{Answer, CallEvent, Effect, Kind, PendingRequests, Re
 use operations_core::error::CallError;
 use operations_core::mailbox::Item;
 
-use crate::limits::STREAM_WINDOW;
+use crate::limits::{STREAM_WINDOW, WAITING};
 use crate::loss;
 use crate::state::Todo;
 use crate::subjects::{Subjects, is_token, token_of};
@@ -36,8 +36,8 @@ enum Stage {
 #[derive(Debug)]
 struct Outgoing {
     operation: Arc<str>,
-    /// The payload of the request; gone when a worker has it.
-    payload: Option<String>,
+    /// The payload of the request. Kept while it is pending: a worker that could not begin gives it back.
+    payload: String,
     stage: Stage,
     deadline: Option<f64>,
     stream: Option<Stream>,
@@ -95,6 +95,7 @@ pub struct Caller {
     /// The first connection is no reconnection.
     reconnected_at: Option<f64>,
     asked_at: f64,
+    max_waiting: usize,
 }
 
 impl Caller {
@@ -114,7 +115,13 @@ impl Caller {
             connected_at: 0.0,
             reconnected_at: None,
             asked_at: 0.0,
+            max_waiting: WAITING,
         }
+    }
+
+    /// How many requests may wait here.
+    pub fn limit_waiting(&mut self, max: usize) {
+        self.max_waiting = max;
     }
 
     /// How many requests have no final answer.
@@ -182,6 +189,9 @@ impl Caller {
         if size > max_payload {
             return Err(loss::too_large("input", &operation_id, size, max_payload));
         }
+        if self.waiting() >= self.max_waiting {
+            return Err(loss::overloaded(&operation_id, self.max_waiting));
+        }
         debug_assert!(is_token(&id), "request ids are made here");
         let operation: Arc<str> = operation_id.into();
         let token = match self.lanes.get(&operation) {
@@ -207,7 +217,7 @@ impl Caller {
             Arc::clone(&id),
             Outgoing {
                 operation: Arc::clone(&operation),
-                payload: Some(payload),
+                payload,
                 stage: Stage::Parked { since: now },
                 deadline,
                 stream,
@@ -368,6 +378,16 @@ impl Caller {
         todo.publish(subject, None, wire::aborted(id, &self.me));
     }
 
+    /// A worker does not have this request (any more).
+    fn let_go(&mut self, worker: &str, id: &str) {
+        if let Some(held) = self.held.get_mut(worker) {
+            held.remove(id);
+            if held.is_empty() {
+                self.held.remove(worker);
+            }
+        }
+    }
+
     /// A request is over.
     fn forget(&mut self, now: f64, id: &str, todo: &mut Todo) {
         let Some(outgoing) = self.outgoing.remove(id) else {
@@ -380,13 +400,8 @@ impl Caller {
                 Stage::Offered { .. } | Stage::Taken { .. } => {}
             }
         }
-        if let Stage::Taken { worker } = &outgoing.stage
-            && let Some(held) = self.held.get_mut(worker)
-        {
-            held.remove(id);
-            if held.is_empty() {
-                self.held.remove(worker);
-            }
+        if let Stage::Taken { worker } = &outgoing.stage {
+            self.let_go(worker, id);
         }
         if self.outgoing.is_empty() {
             self.unconfirmed.clear();

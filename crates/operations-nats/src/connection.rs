@@ -1,10 +1,11 @@
 //! The part that waits: a connection to the broker, the tasks that read and write it, and its clock.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use async_nats::connection::State as Link;
 use async_nats::{Client, Message, StatusCode, Subscriber};
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
@@ -39,6 +40,9 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// How many messages of workers about themselves one discovery reads.
 const MOST_ANSWERS: usize = 10_000;
+
+/// The largest message of a server that was not configured otherwise.
+const USUAL_PAYLOAD: usize = 1_048_576;
 
 /// How many messages that have arrived are looked at in one step.
 const READ_CHUNK: usize = 256;
@@ -76,6 +80,8 @@ struct Shared {
     /// Calls that are served without JavaScript.
     natives: Natives,
     discoveries: Mutex<HashMap<String, mpsc::UnboundedSender<Notice>>>,
+    /// Subjects that this account may not subscribe to, as far as was tried.
+    forbidden: Mutex<HashSet<String>>,
     /// Ends the subscriptions of the worker; what has arrived is still read.
     draining: CancellationToken,
     /// Ends everything.
@@ -166,6 +172,7 @@ impl Connection {
             queue,
             servers,
             connect,
+            max_waiting,
         } = options.plan().await?;
         let (events_in, events) = mpsc::unbounded_channel();
         let connect = connect.event_callback(move |event| {
@@ -177,13 +184,16 @@ impl Connection {
             .await
             .map_err(|error| connect_failure(&error, &servers))?;
         let me: Arc<str> = uuid::Uuid::new_v4().simple().to_string().into();
-        let state = State::new(
-            now(),
-            Arc::clone(&me),
-            subjects.clone(),
-            name,
-            client.max_payload(),
-        );
+        // Without a connection yet, nobody knows what its server takes.
+        let max_payload = match client.max_payload() {
+            0 => USUAL_PAYLOAD,
+            known => known,
+        };
+        let mut state = State::new(now(), Arc::clone(&me), subjects.clone(), name, max_payload);
+        state.caller.limit_waiting(max_waiting);
+        if client.connection_state() != Link::Connected {
+            state.disconnected(now());
+        }
         let shared = Arc::new(Shared {
             me,
             subjects,
@@ -198,6 +208,7 @@ impl Connection {
             finished: Notify::new(),
             natives: Natives::default(),
             discoveries: Mutex::default(),
+            forbidden: Mutex::default(),
             draining: CancellationToken::new(),
             closed: CancellationToken::new(),
             logger,
@@ -209,7 +220,7 @@ impl Connection {
         let hello = shared.subscribe(shared.subjects.hello()).await?;
         let never = CancellationToken::new();
         shared.read(inbox, never.clone(), Shared::on_inbox);
-        shared.read(hello, never, on_notice);
+        shared.read(hello, never, on_public);
         shared.spawn(tasks::publish(Arc::clone(&shared)));
         shared.spawn(tasks::keep_time(Arc::clone(&shared)));
         shared.spawn(tasks::follow(Arc::clone(&shared), events));
@@ -314,25 +325,31 @@ impl Connection {
         });
         if is_first {
             let discover = shared.subscribe(shared.subjects.discover()).await?;
-            shared.read(discover, shared.draining.clone(), on_notice);
+            shared.read(discover, shared.draining.clone(), on_public);
         }
+        let mut subjects = Vec::with_capacity(tokens.len() * 2);
         for token in tokens {
-            let who = shared.subscribe(shared.subjects.who(&token)).await?;
-            shared.read(who, shared.draining.clone(), on_notice);
+            let (who, call) = (shared.subjects.who(&token), shared.subjects.call(&token));
+            subjects.extend([who.clone(), call.clone()]);
+            let who = shared.subscribe(who).await?;
+            shared.read(who, shared.draining.clone(), on_public);
             let calls = shared
                 .client
-                .queue_subscribe(shared.subjects.call(&token), shared.queue.clone())
+                .queue_subscribe(call, shared.queue.clone())
                 .await
                 .map_err(|_| closed())?;
-            shared.read(
-                calls,
-                shared.draining.clone(),
-                |_, message, now, state, todo| {
-                    state.on_call(now, &message.payload, todo);
-                },
-            );
+            shared.read(calls, shared.draining.clone(), on_public);
         }
+        // What the broker refuses, it says before it answers this; what it said is read by another task, so twice.
         shared.round_trip().await;
+        shared.round_trip().await;
+        let refused = subjects
+            .into_iter()
+            .find(|subject| locked(&shared.forbidden).contains(subject));
+        if let Some(subject) = refused {
+            shared.act(|_, state, _| state.worker.do_not_serve(&new));
+            return Err(may_not_serve(&subject));
+        }
         shared.act(|_, state, todo| state.say_hello(todo));
         Ok(())
     }
@@ -407,9 +424,17 @@ impl Connection {
     }
 }
 
-/// A message to everybody.
-fn on_notice(_: &Shared, message: &Message, now: f64, state: &mut State, todo: &mut Todo) {
-    state.on_notice(now, &message.payload, todo);
+/// A message that is not for this connection alone.
+fn on_public(_: &Shared, message: &Message, now: f64, state: &mut State, todo: &mut Todo) {
+    state.on_public(now, &message.subject, &message.payload, todo);
+}
+
+fn may_not_serve(subject: &str) -> CallError {
+    CallError::new(
+        InfrastructureErrorCode::AccessDenied,
+        format!("serve: this account of the NATS server may not subscribe to {subject}"),
+    )
+    .with_details(json!({ "subject": subject, "reason": "forbidden", "delivery": "none" }))
 }
 
 /// The error of a connection that is no more.

@@ -26,8 +26,17 @@ pub const TAKEN_DELAY: f64 = 10.0;
 /// How long a worker keeps a free place for the caller that it was promised to.
 pub const RESERVATION: f64 = 2_000.0;
 
+/// JavaScript whose event loop has not turned for this long gets no new calls.
+pub const HOST_STALLED: f64 = 1_000.0;
+
+/// After this long, calls that it has not begun with go to other workers.
+pub const HOST_GIVES_BACK: f64 = 2_000.0;
+
 /// Requests for one operation that were sent and not confirmed. More of them wait here, not at the workers.
 pub const UNCONFIRMED: usize = 256;
+
+/// Requests that may wait at a caller for a place or for a connection; more are refused. The default.
+pub const WAITING: usize = 100_000;
 
 /// Ids in one question whether they are known.
 pub const IDS_PER_PING: usize = 1_000;

@@ -89,6 +89,35 @@ pub fn not_connected(operation_id: &str) -> CallError {
     )
 }
 
+/// Too many requests wait already.
+#[must_use]
+pub fn overloaded(operation_id: &str, waiting: usize) -> CallError {
+    lost(
+        "overloaded",
+        "none",
+        operation_id,
+        format!(
+            "The call of {operation_id} was not sent: {waiting} calls wait for a worker or for the connection already (maxWaiting)"
+        ),
+    )
+}
+
+/// The broker does not let this account publish there.
+#[must_use]
+pub fn forbidden(operation_id: &str) -> CallError {
+    CallError::new(
+        InfrastructureErrorCode::AccessDenied,
+        format!(
+            "The call of {operation_id} was not sent: this account of the NATS server may not publish on its subjects"
+        ),
+    )
+    .with_details(json!({
+        "operationId": operation_id,
+        "reason": "forbidden",
+        "delivery": "none",
+    }))
+}
+
 /// The user has closed the connection.
 #[must_use]
 pub fn closed(operation_id: &str, was_sent: bool) -> CallError {

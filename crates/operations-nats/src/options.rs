@@ -3,7 +3,8 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use async_nats::{ConnectErrorKind, ConnectOptions, ServerAddr};
 use operations_core::error::{CallError, InfrastructureErrorCode};
@@ -11,6 +12,7 @@ use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::limits::WAITING;
 use crate::subjects::{Subjects, invalid, is_token};
 
 const DEFAULT_PREFIX: &str = "operations";
@@ -19,6 +21,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often the broker is asked for a sign of life: a connection that was cut silently is noticed by this.
 const PING_INTERVAL: Duration = Duration::from_secs(10);
 const LONGEST_RETRY: Duration = Duration::from_millis(500);
+/// After this long without an attempt, the next one is made at once.
+const CALM: Duration = Duration::from_secs(5);
 
 /// The options of `connectNats`, as JSON.
 #[derive(Deserialize)]
@@ -34,6 +38,10 @@ pub struct Options {
     tls: Option<Tls>,
     #[serde(default)]
     auth: Option<Auth>,
+    #[serde(default)]
+    max_waiting: Option<usize>,
+    #[serde(default)]
+    wait_on_first_connect: Option<bool>,
 }
 
 /// TLS of our own.
@@ -82,6 +90,27 @@ pub(crate) struct Plan {
     pub(crate) queue: String,
     pub(crate) servers: Vec<ServerAddr>,
     pub(crate) connect: ConnectOptions,
+    pub(crate) max_waiting: usize,
+}
+
+/// When the next attempt to connect is due. The client counts attempts anew whenever a server has taken the connection,
+/// also when it then refuses the credentials; this does not.
+#[derive(Debug, Default)]
+struct Pace(Mutex<Option<(Instant, u32)>>);
+
+impl Pace {
+    fn delay(&self, now: Instant) -> Duration {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let attempts = match *last {
+            Some((at, attempts)) if now.saturating_duration_since(at) < CALM => attempts + 1,
+            _ => 0,
+        };
+        *last = Some((now, attempts));
+        if attempts == 0 {
+            return Duration::ZERO;
+        }
+        Duration::from_millis(10 << attempts.min(10)).min(LONGEST_RETRY)
+    }
 }
 
 impl Options {
@@ -122,16 +151,17 @@ impl Options {
         if !is_token(&queue) {
             return Err(invalid("queue", &queue));
         }
+        let pace = Pace::default();
         let mut connect = ConnectOptions::new()
             .name(&self.name)
             .connection_timeout(CONNECT_TIMEOUT)
             .ping_interval(PING_INTERVAL)
             .request_timeout(None)
             .skip_subject_validation(true)
-            .reconnect_delay_callback(|attempts| {
-                let doubled = 10_u64.saturating_mul(1 << attempts.min(10));
-                Duration::from_millis(if attempts <= 1 { 0 } else { doubled }).min(LONGEST_RETRY)
-            });
+            .reconnect_delay_callback(move |_| pace.delay(Instant::now()));
+        if self.wait_on_first_connect == Some(true) {
+            connect = connect.retry_on_initial_connect();
+        }
         let mut servers = Vec::with_capacity(self.servers.len());
         for (place, server) in self.servers.iter().enumerate() {
             let (server, auth) = parse_server(server, place)?;
@@ -159,6 +189,7 @@ impl Options {
             queue,
             servers,
             connect,
+            max_waiting: self.max_waiting.unwrap_or(WAITING),
         })
     }
 }
@@ -303,6 +334,19 @@ mod tests {
             };
             assert!(!error.to_string().contains("hunter2"), "{error}");
         }
+    }
+
+    #[test]
+    fn attempts_that_follow_each_other_are_spaced_out() {
+        let (pace, start) = (Pace::default(), Instant::now());
+        let mut now = start;
+        let mut attempts = 0;
+        while now.saturating_duration_since(start) < Duration::from_secs(10) {
+            now += pace.delay(now) + Duration::from_millis(1);
+            attempts += 1;
+        }
+        assert!(attempts < 30, "{attempts}");
+        assert_eq!(pace.delay(now + CALM), Duration::ZERO);
     }
 
     #[test]

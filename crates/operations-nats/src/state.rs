@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use operations_core::call::{CallEvent, EventType, Refusal};
 use operations_core::error::CallError;
-use operations_core::json::Object;
+use operations_core::json::{self, Object};
 use operations_core::mailbox::Item;
 
 use crate::caller::{Caller, NewRequest};
@@ -14,7 +14,7 @@ use crate::limits::{OPERATIONS_PER_MESSAGE, TICK};
 use crate::loss;
 use crate::peers::Peers;
 use crate::stats::Stats;
-use crate::subjects::Subjects;
+use crate::subjects::{Public, Subjects, token_of};
 use crate::wire::{Arrival, Notice, Served};
 use crate::worker::Worker;
 
@@ -194,7 +194,8 @@ impl State {
         todo: &mut Todo,
     ) -> Result<(), CallError> {
         // Looked at here as the worker will look at it: what it would drop is told to whoever sent it.
-        let event = Object::read(&request.payload)
+        let event = json::check(&request.payload)
+            .and_then(|()| Object::read(&request.payload))
             .map_err(Refusal::from)
             .and_then(|payload| CallEvent::read_payload(EventType::Requested, &payload))
             .map_err(|refusal| loss::cannot_be_sent(&request.operation_id, &refusal))?;
@@ -206,54 +207,85 @@ impl State {
             .request(now, request, parent, self.max_payload, todo)
     }
 
-    /// A message to whichever worker serves an operation.
-    pub fn on_call(&mut self, now: f64, payload: &[u8], todo: &mut Todo) {
-        match read(payload).and_then(Arrival::read) {
-            Ok(arrival) => {
-                self.heard(now, &arrival.from, todo);
-                self.worker.arrived(now, arrival, todo);
-            }
-            Err(refusal) => self.stats.refuse(&refusal),
+    /// A message on a subject that is for many (`call`, `who`, `hello`, `discover`).
+    pub fn on_public(&mut self, now: f64, subject: &str, payload: &[u8], todo: &mut Todo) {
+        let result = read(payload).and_then(|text| match self.subjects.about(subject) {
+            Some(Public::Call(token)) => self.asked(now, Some(token), text, todo),
+            about => self.public_notice(now, about, text, todo),
+        });
+        if let Err(refusal) = result {
+            self.stats.refuse(&refusal);
         }
         self.watch(now, todo);
     }
 
-    /// A message to everybody (`who`, `hello`, `discover`).
-    pub fn on_notice(&mut self, now: f64, payload: &[u8], todo: &mut Todo) {
-        match read(payload).and_then(Notice::read) {
-            Ok(notice) => self.notice(now, notice, todo),
-            Err(refusal) => self.stats.refuse(&refusal),
+    /// A request, for the operation with this token, or, without one, for a place that was promised. Who may publish on
+    /// the subject of one operation may call that one, and no other.
+    fn asked(
+        &mut self,
+        now: f64,
+        token: Option<&str>,
+        text: &str,
+        todo: &mut Todo,
+    ) -> Result<(), Refusal> {
+        let arrival = Arrival::read(text)?;
+        if token.is_some_and(|token| !is_token_of(token, &arrival.event.operation_id)) {
+            return Err(Refusal::Field("operationId"));
         }
-        self.watch(now, todo);
+        self.heard(now, &arrival.from, todo);
+        self.worker.arrived(now, arrival, token.is_none(), todo)
+    }
+
+    fn public_notice(
+        &mut self,
+        now: f64,
+        about: Option<Public<'_>>,
+        text: &str,
+        todo: &mut Todo,
+    ) -> Result<(), Refusal> {
+        let notice = Notice::read(text)?;
+        let agrees = match (&notice, about) {
+            (Notice::Who { operation, .. }, Some(Public::Who(token))) => {
+                is_token_of(token, operation)
+            }
+            (Notice::Hello { .. }, Some(Public::Hello))
+            | (Notice::Discover { .. }, Some(Public::Discover)) => true,
+            _ => false,
+        };
+        if !agrees {
+            return Err(Refusal::OtherType);
+        }
+        self.notice(now, notice, todo);
+        Ok(())
     }
 
     /// A message to this connection; `about` is the last token of its subject.
     pub fn on_inbox(&mut self, now: f64, about: &str, payload: &[u8], todo: &mut Todo) {
-        match about {
-            "call" => self.on_call(now, payload, todo),
-            "note" => {
-                let result = read(payload).and_then(|text| self.note(now, text, todo));
-                if let Err(refusal) = result {
-                    self.stats.refuse(&refusal);
-                }
-            }
+        let result = read(payload).and_then(|text| match about {
+            "call" => self.asked(now, None, text, todo),
+            "note" => self.note(now, text, todo),
             _ => {
-                let result = read(payload).and_then(|text| {
-                    let message = Object::read(text)?;
-                    let event = CallEvent::read_message(None, &message)?;
-                    let number = message.count("number");
-                    if event.request_id() != about || matches!(event, CallEvent::Requested(_)) {
-                        return Err(Refusal::Field("requestId"));
-                    }
-                    self.caller.event(now, event, number, todo);
-                    Ok(())
-                });
-                if let Err(refusal) = result {
-                    self.stats.refuse(&refusal);
+                let message = Object::read(text)?;
+                let event = CallEvent::read_message(None, &message)?;
+                let number = message.count("number");
+                if event.request_id() != about || matches!(event, CallEvent::Requested(_)) {
+                    return Err(Refusal::Field("requestId"));
                 }
+                self.caller.event(now, event, number, todo);
+                Ok(())
             }
+        });
+        if let Err(refusal) = result {
+            self.stats.refuse(&refusal);
         }
         self.watch(now, todo);
+    }
+
+    /// The broker has refused a message that was published on this subject.
+    pub fn on_forbidden(&mut self, now: f64, subject: &str, todo: &mut Todo) {
+        if let Some(Public::Call(token) | Public::Who(token)) = self.subjects.about(subject) {
+            self.caller.forbidden(now, token, todo);
+        }
     }
 
     /// The broker says that nobody is where a message was sent to.
@@ -273,6 +305,14 @@ impl State {
         let message = Object::read(text)?;
         if message.string("type").as_deref() != Some(EventType::Aborted.as_str()) {
             let notice = Notice::read(text)?;
+            // What is asked of all workers is asked where the broker can see what it is about.
+            let is_public = matches!(
+                notice,
+                Notice::Who { .. } | Notice::Hello { .. } | Notice::Discover { .. }
+            );
+            if is_public {
+                return Err(Refusal::OtherType);
+            }
             self.notice(now, notice, todo);
             return Ok(());
         }
@@ -478,9 +518,12 @@ impl State {
     }
 }
 
+fn is_token_of(token: &str, operation_id: &str) -> bool {
+    token_of(operation_id).is_ok_and(|expected| expected == token)
+}
+
 fn read(payload: &[u8]) -> Result<&str, Refusal> {
-    std::str::from_utf8(payload)
-        .map_err(|_| Refusal::Malformed(operations_core::json::Malformed::Encoding))
+    std::str::from_utf8(payload).map_err(|_| Refusal::Malformed(json::Malformed::Encoding))
 }
 
 fn unknown(ids: Vec<Arc<str>>, is_known: impl Fn(&str) -> bool) -> Vec<Arc<str>> {

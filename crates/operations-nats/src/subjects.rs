@@ -7,6 +7,20 @@ use serde_json::json;
 
 use crate::limits::SUBJECT_TOKEN;
 
+/// The subjects that many may read. What stands in a message has to agree with where it was sent: the broker's
+/// permissions are about subjects alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Public<'a> {
+    /// A request for the operation with this token.
+    Call(&'a str),
+    /// A question for places, for the operation with this token.
+    Who(&'a str),
+    /// A worker has come.
+    Hello,
+    /// A question who serves what.
+    Discover,
+}
+
 /// The subjects of one prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subjects {
@@ -51,6 +65,19 @@ impl Subjects {
     #[must_use]
     pub fn discover(&self) -> String {
         format!("{}.discover", self.prefix)
+    }
+
+    /// What a message on a subject for many is about, if it is one of ours.
+    #[must_use]
+    pub fn about<'a>(&self, subject: &'a str) -> Option<Public<'a>> {
+        let rest = subject.strip_prefix(&*self.prefix)?.strip_prefix('.')?;
+        match rest.split_once('.') {
+            Some(("call", token)) => Some(Public::Call(token)),
+            Some(("who", token)) => Some(Public::Who(token)),
+            None if rest == "hello" => Some(Public::Hello),
+            None if rest == "discover" => Some(Public::Discover),
+            _ => None,
+        }
     }
 
     /// Everything that is for one connection.
@@ -156,5 +183,12 @@ mod tests {
         assert_eq!(subjects.to_peer("x", "y"), "p.peer.x.y");
         assert_eq!(subjects.peer_of("p.peer.x.y"), Some("x"));
         assert_eq!(subjects.peer_of("p.call.x"), None);
+        assert_eq!(subjects.about("p.call.x"), Some(Public::Call("x")));
+        assert_eq!(subjects.about("p.who.x"), Some(Public::Who("x")));
+        assert_eq!(subjects.about("p.hello"), Some(Public::Hello));
+        assert_eq!(subjects.about("p.discover"), Some(Public::Discover));
+        for other in ["p.peer.x.y", "q.call.x", "pq.call.x", "p.call"] {
+            assert_eq!(subjects.about(other), None, "{other}");
+        }
     }
 }

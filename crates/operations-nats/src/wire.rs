@@ -23,8 +23,6 @@ pub struct Arrival<'a> {
     pub remaining: Option<f64>,
     /// For a subscription: how many events may be sent before more are asked for.
     pub window: Option<u64>,
-    /// The worker had promised a place for it.
-    pub offered: bool,
     /// How many more requests of this operation wait at the caller.
     pub more: u64,
 }
@@ -280,7 +278,6 @@ impl<'a> Arrival<'a> {
             from: from.into(),
             remaining: message.number("remaining"),
             window: message.count("window"),
-            offered: message.get("offered") == Some("true"),
             more: message.count("more").unwrap_or_default(),
         })
     }
@@ -293,8 +290,6 @@ pub struct Beside {
     pub remaining: Option<f64>,
     /// For a subscription: how many events may be sent at first.
     pub window: Option<u64>,
-    /// A place was promised.
-    pub offered: bool,
     /// How many more wait.
     pub more: usize,
 }
@@ -314,8 +309,8 @@ pub fn request(from: &str, payload: &str, beside: Beside) -> String {
     if let Some(window) = beside.window {
         let _ = write!(json, ",\"window\":{window}");
     }
-    if beside.offered {
-        let _ = write!(json, ",\"offered\":true,\"more\":{}", beside.more);
+    if beside.more > 0 {
+        let _ = write!(json, ",\"more\":{}", beside.more);
     }
     json.push('}');
     json
@@ -379,7 +374,6 @@ mod tests {
         let beside = Beside {
             remaining: Some(12.5),
             window: Some(8),
-            offered: true,
             more: 3,
         };
         let text = request("me", payload, beside);
@@ -388,7 +382,6 @@ mod tests {
         assert_eq!(&*arrival.from, "me");
         assert_eq!(arrival.remaining, Some(12.5));
         assert_eq!((arrival.window, arrival.more), (Some(8), 3));
-        assert!(arrival.offered);
         assert!(!arrival.event.to_json().contains("trusted"));
     }
 
@@ -398,7 +391,6 @@ mod tests {
         let beside = Beside {
             remaining: None,
             window: None,
-            offered: false,
             more: 0,
         };
         for from in ["", "a.b", "*", ">", "a b"] {

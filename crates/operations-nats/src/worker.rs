@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
+use operations_core::call::Refusal;
 use operations_core::registry::Registry;
 
 use crate::limits::{IDS_PER_PING, STREAM_WINDOW, TAKEN_DELAY};
@@ -17,6 +18,7 @@ use crate::subjects::Subjects;
 use crate::wire::{Arrival, Notice, Served};
 
 mod answers;
+mod host;
 mod places;
 
 /// A caller and an operation that it wants to call.
@@ -31,6 +33,9 @@ struct Running {
     is_told: bool,
     is_aborted: bool,
     is_answered: bool,
+    /// JavaScript has begun with it.
+    is_begun: bool,
+    deadline: Option<f64>,
     stream: Option<Stream>,
 }
 
@@ -65,6 +70,10 @@ pub struct Worker {
     wanting: VecDeque<(Want, usize)>,
     reserved: HashMap<Want, Reserved>,
     reserved_count: usize,
+    /// How many places are kept for each caller, whatever it wants to call.
+    reserved_for: HashMap<Arc<str>, usize>,
+    /// When the event loop of JavaScript last turned; nothing while nobody tells.
+    host_turned_at: Option<f64>,
     /// Calls whose callers are yet to be told that they are here, and when.
     untold: Vec<Arc<str>>,
     tell_at: Option<f64>,
@@ -87,6 +96,8 @@ impl Worker {
             wanting: VecDeque::new(),
             reserved: HashMap::new(),
             reserved_count: 0,
+            reserved_for: HashMap::new(),
+            host_turned_at: None,
             untold: Vec::new(),
             tell_at: None,
         }
@@ -97,6 +108,13 @@ impl Worker {
         self.concurrency = concurrency;
         for operation in operations {
             self.operations.insert(Arc::clone(&operation.id), operation);
+        }
+    }
+
+    /// Does not serve these after all.
+    pub fn do_not_serve(&mut self, ids: &[Arc<str>]) {
+        for id in ids {
+            self.operations.remove(id);
         }
     }
 
@@ -159,24 +177,40 @@ impl Worker {
         self.callers.contains_key(caller)
     }
 
-    /// A request has arrived.
-    pub fn arrived(&mut self, now: f64, arrival: Arrival<'_>, todo: &mut Todo) {
+    /// A request has arrived, for a place that was promised, or for any.
+    ///
+    /// # Errors
+    ///
+    /// When the operation is not served here.
+    pub fn arrived(
+        &mut self,
+        now: f64,
+        arrival: Arrival<'_>,
+        is_promised: bool,
+        todo: &mut Todo,
+    ) -> Result<(), Refusal> {
         let Arrival {
             mut event,
             from,
             remaining,
             window,
-            offered,
             more,
         } = arrival;
         let id: Arc<str> = event.request_id.as_str().into();
         let operation: Arc<str> = event.operation_id.as_str().into();
+        if !self.serves(&operation) && !self.is_draining {
+            return Err(Refusal::Field("operationId"));
+        }
         if self.running.contains_key(&id) {
             // Nobody of ours sends a request twice.
-            return;
+            return Ok(());
         }
         let want = (Arc::clone(&from), Arc::clone(&operation));
-        let has_place = (offered && self.use_reservation(&want)) || self.free() > 0;
+        let has_place = if is_promised {
+            self.use_reservation(&want)
+        } else {
+            self.free() > 0 && self.can_do(now, &operation)
+        };
         if !has_place {
             let notice = Notice::Busy {
                 from: Arc::clone(&self.me),
@@ -184,7 +218,7 @@ impl Worker {
             };
             todo.notify(self.subjects.to_peer(&from, "note"), None, &notice);
             self.remember(want, usize::try_from(more).unwrap_or(usize::MAX).max(1));
-            return;
+            return Ok(());
         }
         event.deadline = remaining.map(|remaining| now + remaining);
         event.idle_timeout = None;
@@ -196,10 +230,7 @@ impl Worker {
             is_waiting: false,
         });
         let is_stream = stream.is_some();
-        let doer = match &self.registry {
-            Some(registry) if registry.is_native(&operation) => Doer::Registry,
-            _ => Doer::Host,
-        };
+        let doer = self.doer_of(&operation);
         self.running.insert(
             Arc::clone(&id),
             Running {
@@ -209,6 +240,8 @@ impl Worker {
                 is_told: false,
                 is_aborted: false,
                 is_answered: false,
+                is_begun: false,
+                deadline: event.deadline,
                 stream,
             },
         );
@@ -222,7 +255,17 @@ impl Worker {
         todo.tell(doer, News::Requested(id, event.to_json()));
         if more > 0 {
             self.remember(want, usize::try_from(more).unwrap_or(usize::MAX));
+        }
+        if is_promised {
             self.grant(now, todo);
+        }
+        Ok(())
+    }
+
+    fn doer_of(&self, operation: &str) -> Doer {
+        match &self.registry {
+            Some(registry) if registry.is_native(operation) => Doer::Registry,
+            _ => Doer::Host,
         }
     }
 

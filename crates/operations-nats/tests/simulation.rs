@@ -45,8 +45,7 @@ impl Random {
 }
 
 enum Arriving {
-    Call(String),
-    Notice(String),
+    Public(String, String),
     Inbox(String, String),
     Nobody(String),
 }
@@ -227,13 +226,13 @@ impl World {
             let chosen = reached[self.random.below(reached.len())];
             self.nodes[chosen]
                 .from_broker
-                .push_back(Arriving::Call(payload));
+                .push_back(Arriving::Public(subject, payload));
             return;
         }
         for at in reached {
             self.nodes[at].from_broker.push_back(match kind {
                 "peer" => Arriving::Inbox(about.to_owned(), payload.clone()),
-                _ => Arriving::Notice(payload.clone()),
+                _ => Arriving::Public(subject.clone(), payload.clone()),
             });
         }
     }
@@ -244,8 +243,9 @@ impl World {
             return;
         };
         self.act(at, |now, state, todo| match message {
-            Arriving::Call(payload) => state.on_call(now, payload.as_bytes(), todo),
-            Arriving::Notice(payload) => state.on_notice(now, payload.as_bytes(), todo),
+            Arriving::Public(subject, payload) => {
+                state.on_public(now, &subject, payload.as_bytes(), todo);
+            }
             Arriving::Inbox(about, payload) => {
                 state.on_inbox(now, &about, payload.as_bytes(), todo);
             }

@@ -1,6 +1,10 @@
 //! What a document may cost. A document comes from outside, so each way in which a short text could
 //! ask for much work has a limit, and reaching it is a report entry or an error, never a crash.
 
+/// Open brackets at which a value of a JSON text is left out: everything that walks a document is recursive. Schemas copied
+/// out of it are nested a little more deeply.
+pub const MAX_JSON_NESTING: usize = 112;
+
 /// Open brackets beyond which a YAML text is refused before it is parsed: the parser's work grows
 /// with the square of the nesting.
 pub const MAX_YAML_NESTING: usize = 10_000;

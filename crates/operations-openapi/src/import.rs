@@ -187,6 +187,7 @@ impl<'d, 'c> Importer<'d, 'c> {
             tags: tags.into_iter().map(str::to_owned).collect(),
             deprecated: spot.operation.flag("deprecated"),
             http: Arc::new(HttpOperation {
+                name: name.clone(),
                 request: assembled.request,
                 servers: servers.unwrap_or_else(|| Arc::clone(&self.servers)),
                 response: assembled.response,

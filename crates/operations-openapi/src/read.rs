@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::bounds::MAX_JSON_NESTING;
 use super::yaml;
 use operations_core::error::{CallError, InfrastructureErrorCode};
 
@@ -16,12 +17,58 @@ pub(super) fn read(text: &str) -> Result<Value, CallError> {
     if looks_like_json {
         // What begins like JSON may still be YAML in flow notation, with comments for instance;
         // but if it is neither, the JSON parser's complaint is the one that helps.
-        return serde_json::from_str(text).or_else(|error| {
+        return read_json(text).or_else(|error| {
             yaml::read(text).map_err(|_| refuse(&format!("the text is not valid JSON: {error}")))
         });
     }
     yaml::read(text).map_err(|reason| refuse(&format!("{}: {reason}", describe_text(text))))
 }
+
+fn read_json(text: &str) -> Result<Value, serde_json::Error> {
+    serde_json::from_str(text).or_else(|error| match without_depths(text) {
+        Some(shallow) => serde_json::from_str(&shallow),
+        None => Err(error),
+    })
+}
+
+/// A JSON text in which what is nested too deeply is a reference that leads nowhere, and says why: whatever needs it is
+/// degraded, and the rest of the document is not lost. Nothing when nothing is nested too deeply.
+fn without_depths(text: &str) -> Option<String> {
+    let mut shallow = String::new();
+    let mut kept_from = 0;
+    let mut cut_from = None;
+    let mut depth = 0_usize;
+    let (mut is_text, mut is_escaped) = (false, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_text => is_escaped = true,
+            b'"' => is_text = !is_text,
+            _ if is_text => {}
+            b'{' | b'[' => {
+                depth += 1;
+                if depth == MAX_JSON_NESTING {
+                    cut_from = Some(at);
+                }
+            }
+            b'}' | b']' => {
+                if depth == MAX_JSON_NESTING
+                    && let Some(from) = cut_from.take()
+                {
+                    shallow.push_str(text.get(kept_from..from)?);
+                    shallow.push_str(TOO_DEEP);
+                    kept_from = at + 1;
+                }
+                depth = depth.checked_sub(1)?;
+            }
+            _ => {}
+        }
+    }
+    shallow.push_str(text.get(kept_from..)?);
+    (kept_from > 0).then_some(shallow)
+}
+
+const TOO_DEEP: &str = r##"{"$ref":"#/nested-too-deeply-to-be-read"}"##;
 
 fn describe_text(text: &str) -> String {
     if text.trim_start().starts_with('<') {

@@ -1,6 +1,7 @@
 //! What went wrong with Redis, in words that hold no secret.
 
 use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::secrets;
 use redis::{ErrorKind, RedisError};
 use serde_json::json;
 
@@ -69,10 +70,7 @@ pub(crate) fn execution_error(message: String, options: &Options) -> CallError {
 }
 
 fn redact(text: &str, options: &Options) -> String {
-    let mut text = text.to_owned();
-    for secret in options.secrets().filter(|secret| !secret.is_empty()) {
-        text = text.replace(secret, "***");
-    }
+    let text = secrets::hide(text, options.secrets());
     text.chars().take(QUOTED).collect()
 }
 

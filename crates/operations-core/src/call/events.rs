@@ -223,8 +223,8 @@ impl<'a> CallEvent<'a> {
             EventType::Error => Self::Error {
                 request_id,
                 error: CallError {
-                    code: as_text(payload.get("code")).into(),
-                    message: as_text(payload.get("message")),
+                    code: text(payload, "code")?.into(),
+                    message: text(payload, "message")?,
                     details: payload
                         .get("details")
                         .and_then(|text| serde_json::from_str(text).ok()),
@@ -334,18 +334,14 @@ fn optional<'a, T>(
     }
 }
 
-/// What `String(value)` makes of it: an error that is told badly is still an error.
-fn as_text(json: Option<&str>) -> String {
-    let Some(text) = json else {
-        return "undefined".to_owned();
-    };
-    match serde_json::from_str(text) {
-        Ok(Value::String(text)) => text,
-        Ok(Value::Object(_)) => "[object Object]".to_owned(),
-        Ok(other) => other.to_string(),
-        // A string with a surrogate that has no partner, say.
-        Err(_) => text.trim_matches('"').to_owned(),
-    }
+/// A text. One with a surrogate that has no partner is kept as it is written: an error that is told badly is still an
+/// error.
+fn text(payload: &Object<'_>, name: &'static str) -> Result<String, Refusal> {
+    let json = payload
+        .get(name)
+        .filter(|json| json.starts_with('"'))
+        .ok_or(Refusal::Field(name))?;
+    Ok(serde_json::from_str(json).unwrap_or_else(|_| json.trim_matches('"').to_owned()))
 }
 
 #[cfg(test)]
@@ -453,12 +449,25 @@ mod tests {
     }
 
     #[test]
-    fn an_error_that_is_told_badly_is_still_an_error() {
-        let Ok(CallEvent::Error { error, .. }) =
-            read(r#"{"type":"call.error","payload":{"requestId":"r","code":7,"message":{}}}"#)
-        else {
+    fn an_error_needs_its_texts_however_badly_they_are_written() {
+        let with = |code: &str| {
+            format!(
+                r#"{{"type":"call.error","payload":{{"requestId":"r","code":{code},"message":"m"}}}}"#
+            )
+        };
+        for code in [
+            "7",
+            "{}",
+            r#"{"toString":1,"valueOf":1}"#,
+            "null",
+            r#"["A"]"#,
+        ] {
+            assert_eq!(read(&with(code)), Err(Refusal::Field("code")), "{code}");
+        }
+        let text = with(r#""\ud800""#);
+        let Ok(CallEvent::Error { error, .. }) = read(&text) else {
             panic!("not read");
         };
-        assert_eq!((&*error.code, &*error.message), ("7", "[object Object]"));
+        assert_eq!(&*error.code, r"\ud800");
     }
 }

@@ -14,6 +14,16 @@ pub fn was_aborted(operation_id: &str) -> CallError {
     .with_details(json!({ "operationId": operation_id }))
 }
 
+/// The other side says that a call is over, and has not answered it.
+#[must_use]
+pub fn without_response(operation_id: &str) -> CallError {
+    CallError::new(
+        InfrastructureErrorCode::Aborted,
+        format!("The call of {operation_id} completed without response"),
+    )
+    .with_details(json!({ "operationId": operation_id }))
+}
+
 /// The deadline (Unix milliseconds) has passed. `after` is how long the call had been under way, in milliseconds; nothing
 /// where it had not begun.
 #[must_use]

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::due::{Schedule, Slot};
-use super::outcome::{malformed_answer, timed_out, too_slow, was_aborted, was_silent};
+use super::outcome::{
+    malformed_answer, timed_out, too_slow, was_aborted, was_silent, without_response,
+};
 use crate::error::CallError;
 
 /// How many events of a subscription may wait for its consumer, unless told.
@@ -195,6 +197,10 @@ impl PendingRequests {
             Answer::Responded => self.deliver(now, id),
             Answer::Malformed => self.fail(&id, malformed_answer(&id)),
             Answer::Failed(error) => self.fail(&id, error),
+            Answer::Completed if is_call => {
+                let error = without_response(&pending.operation_id);
+                self.fail(&id, error)
+            }
             Answer::Completed => self.end(&id),
             // Dealt with above.
             Answer::Aborted => Vec::new(),
@@ -319,7 +325,7 @@ impl PendingRequests {
         }
     }
 
-    /// The other side says that there is no more: a subscription ends, a call without an answer was aborted.
+    /// Somebody has ended it: a subscription is over, a call without an answer was aborted.
     fn end(&mut self, id: &str) -> Vec<Effect> {
         match self.take(id) {
             Some((id, pending)) => vec![match pending.kind {

@@ -8,5 +8,6 @@
     reason = "a test may fail loudly"
 )]
 
+mod hostile_events;
 mod registry;
 mod shared_cases;

@@ -1,7 +1,5 @@
 //! The pipeline, without Node: what arrives as JSON leaves as an envelope in JSON, or as an error.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
-
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

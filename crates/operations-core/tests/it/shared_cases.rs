@@ -1,8 +1,6 @@
 //! The tables in `cases/` are run here and, by `__test__/shared-cases.test.mjs`, against the
 //! JavaScript functions of the same names. A rule that changes on one side only fails the other.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
-
 use std::fs;
 use std::path::Path;
 

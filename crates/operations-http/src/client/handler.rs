@@ -11,7 +11,7 @@ use futures::{FutureExt, StreamExt, stream};
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::json::{Document, Json, Kind, push_string};
 use operations_core::registry::{Context, Envelope, Handler, Outcome, Produced};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::drive::StreamReader;
 use super::service::Service;
@@ -138,8 +138,19 @@ fn without(object: Json<'_>, property: &str) -> String {
     json
 }
 
-fn envelope_of(reply: Reply) -> Outcome {
+/// What the upstream server wanted its own client to keep is nothing that a caller from elsewhere may see.
+const COOKIES: [&str; 2] = ["set-cookie", "set-cookie2"];
+
+fn without_cookies(headers: &mut Map<String, Value>) {
+    for name in COOKIES {
+        headers.shift_remove(name);
+    }
+}
+
+fn envelope_of(mut reply: Reply) -> Outcome {
+    without_cookies(&mut reply.head.headers);
     let meta = reply.head.meta_text();
+    let is_declared = reply.head.note.is_none();
     let data = match reply.body {
         Decoded::Empty => {
             return Ok(Produced::Envelope(Envelope {
@@ -160,7 +171,7 @@ fn envelope_of(reply: Reply) -> Outcome {
     Ok(Produced::Envelope(Envelope {
         data: Some(document(data)?),
         meta,
-        is_declared: true,
+        is_declared,
     }))
 }
 
@@ -171,6 +182,13 @@ fn document(json: String) -> Result<Document, CallError> {
 
 fn error_of(Failure { error, body }: Failure) -> CallError {
     let mut error = *error;
+    if let Some(Value::Object(headers)) = error
+        .details
+        .as_mut()
+        .and_then(|details| details.get_mut("headers"))
+    {
+        without_cookies(headers);
+    }
     if let (Some(_), Some(Value::Object(details))) = (body, &mut error.details) {
         // As above.
         details.insert("body".to_owned(), json!({}));
@@ -183,6 +201,7 @@ fn was_aborted() -> CallError {
         InfrastructureErrorCode::Aborted,
         "The stream was aborted by its signal",
     )
+    .with_details(json!({ "delivery": "unknown", "reason": "aborted" }))
 }
 
 /// The members of a stream, one at a time.
@@ -217,7 +236,10 @@ impl Members {
             }
             match self.reader.next().await.map_err(error_of)? {
                 None => return Ok(None),
-                Some(StreamItem::Head(head, kind)) => self.begin(&head, kind),
+                Some(StreamItem::Head(mut head, kind)) => {
+                    without_cookies(&mut head.headers);
+                    self.begin(&head, kind);
+                }
                 Some(StreamItem::Batch(text)) => {
                     let batch = document(text)?;
                     let members = (0..).map_while(|index| batch.root().element(index));

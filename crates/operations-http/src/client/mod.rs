@@ -8,6 +8,7 @@
 //! | `send` | a request and the head of its response, as reqwest has them |
 //! | `network_error` | why the network failed, in words |
 //! | `pool` | connections, made when they are first needed |
+//! | `resolver` | what names lead to, without private addresses |
 //! | `handler` | an operation for the registry, served without the host |
 //! | `handover` | a stream on its way to a consumer on another thread |
 
@@ -16,6 +17,7 @@ mod handler;
 mod handover;
 mod network_error;
 mod pool;
+mod resolver;
 mod send;
 mod service;
 mod settings;

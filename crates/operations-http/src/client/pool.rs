@@ -8,6 +8,8 @@ use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, ClientBuilder};
 use rustls::crypto::ring;
 
+use super::resolver::BoundedResolver;
+use crate::message::Reach;
 use crate::message::errors::{failed, invalid};
 
 /// How long it may take to reach a server. A host that swallows packets must not hold a call for
@@ -44,17 +46,19 @@ impl Connections {
 }
 
 /// The connections of one service.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Pool {
     ca: Vec<String>,
+    reach: Arc<Reach>,
     connections: Mutex<Option<Arc<Connections>>>,
 }
 
 impl Pool {
     /// A pool without connections, which trusts these certificates beside those of the system.
-    pub(super) fn new(ca: Vec<String>) -> Self {
+    pub(super) fn new(ca: Vec<String>, reach: Arc<Reach>) -> Self {
         Self {
             ca,
+            reach,
             connections: Mutex::default(),
         }
     }
@@ -68,7 +72,7 @@ impl Pool {
         if let Some(connections) = &*slot {
             return Ok(Arc::clone(connections));
         }
-        let made = Arc::new(make(&self.ca)?);
+        let made = Arc::new(make(&self.ca, &self.reach)?);
         *slot = Some(Arc::clone(&made));
         Ok(made)
     }
@@ -84,19 +88,19 @@ impl Pool {
 }
 
 /// A system without CA certificates can still speak plain http, and https to whom `ca` vouches for.
-fn make(ca: &[String]) -> Result<Connections, CallError> {
+fn make(ca: &[String], reach: &Arc<Reach>) -> Result<Connections, CallError> {
     // The one static of the crate: rustls wants its provider process-wide. An error means that it is
     // there already.
     let _ = ring::default_provider().install_default();
     let extra = certificates(ca)?;
-    match builder().tls_certs_merge(extra.clone()).build() {
+    match builder(reach).tls_certs_merge(extra.clone()).build() {
         Ok(client) => Ok(Connections {
             client,
             tls_problem: None,
         }),
         Err(error) => {
             let has_own = !extra.is_empty();
-            let client = builder()
+            let client = builder(reach)
                 .tls_certs_only(extra)
                 .build()
                 .map_err(|error| failed(format!("No HTTP client: {}", innermost(&error))))?;
@@ -109,8 +113,9 @@ fn make(ca: &[String]) -> Result<Connections, CallError> {
     }
 }
 
-fn builder() -> ClientBuilder {
+fn builder(reach: &Arc<Reach>) -> ClientBuilder {
     Client::builder()
+        .dns_resolver(BoundedResolver::new(Arc::clone(reach)))
         .tls_backend_rustls()
         // Redirects are followed by the machine, which decides what may go along to another origin.
         .redirect(Policy::none())

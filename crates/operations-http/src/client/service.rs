@@ -6,14 +6,15 @@ use std::time::Instant;
 use indexmap::IndexMap;
 use operations_core::error::CallError;
 use tokio_util::sync::CancellationToken;
+use url::Url;
 
 use super::drive::{StreamReader, advance, now};
 use super::pool::{Pool, certificates};
 use super::settings::ServiceSettings;
-use crate::machine::{Input, Machine, Output};
+use crate::machine::{About, Input, Machine, Output};
 use crate::message::{
-    BaseUrl, CallInput, Failure, HttpOperation, Reply, Request, RequestPlan, ResponseKind, Secret,
-    Settings, errors, request, resolve_server,
+    BaseUrl, CallInput, Failure, HttpOperation, Reach, Reply, Request, RequestPlan, ResponseKind,
+    Secret, Settings, errors, request, resolve_server,
 };
 
 /// A text that was fetched.
@@ -29,7 +30,8 @@ pub struct Fetched {
 #[derive(Debug)]
 pub struct Service {
     settings: ServiceSettings,
-    document_url: Option<String>,
+    document_url: Option<Url>,
+    reach: Arc<Reach>,
     pub(super) pool: Pool,
     /// Ends everything that is in flight. A new one takes its place when the service is closed.
     in_flight: Mutex<CancellationToken>,
@@ -46,10 +48,16 @@ impl Service {
     ) -> Result<Self, CallError> {
         let ca = std::mem::take(&mut settings.ca);
         certificates(&ca)?;
+        let document_url = document_url.and_then(|url| Url::parse(&url).ok());
+        if let Some(url) = &document_url {
+            settings.reach.name(url);
+        }
+        let reach = Arc::new(std::mem::take(&mut settings.reach));
         Ok(Self {
             settings,
             document_url,
-            pool: Pool::new(ca),
+            pool: Pool::new(ca, Arc::clone(&reach)),
+            reach,
             in_flight: Mutex::default(),
         })
     }
@@ -166,7 +174,8 @@ impl Service {
         now: Instant,
     ) -> Result<Machine, CallError> {
         let (request, secrets) = self.build(operation, input)?;
-        Ok(Machine::call(request, secrets, self.settings.rules, now))
+        let machine = Machine::call(request, secrets, self.settings.rules, now);
+        Ok(machine.of_service(&self.reach, self.about(operation)))
     }
 
     /// A stream, for whoever has a network.
@@ -180,14 +189,15 @@ impl Service {
         now: Instant,
     ) -> Result<Machine, CallError> {
         let (request, secrets) = self.build(operation, input)?;
-        Ok(Machine::stream(
+        let machine = Machine::stream(
             request,
             secrets,
             self.settings.rules,
             operation.response,
             &self.settings.last_event_id,
             now,
-        ))
+        );
+        Ok(machine.of_service(&self.reach, self.about(operation)))
     }
 
     /// The `GET` of a document, for whoever has a network.
@@ -202,6 +212,9 @@ impl Service {
         now: Instant,
     ) -> Result<Machine, CallError> {
         let base_url = BaseUrl::parse(url)?;
+        // The user named the document's own URL.
+        let mut reach = Reach::clone(&self.reach);
+        reach.name(base_url.url());
         let settings = Settings {
             base_url: &base_url,
             default_headers: &[],
@@ -214,7 +227,20 @@ impl Service {
         };
         let request = request::build(&plan, IndexMap::new(), &settings)?;
         let secrets = settings.secrets();
-        Ok(Machine::call(request, secrets, self.settings.rules, now))
+        let machine = Machine::call(request, secrets, self.settings.rules, now);
+        Ok(machine.of_service(&Arc::new(reach), None))
+    }
+
+    fn about(&self, operation: &HttpOperation) -> Option<About> {
+        (!operation.name.is_empty()).then(|| About {
+            operation_id: format!("{}.{}", self.settings.namespace, operation.name),
+            path: operation.request.path.clone(),
+            // Without a body of a success, the types are those of errors.
+            types: match operation.response {
+                ResponseKind::Empty => Vec::new(),
+                _ => operation.request.accept.clone(),
+            },
+        })
     }
 
     /// The request of an operation, and what must not be shown about it.
@@ -228,16 +254,20 @@ impl Service {
             base_url
         } else {
             let server = operation.servers.first().cloned().unwrap_or_default();
-            let text = resolve_server(&server, self.document_url.as_deref())?;
+            let text = resolve_server(&server, self.document_url.as_ref())?;
             resolved = BaseUrl::parse(&text)?;
             &resolved
         };
+        self.reach.check(base_url.url())?;
         let settings = Settings {
             base_url,
             default_headers: &self.settings.headers,
             call_headers: &input.headers,
             auth: self.settings.auth.as_ref(),
         };
+        if self.settings.base_url.is_none() && settings.has_credentials() {
+            self.check_trust(base_url.url())?;
+        }
         let secrets = settings.secrets();
         let request = if operation.response.is_stream() {
             request::build(&stream_plan(operation), input.values, &settings)?
@@ -245,6 +275,21 @@ impl Service {
             request::build(&operation.request, input.values, &settings)?
         };
         Ok((request, secrets))
+    }
+}
+
+impl Service {
+    /// Whether credentials may go to a server that a document names. Whoever wrote the document could have them sent
+    /// anywhere.
+    fn check_trust(&self, server: &Url) -> Result<(), CallError> {
+        let from = self.document_url.as_ref();
+        if from.is_some_and(|url| url.origin() == server.origin()) || self.reach.lists(server) {
+            return Ok(());
+        }
+        let host = server.host_str().unwrap_or_default();
+        Err(errors::invalid(format!(
+            "`auth` is not sent to {host}, which only the document names. Set `baseUrl`, or list the host in `hosts`"
+        )))
     }
 }
 

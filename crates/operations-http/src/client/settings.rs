@@ -5,21 +5,25 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use operations_core::error::CallError;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::machine::Rules;
 use crate::machine::retry::{Reconnect, RetryPolicy};
 use crate::message::errors::invalid;
 use crate::message::headers::{check_name, check_value};
-use crate::message::{Auth, BaseUrl, Secret};
+use crate::message::{Auth, BaseUrl, Reach, Secret};
 use crate::sse::Limits;
 
 /// The settings of a service, checked.
 #[derive(Debug)]
 pub struct ServiceSettings {
+    /// The namespace of the operations, for messages.
+    pub(super) namespace: String,
     pub(super) base_url: Option<BaseUrl>,
     pub(super) headers: Vec<(String, Secret)>,
     pub(super) auth: Option<Auth>,
     pub(super) rules: Rules,
+    pub(super) reach: Reach,
     /// Where streams begin; empty for at the beginning.
     pub(super) last_event_id: String,
     pub(super) ca: Vec<String>,
@@ -28,13 +32,19 @@ pub struct ServiceSettings {
 /// How much of a response is read when the configuration says nothing.
 const DEFAULT_MAX_RESPONSE_BYTES: usize = 64 * 1024 * 1024;
 
+/// How long a call may take when the configuration says nothing. A limit of 0 is none.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
+
 /// Attempts in a row without an event, where the configuration does not say.
 const DEFAULT_STREAM_RETRIES: u32 = 5;
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Raw {
+    namespace: String,
     base_url: Option<String>,
+    hosts: Option<Vec<String>>,
+    allow_private_addresses: bool,
     headers: IndexMap<String, String>,
     auth: Option<RawAuth>,
     timeout: Option<f64>,
@@ -67,7 +77,8 @@ struct RawRetry {
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct RawSse {
-    reconnect: bool,
+    /// Whether; or `any-method`.
+    reconnect: Value,
     max_retries: Option<f64>,
     last_event_id: Option<String>,
     max_event_bytes: Option<f64>,
@@ -82,6 +93,12 @@ impl ServiceSettings {
         let raw: Raw = serde_json::from_str(text)
             .map_err(|error| invalid(format!("The configuration cannot be used: {error}")))?;
         let base_url = raw.base_url.as_deref().map(BaseUrl::parse).transpose()?;
+        let mut reach = Reach::new(raw.hosts.as_deref(), raw.allow_private_addresses)?;
+        if let Some(base_url) = &base_url {
+            reach.name(base_url.url());
+        }
+        let timeout = raw.timeout.map_or(DEFAULT_TIMEOUT, milliseconds);
+        let any_method = raw.sse.reconnect == "any-method";
         for (name, value) in &raw.headers {
             check_value(check_name(name)?, value)?;
         }
@@ -94,18 +111,21 @@ impl ServiceSettings {
         let max_response_bytes = raw.max_response_bytes;
         let event_bytes = sse.max_event_bytes.map(bytes);
         Ok(Self {
+            namespace: raw.namespace,
+            reach,
             base_url,
             headers: headers.collect(),
             auth: raw.auth.map(auth).transpose()?,
             rules: Rules {
-                timeout: raw.timeout.map(milliseconds),
+                timeout: (!timeout.is_zero()).then_some(timeout),
                 max_response_bytes: max_response_bytes.map_or(DEFAULT_MAX_RESPONSE_BYTES, bytes),
                 retry: raw.retry.as_ref().map(retry).unwrap_or_default(),
                 event_limits: event_bytes
                     .map(|event_bytes| Limits { event_bytes })
                     .unwrap_or_default(),
-                reconnect: sse.reconnect.then(|| Reconnect {
+                reconnect: (any_method || sse.reconnect == true).then(|| Reconnect {
                     max_retries: sse.max_retries.map_or(DEFAULT_STREAM_RETRIES, count),
+                    any_method,
                 }),
             },
             last_event_id: sse.last_event_id.unwrap_or_default(),

@@ -20,6 +20,7 @@ mod outgoing;
 pub mod redirect;
 pub mod retry;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use operations_core::error::CallError;
@@ -29,12 +30,16 @@ pub use self::feed::StreamKind;
 pub use self::outgoing::Outgoing;
 use self::retry::{Cause, Lost, Reconnect, RetryPolicy, asked_pause, random_fraction};
 use crate::message::{
-    Decoded, Failure, Reply, Request, ResponseHead, ResponseKind, Secret, decoded_reply, errors,
+    Decoded, Failure, Reach, Reply, Request, ResponseHead, ResponseKind, Secret, decoded_reply,
+    errors,
 };
 use crate::sse::Limits;
 
 /// What is set aside for a body before its first byte has come, whatever the server announces.
 const LARGEST_GUESS: usize = 1024 * 1024;
+
+/// How long a stream that was opened again has to last, with an event, before the attempts are forgotten.
+const HOLDS: Duration = Duration::from_secs(5);
 
 /// What to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,10 +128,23 @@ pub struct Rules {
     pub reconnect: Option<Reconnect>,
 }
 
+/// What errors say about the operation that was called.
+#[derive(Debug, Clone)]
+pub struct About {
+    /// Its id.
+    pub operation_id: String,
+    /// As the document writes it.
+    pub path: String,
+    /// The types that the document declares for its responses.
+    pub types: Vec<String>,
+}
+
 /// A call or a stream under way.
 #[derive(Debug)]
 pub struct Machine {
     outgoing: Outgoing,
+    reach: Arc<Reach>,
+    about: Option<Box<About>>,
     secrets: Vec<Secret>,
     rules: Rules,
     /// What was promised, where a stream was asked for.
@@ -135,8 +153,13 @@ pub struct Machine {
     state: State,
     /// When the time limit passes.
     limit: Option<Instant>,
-    /// How often the request was sent; of a stream, since the last event.
+    /// How often the request was sent; of a stream, since one has held.
     tries: u32,
+    /// Whether the server may have seen any of it.
+    may_have_arrived: bool,
+    /// When the stream began that is open, and whether it has brought an event.
+    opened: Option<Instant>,
+    had_event: bool,
     /// There from the first response on that is a stream.
     feed: Option<Box<Feed>>,
     /// What is ready, in this order; events of the feed come before the last.
@@ -164,6 +187,8 @@ impl Machine {
     pub fn call(request: Request, secrets: Vec<Secret>, rules: Rules, now: Instant) -> Self {
         let mut machine = Self {
             outgoing: Outgoing::new(request),
+            reach: Arc::default(),
+            about: None,
             secrets,
             rules,
             promised: None,
@@ -171,6 +196,9 @@ impl Machine {
             state: State::Sending,
             limit: None,
             tries: 1,
+            may_have_arrived: false,
+            opened: None,
+            had_event: false,
             feed: None,
             head: None,
             value: None,
@@ -195,6 +223,14 @@ impl Machine {
         machine.outgoing.begin_after(last_event_id);
         last_event_id.clone_into(&mut machine.last_event_id);
         machine
+    }
+
+    /// The same, within bounds, and about an operation.
+    #[must_use]
+    pub fn of_service(mut self, reach: &Arc<Reach>, about: Option<About>) -> Self {
+        self.reach = Arc::clone(reach);
+        self.about = about.map(Box::new);
+        self
     }
 
     /// What to send.
@@ -254,7 +290,7 @@ impl Machine {
             return self.step();
         }
         match input {
-            Input::Head { head, announced } => self.on_head(head, announced),
+            Input::Head { head, announced } => self.on_head(head, announced, now),
             Input::Chunk(piece) => self.on_chunk(piece),
             Input::End => self.on_end(now),
             Input::Failed(error) => self.on_failed(&error, now),
@@ -271,16 +307,25 @@ impl Machine {
     /// Ends it, in the name of somebody who does not wait any more, and tells what that is as an
     /// error.
     pub fn abort(&mut self) -> Failure {
+        self.note_interruption();
         self.state = State::Over;
         let error = errors::aborted(&self.outgoing.host());
-        errors::with_tries(error, self.tries).into()
+        self.described(error.into())
     }
 
-    fn on_head(&mut self, head: ResponseHead, announced: Option<u64>) {
+    /// It is given up while a request may be under way.
+    fn note_interruption(&mut self) {
+        if !matches!(self.state, State::Pausing(_)) {
+            self.may_have_arrived = true;
+        }
+    }
+
+    fn on_head(&mut self, head: ResponseHead, announced: Option<u64>, now: Instant) {
         if !matches!(self.state, State::Sending) {
             return;
         }
-        match self.outgoing.redirect(&head) {
+        self.may_have_arrived = true;
+        match self.outgoing.redirect(&head, &self.reach) {
             Ok(true) => return,
             Ok(false) => {}
             Err(error) => return self.fail(error.into()),
@@ -290,7 +335,7 @@ impl Machine {
                 return self.finish(Output::End);
             }
             match StreamKind::of_response(promised, &head) {
-                Ok(Some(kind)) => return self.begin_stream(head, kind),
+                Ok(Some(kind)) => return self.begin_stream(head, kind, now),
                 Ok(None) => {}
                 Err(error) => return self.fail(error.into()),
             }
@@ -302,7 +347,7 @@ impl Machine {
         self.state = State::Collecting(head, Vec::with_capacity(announced.min(LARGEST_GUESS)));
     }
 
-    fn begin_stream(&mut self, head: ResponseHead, kind: StreamKind) {
+    fn begin_stream(&mut self, head: ResponseHead, kind: StreamKind, now: Instant) {
         match &mut self.feed {
             Some(feed) if feed.kind() == kind => feed.begin_again(),
             other => {
@@ -315,6 +360,8 @@ impl Machine {
         }
         self.head = Some((head, kind));
         self.state = State::Streaming;
+        self.opened = Some(now);
+        self.had_event = false;
         // The time limit of a stream is for its head.
         self.limit = None;
     }
@@ -335,13 +382,10 @@ impl Machine {
         }
     }
 
-    /// After the feed has read something: an event makes good for failures before it, and what cannot
-    /// be read ends the stream.
+    /// After the feed has read something: what cannot be read ends the stream.
     fn look_at_feed(&mut self) {
         let Some(feed) = &mut self.feed else { return };
-        if feed.has_events() {
-            self.tries = 1;
-        }
+        self.had_event |= feed.has_events();
         if let Some(error) = feed.take_failure() {
             self.fail(error.into());
         }
@@ -360,7 +404,12 @@ impl Machine {
         let asked = asked_pause(&head);
         match decoded_reply(head, body, &self.secrets) {
             Err(failure) => self.on_refusal(failure, Some(cause), asked, now),
-            Ok(reply) if self.promised.is_none() => self.finish(Output::Reply(reply)),
+            Ok(mut reply) if self.promised.is_none() => {
+                if let (Some(about), true) = (&self.about, reply.body != Decoded::Empty) {
+                    reply.head.compare_type(&about.types);
+                }
+                self.finish(Output::Reply(reply));
+            }
             // One value in the place of a stream is a stream of one line.
             Ok(reply) => {
                 if let Decoded::Json(text) = reply.body {
@@ -374,6 +423,7 @@ impl Machine {
 
     fn on_failed(&mut self, error: &NetworkError, now: Instant) {
         let NetworkError { why, code, .. } = error;
+        self.may_have_arrived |= !error.never_connected;
         let host = self.outgoing.host();
         let failure = errors::network_failure(&host, why, code.as_deref(), &self.secrets);
         match self.state {
@@ -392,6 +442,7 @@ impl Machine {
 
     fn on_tick(&mut self, now: Instant) {
         if self.limit.is_some_and(|limit| now >= limit) {
+            self.note_interruption();
             let limit = self.rules.timeout.unwrap_or_default().as_millis();
             let failure = errors::timed_out(&self.outgoing.host(), limit);
             // A stream that is opened again does not give up at the first delay. Anything else does:
@@ -444,6 +495,10 @@ impl Machine {
         if self.last.is_some() {
             return;
         }
+        let has_held = |opened: Instant| now.saturating_duration_since(opened) >= HOLDS;
+        if self.had_event && self.opened.is_some_and(has_held) {
+            self.tries = 1;
+        }
         let pause = self.reopening_delay(None, None);
         match (pause.and_then(|pause| now.checked_add(pause)), error) {
             (Some(until), _) => self.pause(until),
@@ -456,6 +511,9 @@ impl Machine {
         let feed = self.feed.as_ref()?;
         // A stream of lines has no ids to go on from: what was sent would be sent again.
         let policy = self.rules.reconnect?;
+        if !policy.any_method && self.outgoing.first_method() != "GET" {
+            return None;
+        }
         let lost = Lost {
             attempts: self.tries - 1,
             cause,
@@ -482,9 +540,20 @@ impl Machine {
         self.fail(errors::too_large(&self.outgoing.host(), limit).into());
     }
 
-    fn fail(&mut self, mut failure: Failure) {
-        failure.error = Box::new(errors::with_tries(*failure.error, self.tries));
+    fn fail(&mut self, failure: Failure) {
+        let failure = self.described(failure);
         self.finish(Output::Failed(failure));
+    }
+
+    /// A failure with what is known about the call.
+    fn described(&self, mut failure: Failure) -> Failure {
+        let error = errors::with_tries(*failure.error, self.tries);
+        let error = errors::with_delivery(error, self.may_have_arrived);
+        failure.error = Box::new(match self.about.as_deref() {
+            Some(about) => errors::with_operation(error, about, self.outgoing.request()),
+            None => error,
+        });
+        failure
     }
 
     fn finish(&mut self, last: Output) {

@@ -9,7 +9,7 @@ use operations_core::error::CallError;
 use super::redirect;
 use crate::message::body::{Body, Payload};
 use crate::message::headers::latin1;
-use crate::message::{Request, ResponseHead};
+use crate::message::{Reach, Request, ResponseHead};
 
 /// What is to be sent. The body can be sent more than once without a copy.
 #[derive(Debug)]
@@ -60,6 +60,11 @@ impl Outgoing {
         text.filter(|_| self.is_text)
     }
 
+    /// The method before redirects, which may have made a GET of it.
+    pub(super) fn first_method(&self) -> &str {
+        &self.first.method
+    }
+
     pub(super) fn host(&self) -> String {
         self.request().host()
     }
@@ -71,7 +76,11 @@ impl Outgoing {
     }
 
     /// Turns into the request that a response asks for; false when it asks for none.
-    pub(super) fn redirect(&mut self, head: &ResponseHead) -> Result<bool, CallError> {
+    pub(super) fn redirect(
+        &mut self,
+        head: &ResponseHead,
+        reach: &Reach,
+    ) -> Result<bool, CallError> {
         let location = location(head);
         let next = redirect::next_request(
             self.request(),
@@ -79,12 +88,13 @@ impl Outgoing {
             location.as_deref(),
             self.followed,
         )?;
-        let redirects = next.is_some();
-        if redirects {
-            self.redirected = next;
-            self.followed += 1;
-        }
-        Ok(redirects)
+        let Some(next) = next else {
+            return Ok(false);
+        };
+        reach.check(&next.url)?;
+        self.redirected = Some(next);
+        self.followed += 1;
+        Ok(true)
     }
 
     /// Asks for what comes after the event with this id. An id that no header can carry is not sent.

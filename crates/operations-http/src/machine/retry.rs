@@ -91,14 +91,16 @@ impl RetryPolicy {
 /// How a stream is opened again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reconnect {
-    /// Attempts in a row that bring no event.
+    /// Attempts in a row that bring no event, or hold for a moment only.
     pub max_retries: u32,
+    /// Requests are repeated whatever their method, although the server may then do its work twice.
+    pub any_method: bool,
 }
 
 /// What is known when a stream has ended, or an attempt to open it again has failed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Lost {
-    /// Attempts in a row that brought no event.
+    /// Attempts in a row that brought no event, or held for a moment only.
     pub attempts: u32,
     /// How the last attempt failed; nothing when the stream has ended.
     pub cause: Option<Cause>,
@@ -114,7 +116,8 @@ impl Reconnect {
     #[must_use]
     pub fn delay(self, lost: Lost, jitter: f64) -> Option<Duration> {
         const USUAL: Duration = Duration::from_secs(1);
-        const SHORTEST: Duration = Duration::from_millis(10);
+        // Whatever a server says: asked for no pause, it would be called without one.
+        const SHORTEST: Duration = Duration::from_millis(500);
         const LONGEST_DOUBLED: Duration = Duration::from_secs(30);
         const LONGEST: Duration = Duration::from_secs(300);
         let is_hopeless = lost.cause.is_some_and(|cause| !cause.is_passing());

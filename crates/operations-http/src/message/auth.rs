@@ -8,12 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::headers::Headers;
 use operations_core::error::CallError;
-
-/// What stands in the place of a secret.
-const MASK: &str = "[secret]";
-
-/// A shorter secret is a word of its own, and blanking it out of a text would tell more than it hides.
-const SHORTEST_REDACTED: usize = 4;
+use operations_core::secrets::{self, MASK};
 
 /// A string that shows itself to nobody who does not ask for it by [`Secret::expose`].
 #[derive(Clone, PartialEq, Eq)]
@@ -134,15 +129,8 @@ fn encoded(username: &str, password: &Secret) -> String {
     STANDARD.encode(format!("{username}:{}", password.expose()))
 }
 
-/// The text with every secret blanked out. A server may repeat a token in what it answers.
+/// The text with every secret blanked out.
 #[must_use]
-pub fn redact<'a>(text: &'a str, secrets: &[Secret]) -> Cow<'a, str> {
-    let mut out = Cow::Borrowed(text);
-    for secret in secrets {
-        let secret = secret.expose();
-        if secret.len() >= SHORTEST_REDACTED && out.contains(secret) {
-            out = Cow::Owned(out.replace(secret, MASK));
-        }
-    }
-    out
+pub fn redact<'a>(text: &'a str, of: &[Secret]) -> Cow<'a, str> {
+    secrets::hide(text, of.iter().map(Secret::expose))
 }

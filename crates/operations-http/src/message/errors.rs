@@ -1,9 +1,11 @@
 //! The errors of requests. A message about the way to a server has the host, never the whole URL: a
 //! query may hold a key.
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
+use super::Request;
 use super::auth::{Secret, redact};
+use crate::machine::About;
 use operations_core::error::{CallError, InfrastructureErrorCode};
 
 /// Something that the caller, the configuration or the document has to change.
@@ -22,8 +24,8 @@ pub(crate) fn failed(message: impl Into<String>) -> CallError {
 pub fn network_failure(host: &str, why: &str, code: Option<&str>, secrets: &[Secret]) -> CallError {
     let why = redact(why, secrets);
     let details = match code {
-        Some(code) => json!({ "host": host, "cause": redact(code, secrets) }),
-        None => json!({ "host": host }),
+        Some(code) => json!({ "host": host, "reason": "network", "cause": redact(code, secrets) }),
+        None => json!({ "host": host, "reason": "network" }),
     };
     failed(format!("The request to {host} failed: {why}")).with_details(details)
 }
@@ -35,6 +37,7 @@ pub fn timed_out(host: &str, milliseconds: u128) -> CallError {
         InfrastructureErrorCode::Timeout,
         format!("{host} did not answer within {milliseconds} ms"),
     )
+    .with_details(json!({ "host": host, "reason": "timeout", "timeout": milliseconds }))
 }
 
 /// The caller's signal ended the request.
@@ -44,6 +47,7 @@ pub fn aborted(host: &str) -> CallError {
         InfrastructureErrorCode::Aborted,
         format!("The request to {host} was aborted"),
     )
+    .with_details(json!({ "host": host, "reason": "aborted" }))
 }
 
 /// The response is larger than allowed.
@@ -53,7 +57,7 @@ pub fn too_large(host: &str, limit: usize) -> CallError {
         "The response of {host} is larger than the limit of {limit} bytes. \
          If such responses are expected, raise `maxResponseBytes` in the configuration"
     ))
-    .with_details(json!({ "maxResponseBytes": limit }))
+    .with_details(json!({ "reason": "too-large", "maxResponseBytes": limit }))
 }
 
 /// The error with the number of tries, where there was more than one.
@@ -61,6 +65,51 @@ pub fn too_large(host: &str, limit: usize) -> CallError {
 pub fn with_tries(mut error: CallError, tries: u32) -> CallError {
     if tries > 1 {
         error.message = format!("{} (tried {tries} times)", error.message);
+    }
+    error
+}
+
+/// The error with what a caller can know: whether the call was carried out. An answer says so itself.
+#[must_use]
+pub fn with_delivery(error: CallError, may_have_arrived: bool) -> CallError {
+    let word = if may_have_arrived { "unknown" } else { "none" };
+    with_members(error, [("delivery", Value::from(word))])
+}
+
+/// The error with the operation, and where its request went: in the details, and in the message of an HTTP status, which
+/// would say nothing else.
+#[must_use]
+pub fn with_operation(mut error: CallError, about: &About, request: &Request) -> CallError {
+    let About {
+        operation_id, path, ..
+    } = about;
+    let (method, host) = (&request.method, request.host());
+    if error.message.starts_with("HTTP ") {
+        error.message = format!(
+            "{}, in {operation_id} ({method} {path} at {host})",
+            error.message
+        );
+    }
+    with_members(
+        error,
+        [
+            ("operationId", Value::from(operation_id.as_str())),
+            ("method", Value::from(method.as_str())),
+            ("path", Value::from(path.as_str())),
+            ("host", Value::from(host)),
+        ],
+    )
+}
+
+/// The error with these members in its details, unless they are there.
+fn with_members<const N: usize>(mut error: CallError, members: [(&str, Value); N]) -> CallError {
+    let details = error
+        .details
+        .get_or_insert_with(|| Value::Object(Map::new()));
+    if let Value::Object(present) = details {
+        for (name, value) in members {
+            present.entry(name).or_insert(value);
+        }
     }
     error
 }

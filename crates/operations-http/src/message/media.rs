@@ -28,6 +28,17 @@ pub fn essence(media_type: &str) -> String {
     bare.trim().to_ascii_lowercase()
 }
 
+/// Whether a type, or a range such as `text/*`, has this type in it.
+#[must_use]
+pub fn covers(range: &str, media_type: &str) -> bool {
+    let (range, media_type) = (essence(range), essence(media_type));
+    match range.strip_suffix('*') {
+        Some("" | "*/") => true,
+        Some(family) => media_type.starts_with(family),
+        None => range == media_type,
+    }
+}
+
 /// Whether it is JSON: `application/json`, `text/json` or a type with the suffix `+json`.
 #[must_use]
 pub fn is_json(media_type: &str) -> bool {

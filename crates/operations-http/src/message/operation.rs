@@ -11,6 +11,8 @@ use super::plan::{RequestPlan, Server};
 /// elsewhere (`operations-openapi`).
 #[derive(Debug, Clone, Default)]
 pub struct HttpOperation {
+    /// What errors call it, below the namespace of its service; empty for an operation without a name.
+    pub name: String,
     /// How an input becomes a request.
     pub request: RequestPlan,
     /// The servers that count when the configuration names none, the first one first.

@@ -67,6 +67,13 @@ pub struct Settings<'a> {
 }
 
 impl Settings<'_> {
+    /// Whether a request takes credentials of the service along.
+    #[must_use]
+    pub fn has_credentials(&self) -> bool {
+        let mut headers = self.default_headers.iter();
+        self.auth.is_some() || headers.any(|(name, _)| names_a_credential(name))
+    }
+
     /// Everything in these settings that no message, log line or detail may show.
     #[must_use]
     pub fn secrets(&self) -> Vec<Secret> {
@@ -126,7 +133,7 @@ pub fn build(
             Location::Query => query.extend(query_pairs(parameter, value)?),
             Location::QueryString => query.extend(whole_query(parameter, value)?),
             Location::Cookie => cookies.extend(cookie_pairs(parameter, value)?),
-            Location::Header if value.is_absent() => {}
+            Location::Header if value.is_absent() || is_connection_header(&parameter.name) => {}
             Location::Header => headers.set(&parameter.name, &header_value(parameter, value)?)?,
         }
     }
@@ -134,7 +141,11 @@ pub fn build(
         headers.append("Cookie", &cookies.join("; "), "; ")?;
     }
     credentials(settings, &mut headers)?;
-    set_all(&mut headers, settings.call_headers)?;
+    let of_call = settings.call_headers.iter();
+    set_all(
+        &mut headers,
+        of_call.filter(|(name, _)| !is_connection_header(name)),
+    )?;
     content_type(body.as_ref(), settings.call_headers, &mut headers)?;
     Ok(Request {
         method: plan.method.clone(),
@@ -162,10 +173,32 @@ pub fn accept(media_types: &[String]) -> String {
     }
 }
 
-fn set_all(headers: &mut Headers, entries: &[(String, Secret)]) -> Result<(), CallError> {
-    entries
-        .iter()
-        .try_for_each(|(name, value)| headers.set(name, value.expose()))
+/// Whether a header is about the connection, or says where the request goes and how long it is: nothing that a caller, or
+/// a document, may choose. As in a browser, such are left out.
+fn is_connection_header(name: &str) -> bool {
+    const NAMES: [&str; 11] = [
+        "Host",
+        "Connection",
+        "Content-Length",
+        "Expect",
+        "Keep-Alive",
+        "Proxy-Authorization",
+        "Proxy-Connection",
+        "TE",
+        "Trailer",
+        "Transfer-Encoding",
+        "Upgrade",
+    ];
+    let name = name.trim();
+    NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
+fn set_all<'a>(
+    headers: &mut Headers,
+    entries: impl IntoIterator<Item = &'a (String, Secret)>,
+) -> Result<(), CallError> {
+    let mut entries = entries.into_iter();
+    entries.try_for_each(|(name, value)| headers.set(name, value.expose()))
 }
 
 fn credentials(settings: &Settings<'_>, headers: &mut Headers) -> Result<(), CallError> {

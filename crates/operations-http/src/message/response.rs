@@ -23,6 +23,8 @@ pub struct ResponseHead {
     pub headers: Map<String, Value>,
     /// The content type as it was sent, or nothing.
     pub content_type: String,
+    /// What an envelope is to say about the body.
+    pub note: Option<String>,
 }
 
 impl ResponseHead {
@@ -47,6 +49,7 @@ impl ResponseHead {
             reason,
             content_type: content_type.unwrap_or_default().to_owned(),
             headers,
+            note: None,
         }
     }
 
@@ -66,15 +69,40 @@ impl ResponseHead {
             headers: &'a Map<String, Value>,
             content_type: &'a str,
             source: &'static str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            notes: Option<[Note<'a>; 1]>,
         }
+        #[derive(Serialize)]
+        struct Note<'a> {
+            path: &'static str,
+            message: &'a str,
+        }
+        let note = self.note.as_deref();
         let meta = Meta {
             status_code: self.status,
             headers: &self.headers,
             content_type: &self.content_type,
             source: "http",
+            notes: note.map(|message| [Note { path: "", message }]),
         };
         // Maps of texts are always JSON.
         serde_json::to_string(&meta).unwrap_or_default()
+    }
+
+    /// Notes where the content type is none of those that were declared. Without any, nothing was declared.
+    pub(crate) fn compare_type(&mut self, declared: &[String]) {
+        let sent = self.content_type.as_str();
+        if declared.is_empty() || declared.iter().any(|range| media::covers(range, sent)) {
+            return;
+        }
+        let sent = match media::essence(sent) {
+            none if none.is_empty() => "has no content type".to_owned(),
+            essence => format!("is {essence}"),
+        };
+        self.note = Some(format!(
+            "The response {sent}, and the document declares {}; it was left as it was sent",
+            declared.join(", ")
+        ));
     }
 
     /// What the server wrote after the status, else the registered name: HTTP/2 sends numbers only.
@@ -210,6 +238,9 @@ fn details(head: &ResponseHead, body: Option<Value>, secrets: &[Secret]) -> Valu
         "statusCode": head.status,
         "headers": head.headers,
         "contentType": head.content_type,
+        // The server has answered, and this is its answer.
+        "delivery": "done",
+        "reason": "status",
     });
     if let (Some(members), Some(body)) = (details.as_object_mut(), body) {
         members.insert("body".to_owned(), body);

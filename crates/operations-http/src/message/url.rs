@@ -62,6 +62,12 @@ impl BaseUrl {
         })
     }
 
+    /// Where it leads.
+    #[must_use]
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
     /// The URL for a filled path template and a query. One slash is between base and path, and every
     /// other slash of both stays. A query in the base, and one in the path, come before `query`.
     ///
@@ -106,7 +112,7 @@ impl BaseUrl {
 /// # Errors
 /// `VALIDATION_ERROR` when a variable has no default, or when the URL is relative and the document
 /// has none of its own.
-pub fn resolve_server(server: &Server, document_url: Option<&str>) -> Result<String, CallError> {
+pub fn resolve_server(server: &Server, document_url: Option<&Url>) -> Result<String, CallError> {
     let mut text = String::new();
     let mut rest = server.url.as_str();
     while let Some((literal, after)) = rest.split_once('{') {
@@ -136,8 +142,7 @@ pub fn resolve_server(server: &Server, document_url: Option<&str>) -> Result<Str
         Err(_) if text.is_empty() => "/",
         Err(_) => text,
     };
-    let document = document_url.and_then(|url| Url::parse(url).ok());
-    let document = document.filter(|url| matches!(url.scheme(), "http" | "https"));
+    let document = document_url.filter(|url| matches!(url.scheme(), "http" | "https"));
     let Some(document) = document else {
         return Err(errors::invalid(format!(
             "The server URL \"{relative}\" is relative, and the URL of the document is not known; set baseUrl"

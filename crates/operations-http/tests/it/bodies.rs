@@ -1,7 +1,5 @@
 //! Request bodies in every type.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
-
 use crate::http_support::{Random, built, built_with, get, input};
 use indexmap::IndexMap;
 use operations_http::message::{

@@ -1,7 +1,5 @@
 //! Calls against a real server on the loopback interface.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
 use std::time::Duration;
 
 use crate::support::{JSON, Server, operation, response, service};

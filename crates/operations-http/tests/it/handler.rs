@@ -1,7 +1,5 @@
 //! Imported operations as handlers of the registry, against a real server, without a host.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

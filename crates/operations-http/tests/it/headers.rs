@@ -1,7 +1,5 @@
 //! Headers, credentials, redirects: what is sent, what is refused, what nobody gets to see.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-
 use crate::http_support::{Random, built_with, get, input};
 use operations_http::machine::redirect::{MAX_REDIRECTS, next_request};
 use operations_http::message::auth::redact;

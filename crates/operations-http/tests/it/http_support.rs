@@ -1,12 +1,6 @@
 //! What the HTTP tests share.
 
-#![allow(
-    dead_code,
-    unreachable_pub,
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "each test uses a part of it, and the seed is printed"
-)]
+#![allow(clippy::print_stdout, reason = "the seed is printed")]
 
 use indexmap::IndexMap;
 use operations_core::CallError;
@@ -16,7 +10,7 @@ use operations_http::message::{
 use serde_json::Value;
 
 /// An input object from JSON.
-pub fn input(json: &Value) -> IndexMap<String, InputValue> {
+pub(crate) fn input(json: &Value) -> IndexMap<String, InputValue> {
     match InputValue::from_json(json).unwrap() {
         InputValue::Object(members) => members,
         _ => IndexMap::new(),
@@ -24,7 +18,7 @@ pub fn input(json: &Value) -> IndexMap<String, InputValue> {
 }
 
 /// A plan for a GET with these parameters.
-pub fn get(path: &str, parameters: Vec<Parameter>) -> RequestPlan {
+pub(crate) fn get(path: &str, parameters: Vec<Parameter>) -> RequestPlan {
     RequestPlan {
         method: "get".to_owned(),
         path: path.to_owned(),
@@ -34,12 +28,12 @@ pub fn get(path: &str, parameters: Vec<Parameter>) -> RequestPlan {
 }
 
 /// The request for a plan and an input, below `http://x.test/`.
-pub fn built(plan: &RequestPlan, json: &Value) -> Result<Request, CallError> {
+pub(crate) fn built(plan: &RequestPlan, json: &Value) -> Result<Request, CallError> {
     built_with(plan, input(json), "http://x.test/", &[], &[], None)
 }
 
 /// As [`built`], with everything that a service and a call can set.
-pub fn built_with(
+pub(crate) fn built_with(
     plan: &RequestPlan,
     input: IndexMap<String, InputValue>,
     base_url: &str,
@@ -65,11 +59,11 @@ pub fn built_with(
 }
 
 /// Numbers that can be had again: the seed is printed.
-pub struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
     /// From `OPERATIONS_SEED`, else from the clock.
-    pub fn announced(what: &str) -> Self {
+    pub(crate) fn announced(what: &str) -> Self {
         let given = std::env::var("OPERATIONS_SEED").ok();
         let seed = given.and_then(|text| text.parse().ok()).unwrap_or_else(|| {
             std::time::SystemTime::now()
@@ -83,7 +77,7 @@ impl Random {
     }
 
     /// A number below `limit`.
-    pub fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -91,12 +85,12 @@ impl Random {
     }
 
     /// One of several.
-    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         *from.get(self.below(from.len())).unwrap()
     }
 
     /// A string of characters that matter to URLs and headers.
-    pub fn text(&mut self) -> String {
+    pub(crate) fn text(&mut self) -> String {
         const ALPHABET: [char; 34] = [
             'a', 'Z', '0', '.', '.', '/', '\\', '?', '#', '%', '2', 'e', '&', '=', '+', ' ', ',',
             ';', ':', '@', '[', ']', '{', '}', '|', '"', '\'', '\r', '\n', '\t', '\0', 'é', '☃',

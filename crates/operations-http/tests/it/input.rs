@@ -1,7 +1,5 @@
 //! The notation in which inputs cross from JavaScript.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-
 use crate::http_support::{Random, get};
 use indexmap::IndexMap;
 use operations_core::CallError;

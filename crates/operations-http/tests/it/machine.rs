@@ -1,12 +1,5 @@
 //! The machine without a network: what it says after what has happened, with a clock that tests set.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test may fail loudly"
-)]
-
 use std::time::{Duration, Instant};
 
 use crate::http_support::{Random, built_with, get, input};
@@ -36,7 +29,10 @@ const RETRYING: Rules = Rules {
     ..RULES
 };
 const REOPENING: Rules = Rules {
-    reconnect: Some(Reconnect { max_retries: 2 }),
+    reconnect: Some(Reconnect {
+        max_retries: 2,
+        any_method: false,
+    }),
     ..RULES
 };
 
@@ -509,11 +505,11 @@ fn what_comes_instead_of_a_stream() {
 fn reopened() -> Bench {
     let mut bench = Bench::stream(REOPENING);
     bench.head(200, &EVENTS);
-    bench.handle(Input::Chunk(b"retry: 10\nid: 7\ndata: 1\n\n"));
+    bench.handle(Input::Chunk(b"retry: 600\nid: 7\ndata: 1\n\n"));
     bench.lose();
-    assert_eq!(bench.ready(), ["200 events", r#"[1,["message","7",10]]"#]);
+    assert_eq!(bench.ready(), ["200 events", r#"[1,["message","7",600]]"#]);
     let pause = bench.sleep();
-    assert!(pause >= Duration::from_millis(10) && pause <= Duration::from_millis(15));
+    assert!(pause >= Duration::from_millis(600) && pause <= Duration::from_millis(900));
     assert_eq!(bench.sent_header("last-event-id"), Some("7"));
     bench
 }
@@ -525,9 +521,10 @@ fn a_stream_goes_on_where_it_was_lost_and_remembers() {
     bench.handle(Input::Chunk(b"data: 2\n\n"));
     // To whoever reads the batches a response is a new beginning: the id is told again.
     assert_eq!(bench.ready(), ["200 events", r#"[2,["message","7"]]"#]);
+    bench.now += Duration::from_secs(5);
     bench.handle(Input::End);
     // So is what the first response asked for with `retry:`.
-    assert!(bench.sleep() <= Duration::from_millis(15));
+    assert!(bench.sleep() <= Duration::from_millis(900));
     assert_eq!(bench.sent_header("last-event-id"), Some("7"));
     bench.answer(204, &[], "");
     assert_eq!(bench.ready(), ["end"]);
@@ -547,13 +544,14 @@ fn attempts_without_an_event_are_counted() {
         bench.ready(),
         ["The request to x.test failed: the line is cut (tried 3 times)"]
     );
-    // An event between them begins a new count, and an end without an error is none.
+    // A stream between them that holds begins a new count, and an end without an error is none.
     let mut bench = reopened();
     bench.lose();
     bench.sleep();
     bench.head(200, &EVENTS);
     bench.handle(Input::Chunk(b"data: 2\n\n"));
     bench.ready();
+    bench.now += Duration::from_secs(5);
     for _ in 0..2 {
         assert_eq!(bench.handle(Input::End), Step::Sleep);
         bench.sleep();
@@ -590,7 +588,10 @@ fn a_server_that_is_slow_to_open_a_stream_again_is_asked_once_more() {
 fn tries_to_open_a_stream_do_not_count_against_opening_it_again() {
     let rules = Rules {
         retry: RETRYING.retry,
-        reconnect: Some(Reconnect { max_retries: 1 }),
+        reconnect: Some(Reconnect {
+            max_retries: 1,
+            any_method: false,
+        }),
         ..RULES
     };
     let mut bench = Bench::stream(rules);
@@ -599,6 +600,67 @@ fn tries_to_open_a_stream_do_not_count_against_opening_it_again() {
     bench.head(200, &EVENTS);
     bench.ready();
     assert_eq!(bench.handle(Input::End), Step::Sleep);
+}
+
+#[test]
+fn a_stream_that_breaks_at_once_uses_up_its_attempts_and_one_that_held_does_not() {
+    let mut hasty = Bench::stream(REOPENING);
+    for attempt in 0..3 {
+        hasty.head(200, &EVENTS);
+        hasty.handle(Input::Chunk(b"retry: 0\ndata: 1\n\n"));
+        hasty.ready();
+        let step = hasty.handle(Input::End);
+        assert_eq!(step == Step::Sleep, attempt < 2, "{attempt}");
+        if step == Step::Sleep {
+            // Whatever the server asks for.
+            assert!(hasty.sleep() >= Duration::from_millis(500));
+        }
+    }
+    assert_eq!(hasty.ready(), ["end"]);
+    let mut patient = Bench::stream(REOPENING);
+    for _ in 0..5 {
+        patient.head(200, &EVENTS);
+        patient.handle(Input::Chunk(b"data: 1\n\n"));
+        patient.ready();
+        patient.now += Duration::from_secs(5);
+        assert_eq!(patient.handle(Input::End), Step::Sleep);
+        patient.sleep();
+    }
+    // Time alone does not count: something must have come.
+    let mut silent = Bench::stream(REOPENING);
+    for attempt in 0..3 {
+        silent.head(200, &EVENTS);
+        silent.ready();
+        silent.now += Duration::from_secs(60);
+        let step = silent.handle(Input::End);
+        assert_eq!(step == Step::Sleep, attempt < 2, "{attempt}");
+        if step == Step::Sleep {
+            silent.sleep();
+        }
+    }
+}
+
+#[test]
+fn only_a_get_is_repeated_unless_the_configuration_says_so() {
+    let any = Rules {
+        reconnect: Some(Reconnect {
+            max_retries: 2,
+            any_method: true,
+        }),
+        ..RULES
+    };
+    for (method, rules, again) in [
+        ("GET", REOPENING, true),
+        ("POST", REOPENING, false),
+        ("QUERY", REOPENING, false),
+        ("POST", any, true),
+    ] {
+        let mut bench = Bench::new(method, rules, Some((ResponseKind::Sse, "")));
+        bench.head(200, &EVENTS);
+        bench.ready();
+        let step = bench.handle(Input::End);
+        assert_eq!(step == Step::Sleep, again, "{method}");
+    }
 }
 
 #[test]
@@ -629,7 +691,10 @@ fn a_stream_begins_where_it_is_told_and_the_call_has_the_last_word() {
 
 #[test]
 fn attempts_and_reasons_decide_about_opening_again() {
-    let policy = Reconnect { max_retries: 2 };
+    let policy = Reconnect {
+        max_retries: 2,
+        any_method: false,
+    };
     let lost = |attempts, cause| Lost {
         attempts,
         cause,
@@ -651,11 +716,18 @@ fn attempts_and_reasons_decide_about_opening_again() {
             server_asks: server_asks.map(Duration::from_secs),
             cause: None,
         };
-        Reconnect { max_retries: 99 }.delay(lost, 0.0)
+        Reconnect {
+            max_retries: 99,
+            any_method: false,
+        }
+        .delay(lost, 0.0)
     };
-    assert_eq!(asking(Some(20), None, 0), Some(Duration::from_millis(20)));
-    assert_eq!(asking(Some(20), None, 1), Some(Duration::from_millis(40)));
-    assert_eq!(asking(Some(0), None, 0), Some(Duration::from_millis(10)));
+    assert_eq!(asking(Some(600), None, 0), Some(Duration::from_millis(600)));
+    assert_eq!(
+        asking(Some(600), None, 1),
+        Some(Duration::from_millis(1200))
+    );
+    assert_eq!(asking(Some(0), None, 0), Some(Duration::from_millis(500)));
     assert_eq!(asking(None, None, 0), Some(Duration::from_secs(1)));
     assert_eq!(asking(None, None, 60), Some(Duration::from_secs(30)));
     assert_eq!(
@@ -685,7 +757,10 @@ fn nothing_that_happens_can_confuse_it() {
         let rules = Rules {
             timeout: (random.below(2) == 0).then_some(Duration::from_millis(500)),
             retry: RETRYING.retry,
-            reconnect: (random.below(2) == 0).then_some(Reconnect { max_retries: 3 }),
+            reconnect: (random.below(2) == 0).then_some(Reconnect {
+                max_retries: 3,
+                any_method: false,
+            }),
             ..RULES
         };
         let mut bench = match random.below(3) {

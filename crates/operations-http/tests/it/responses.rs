@@ -1,7 +1,5 @@
 //! What a response means, and what to do after a failure.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::http_support::Random;
@@ -120,6 +118,8 @@ fn a_status_outside_2xx_is_an_error() {
             "statusCode": 404,
             "headers": { "content-type": "application/json" },
             "contentType": "application/json",
+            "delivery": "done",
+            "reason": "status",
             "body": { "a": 1 },
         })
     );
@@ -194,7 +194,7 @@ fn a_failed_connection_names_the_host_and_no_secret() {
         "The request to x.test:81 failed: bad [secret]"
     );
     assert!(error.is(InfrastructureErrorCode::ExecutionError));
-    let details = json!({ "host": "x.test:81", "cause": "ECONNREFUSED" });
+    let details = json!({ "host": "x.test:81", "reason": "network", "cause": "ECONNREFUSED" });
     assert_eq!(error.details, Some(details));
     assert!(timed_out("x.test", 5).is(InfrastructureErrorCode::Timeout));
     assert!(aborted("x.test").is(InfrastructureErrorCode::Aborted));

@@ -1,7 +1,5 @@
 //! Streams against a real server on the loopback interface.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -113,7 +111,7 @@ async fn forgetful() -> Server {
 #[tokio::test]
 async fn a_stream_goes_on_where_it_was_lost() {
     let server = forgetful().await;
-    let settings = json!({ "sse": { "reconnect": true, "maxRetries": 1 } });
+    let settings = json!({ "sse": { "reconnect": true, "maxRetries": 3 } });
     let mut reader = open_stream(&service(&server.url, settings)).await;
     let (data, error) = read_all(&mut reader).await;
     assert_eq!(data, [json!(1), json!(2), json!(3)]);

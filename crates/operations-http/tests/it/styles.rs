@@ -1,8 +1,6 @@
 //! Every style x explode x type cell that the tables of OpenAPI 3.0.4 and 3.1.1 print, and the ones
 //! that they leave open.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-
 use crate::http_support::{built, built_with, get, input};
 use operations_http::message::{InputValue, Location, Parameter, Style};
 use serde_json::{Value, json};

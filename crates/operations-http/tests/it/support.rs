@@ -1,13 +1,6 @@
 //! A server on the loopback interface that says exactly what a test tells it to, and an operation to
 //! call it with.
 
-#![allow(
-    dead_code,
-    clippy::unwrap_used,
-    clippy::missing_panics_doc,
-    reason = "shared by several test binaries, each of which uses a part of it"
-)]
-
 use std::fmt::Write as _;
 use std::future::Future;
 use std::sync::{Arc, Mutex};

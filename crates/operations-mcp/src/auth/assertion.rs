@@ -14,7 +14,9 @@ use rmcp::transport::auth::{AuthorizationMetadata, OAuthTokenResponse};
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::pki_types::pem::PemObject;
 use serde_json::{Value, json};
-use url::{Host, Url};
+use url::Url;
+
+use super::callback::is_loopback;
 
 use crate::config::{Algorithm, ClientCredentials};
 use crate::transport::http::http_client;
@@ -72,15 +74,6 @@ pub(super) async fn exchange(
         return Err(format!("the token endpoint refused (HTTP {status}) {why}"));
     }
     serde_json::from_str(&text).map_err(|error| format!("what came is no token: {error}"))
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost",
-        None => false,
-    }
 }
 
 /// The assertion that the client is who it says, for one authorization server.

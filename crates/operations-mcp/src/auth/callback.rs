@@ -40,7 +40,10 @@ impl Callback {
             .map_err(|error| format!("'oauth.redirectUrl' is not a URL: {error}"))?;
         // If the port is in use, the program itself listens there, and tells us.
         let listener = match (is_loopback(&url), url.port()) {
-            (true, Some(port)) => TcpListener::bind(("127.0.0.1", port)).await.ok(),
+            (true, Some(port)) => match url.host() {
+                Some(Host::Ipv6(address)) => TcpListener::bind((address, port)).await.ok(),
+                _ => TcpListener::bind(("127.0.0.1", port)).await.ok(),
+            },
             _ => None,
         };
         Ok(Self { url, listener })
@@ -86,11 +89,13 @@ impl Callback {
     }
 }
 
-fn is_loopback(url: &Url) -> bool {
+/// Whether an address is one of this machine.
+pub(super) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
         Some(Host::Domain(name)) => name == "localhost",
-        _ => false,
+        None => false,
     }
 }
 

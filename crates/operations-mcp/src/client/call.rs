@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::Client;
 use super::connection::{Connection, Request};
 use super::requests::{OnProgress, Patience};
-use crate::error::{About, Failure};
+use crate::error::{Delivery, Failure};
 use crate::transport::message;
 
 /// How often a call is sent again that met the end of its server.
@@ -55,6 +55,21 @@ impl Call {
     fn tool(&self) -> Option<&str> {
         let name = self.request.name.as_deref();
         name.filter(|_| self.request.method == "tools/call")
+    }
+
+    /// An error of an attempt as the error of the call: never more hopeful than what is known of earlier attempts.
+    fn told(&self, mut error: CallError) -> CallError {
+        if self.may_have_executed
+            && let Some(Value::Object(details)) = &mut error.details
+            && let Some(delivery) = details.get_mut("delivery")
+            && *delivery == Delivery::None.as_str()
+        {
+            *delivery = json!(Delivery::Unknown.as_str());
+            error
+                .message
+                .push_str(". An earlier attempt may have been carried out");
+        }
+        error
     }
 
     /// What is to be sent now.
@@ -118,7 +133,7 @@ impl Client {
     ) -> Result<String, CallError> {
         loop {
             let connection = self.connected(call.patience.limit, cancel).await;
-            let connection = connection.map_err(|error| delivery(error, call.may_have_executed))?;
+            let connection = connection.map_err(|error| call.told(error))?;
             let progress = call.on_progress.clone();
             let outcome = connection
                 .request(&call.next_request(), call.patience, progress, cancel)
@@ -206,7 +221,7 @@ impl Client {
             Err(failure) if self.may_repeat(&failure, call) => {
                 call.repeats += 1;
                 call.round = None;
-                call.may_have_executed |= failure.may_have_executed();
+                call.may_have_executed |= failure.delivery() != Delivery::None;
                 Next::Again
             }
             Err(failure) => Next::Failed(failure),
@@ -216,7 +231,7 @@ impl Client {
             Next::Again => None,
             Next::Failed(failure) => {
                 let told = Box::pin(self.told(connection, call.tool(), failure));
-                Some(Err(delivery(told.await, call.may_have_executed)))
+                Some(Err(call.told(told.await)))
             }
         }
     }
@@ -231,7 +246,9 @@ impl Client {
             let tool = call.tool();
             tool.is_none_or(|tool| self.seen().names.get(tool) == Some(&true))
         };
-        failure.never_left() || (matches!(failure, Failure::Lost { .. }) && is_harmless())
+        // A server that has asked back has begun.
+        (failure.never_left() && call.rounds == 0)
+            || (matches!(failure, Failure::Lost { .. }) && is_harmless())
     }
 
     /// Sees to a result that may be a question: if it is, answers it, and has the call sent again with the answers.
@@ -251,6 +268,7 @@ impl Client {
             return Ok(Next::Finished(result));
         };
         call.rounds += 1;
+        call.may_have_executed = true;
         if call.rounds >= ROUNDS {
             let reason = format!("it asked back more than {ROUNDS} times");
             return Err(Failure::Odd(reason));
@@ -314,40 +332,27 @@ impl Client {
     ) -> Result<Arc<Connection>, CallError> {
         let server = Arc::clone(self);
         let connecting = tokio::spawn(async move { server.connection().await });
-        let about = About::server(self.config());
-        let details = json!({ "mayHaveExecuted": false });
+        let not_sent = |code, reason, what: &str| self.not_sent(code, reason, what, json!({}));
         tokio::select! {
             biased;
             connected = connecting => match connected {
-                Ok(connected) => connected.map_err(|error| delivery(error, false)),
+                Ok(connected) => connected,
                 Err(error) => {
                     let what = format!("it could not be connected: {error}");
-                    Err(about.error(Code::ExecutionError, &what, details))
+                    Err(not_sent(Code::ExecutionError, "not-connected", &what))
                 }
             },
             () = cancel.cancelled() => {
                 let what = "the call was aborted before it was sent";
-                Err(about.error(Code::Aborted, what, details))
+                Err(not_sent(Code::Aborted, "aborted", what))
             }
             () = sleep(limit) => {
                 let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
                 let what = format!("it was not connected again within {limit} ms; the call was not sent");
-                Err(about.error(Code::Timeout, &what, details))
+                Err(not_sent(Code::Timeout, "timeout", &what))
             }
         }
     }
-}
-
-/// An error that knows whether the call may have been carried out: never less than was known already.
-fn delivery(mut error: CallError, may_have_executed: bool) -> CallError {
-    let details = error.details.get_or_insert_with(|| json!({}));
-    if let Value::Object(details) = details {
-        let known = details.get("mayHaveExecuted");
-        if known.is_none() || may_have_executed {
-            details.insert("mayHaveExecuted".to_owned(), json!(may_have_executed));
-        }
-    }
-    error
 }
 
 const MARK: &str = "input_required";
@@ -423,16 +428,26 @@ mod tests {
 
     #[test]
     fn what_may_have_been_carried_out_once_stays_so() {
-        let not = || {
-            let error = CallError::new(Code::ExecutionError, "x");
-            error.with_details(json!({ "mayHaveExecuted": false }))
+        let mut call = Call {
+            request: Arc::new(Request::new("tools/call")),
+            round: None,
+            rounds: 0,
+            repeats: 0,
+            patience: Patience::of(PAUSE),
+            on_progress: None,
+            may_have_executed: false,
         };
-        let told = |error: CallError| error.details.unwrap()["mayHaveExecuted"].clone();
-        assert_eq!(told(delivery(not(), false)), false);
-        assert_eq!(told(delivery(not(), true)), true);
-        assert_eq!(
-            told(delivery(CallError::new(Code::Timeout, "x"), false)),
-            false
-        );
+        let told = |call: &Call, delivery: Delivery| {
+            let error = CallError::new(Code::ExecutionError, "x");
+            let error = call.told(error.with_details(json!({ "delivery": delivery.as_str() })));
+            (error.details.unwrap()["delivery"].clone(), error.message)
+        };
+        assert_eq!(told(&call, Delivery::None), (json!("none"), "x".to_owned()));
+        call.may_have_executed = true;
+        let (delivery, message) = told(&call, Delivery::None);
+        assert_eq!(delivery, "unknown");
+        assert!(message.ends_with("An earlier attempt may have been carried out"));
+        assert_eq!(told(&call, Delivery::Done).0, "done");
+        assert_eq!(told(&call, Delivery::Unknown).0, "unknown");
     }
 }

@@ -15,7 +15,7 @@ use super::connection::{Connection, LAST_WORDS, POST_MORTEM};
 use super::conversation::Conversation;
 use super::handshake;
 use crate::config::{Stdio, Target};
-use crate::error::{About, NotConnected};
+use crate::error::{About, Delivery, NotConnected};
 use crate::process::{self, ServerProcess};
 use crate::transport::Transport;
 use crate::transport::http::HttpTransport;
@@ -90,7 +90,13 @@ async fn open_once(
         about.stderr = process.stderr.text();
     }
     Err(Refusal {
-        error: about.error(failed.code, &failed.reason, failed.details),
+        error: about.error(
+            failed.code,
+            "not-connected",
+            Delivery::None,
+            &failed.reason,
+            failed.details,
+        ),
         late: opening.conversation.requests.answered_late(),
     })
 }
@@ -111,7 +117,13 @@ fn start(client: &Client, how: &Stdio) -> Result<process::Started, CallError> {
             _ => format!("'{}' cannot be run: {error}", how.command),
         };
         let what = format!("it could not be started: {why}");
-        About::server(config).error(Code::ExecutionError, &what, json!({}))
+        About::server(config).error(
+            Code::ExecutionError,
+            "not-started",
+            Delivery::None,
+            &what,
+            json!({}),
+        )
     })
 }
 

@@ -198,6 +198,7 @@ impl Connection {
                     () = lost.cancelled() => {}
                     () = close.cancelled() => {}
                 }
+                process.look();
                 transport.close().await;
                 process.end().await;
             } else {

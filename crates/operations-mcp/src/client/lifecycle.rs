@@ -7,7 +7,7 @@ use std::time::Duration;
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::log::{Level, Logger};
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::connection::Connection;
@@ -16,7 +16,7 @@ use super::list::{self, List, Tools};
 use super::{Client, Seen, connect};
 use crate::auth::Authorization;
 use crate::config::ServerConfig;
-use crate::error::About;
+use crate::error::{About, Delivery};
 
 /// The first pause before a server that failed is tried again; it doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
@@ -25,6 +25,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Changes of the tool list that follow each other closely are read as one.
 const SETTLE: Duration = Duration::from_millis(50);
+/// The list is read at most once in this time, which doubles while the server goes on changing it.
+const FIRST_REST: Duration = Duration::from_secs(1);
+const LONGEST_REST: Duration = Duration::from_secs(60);
 
 impl Client {
     /// What is about to be said on a new connection.
@@ -84,10 +87,20 @@ impl Client {
             .map(Arc::clone)
     }
 
+    /// The error of a call that did not leave us.
+    pub(super) fn not_sent(
+        &self,
+        code: Code,
+        reason: &'static str,
+        what: &str,
+        details: Value,
+    ) -> CallError {
+        About::server(self.config()).error(code, reason, Delivery::None, what, details)
+    }
+
     fn is_closed(&self) -> CallError {
         let what = "it was closed; create a client anew to use it again";
-        let details = json!({ "mayHaveExecuted": false });
-        About::server(self.config()).error(Code::ExecutionError, what, details)
+        self.not_sent(Code::ExecutionError, "closed", what, json!({}))
     }
 
     /// The connection; a new one if there is none, or if it was lost.
@@ -109,9 +122,14 @@ impl Client {
             if !self.config().reconnect {
                 *self.current() = Some(Arc::clone(before));
                 let what = "the connection was lost, and 'reconnect' is off";
-                let details = json!({ "mayHaveExecuted": false });
                 let about = before.about(None, true).await;
-                return Err(about.error(Code::ExecutionError, what, details));
+                return Err(about.error(
+                    Code::ExecutionError,
+                    "connection-lost",
+                    Delivery::None,
+                    what,
+                    json!({}),
+                ));
             }
         }
         self.pause(*not_before).await?;
@@ -165,18 +183,17 @@ impl Client {
             self.failures.load(Ordering::Acquire)
         );
         let details = json!({
-            "mayHaveExecuted": false,
             "retryInMs": left,
             "lastError": self.seen().last_error,
         });
-        Err(About::server(self.config()).error(Code::ExecutionError, &what, details))
+        Err(self.not_sent(Code::ExecutionError, "backing-off", &what, details))
     }
 
     pub(super) fn adopt(self: &Arc<Self>, connection: &Arc<Connection>) {
         connection.log_connected(self.logger());
         let is_first = {
             let mut seen = self.seen();
-            let is_first = seen.tools.is_empty();
+            let is_first = seen.tools.is_none();
             seen.last_error = None;
             is_first
         };
@@ -193,10 +210,10 @@ impl Client {
     fn note_tools(&self, tools: &Tools, tell: bool) {
         let changed = {
             let mut seen = self.seen();
-            let changed = seen.tools != tools.text;
+            let changed = seen.tools.as_ref() != Some(&tools.texts);
             if changed {
-                seen.names = list::tool_names(&tools.text);
-                tools.text.clone_into(&mut seen.tools);
+                seen.names = list::tool_names(&tools.texts);
+                seen.tools = Some(tools.texts.clone());
             }
             changed
         };
@@ -217,7 +234,7 @@ impl Client {
         let listed = match list {
             List::Tools => connection.tools(cancel).await.map(|tools| {
                 self.note_tools(&tools, true);
-                tools.text
+                list::array(&tools.texts)
             }),
             _ => connection.list(list, cancel).await,
         };
@@ -239,12 +256,24 @@ impl Client {
             return;
         };
         tokio::spawn(async move {
+            let mut rest = FIRST_REST;
+            let mut read_at: Option<Instant> = None;
             loop {
                 tokio::select! {
                     () = changed.notified() => {}
                     () = lost.cancelled() => return,
                 }
-                sleep(SETTLE).await;
+                let soonest = read_at.map(|read_at| read_at + rest);
+                if let Some(soonest) = soonest.filter(|soonest| *soonest > Instant::now()) {
+                    rest = (rest * 2).min(LONGEST_REST);
+                    tokio::select! {
+                        () = sleep_until(soonest) => {}
+                        () = lost.cancelled() => return,
+                    }
+                } else {
+                    rest = FIRST_REST;
+                    sleep(SETTLE).await;
+                }
                 let (Some(server), Some(connection)) = (server.upgrade(), connection.upgrade())
                 else {
                     return;
@@ -259,6 +288,7 @@ impl Client {
                             .log(Level::Warning, "mcp", error.message, facts);
                     }
                 }
+                read_at = Some(Instant::now());
             }
         });
     }

@@ -63,8 +63,19 @@ impl Connection {
             let logger = &self.conversation.logger;
             logger.log(Level::Warning, "mcp", message, facts);
         }
+        if entries.is_full {
+            let server = &self.config().name;
+            let message = format!(
+                "MCP server '{server}' has more than {} tools; the rest is left out. 'maxTools' in the configuration \
+                 sets the limit",
+                entries.most
+            );
+            let logger = &self.conversation.logger;
+            logger.log(Level::Warning, "mcp", message, [("server", json!(server))]);
+        }
         Ok(Tools {
-            text: entries.without(&refused),
+            most: entries.is_full.then_some(entries.most),
+            texts: entries.without(&refused),
             refused,
         })
     }
@@ -76,13 +87,16 @@ impl Connection {
         cancel: &CancellationToken,
     ) -> Result<String, Failure> {
         let entries = self.entries(list, cancel).await?;
-        Ok(entries.without(&HashMap::new()))
+        Ok(array(&entries.texts))
     }
 
     async fn entries(&self, list: List, cancel: &CancellationToken) -> Result<Entries, Failure> {
         let config = self.config();
         let patience = Patience::of(config.connect_timeout);
         let mut entries = Entries::new(config.max_message_bytes);
+        if list == List::Tools {
+            entries.most = config.max_tools;
+        }
         let mut seen = HashSet::new();
         let mut request = Request::new(list.method());
         loop {
@@ -94,6 +108,9 @@ impl Connection {
             let page: HashMap<&str, &RawValue> = serde_json::from_str(&page)
                 .map_err(|error| Failure::Odd(format!("a page of a list: {error}")))?;
             entries.add(page.get(list.member()).copied())?;
+            if entries.is_full {
+                break;
+            }
             let next = page.get("nextCursor").and_then(|cursor| {
                 serde_json::from_str::<Option<String>>(cursor.get())
                     .ok()
@@ -119,22 +136,39 @@ impl Connection {
 /// A list of tools.
 #[derive(Default)]
 pub(crate) struct Tools {
-    /// As a JSON array.
-    pub(crate) text: String,
+    /// Each tool, as JSON.
+    pub(crate) texts: Vec<String>,
     /// Tools that are left out, and why.
     refused: HashMap<String, String>,
+    /// How many were taken, if there were more.
+    most: Option<usize>,
 }
 
 impl Tools {
-    /// The members of a JSON object that tells all of it.
+    /// The members of a JSON object that tells all of it. Each tool is a string, so that it can be read by itself.
     pub(crate) fn members(&self) -> String {
-        let problems: Vec<_> = self
+        let mut problems: Vec<_> = self
             .refused
             .iter()
             .map(|(tool, reason)| json!({ "tool": tool, "field": "inputSchema", "reason": reason }))
             .collect();
-        format!(r#""tools":{},"problems":{}"#, self.text, json!(problems))
+        if let Some(most) = self.most {
+            let reason =
+                format!("there are more than {most} tools ('maxTools'); the rest is left out");
+            problems.push(json!({ "tool": format!("#{most}"), "field": "name", "reason": reason }));
+        }
+        let tools: Vec<_> = self.texts.iter().map(|text| message::text(text)).collect();
+        format!(
+            r#""tools":[{}],"problems":{}"#,
+            tools.join(","),
+            json!(problems)
+        )
     }
+}
+
+/// Entries as a JSON array.
+pub(crate) fn array(texts: &[String]) -> String {
+    format!("[{}]", texts.join(","))
 }
 
 /// The entries of a list, as texts.
@@ -142,6 +176,9 @@ struct Entries {
     texts: Vec<String>,
     bytes: usize,
     limit: usize,
+    /// How many are taken, and whether there were more.
+    most: usize,
+    is_full: bool,
     /// A server that repeats a page repeats its entries.
     seen: HashSet<u64>,
 }
@@ -152,6 +189,8 @@ impl Entries {
             texts: Vec::new(),
             bytes: 0,
             limit,
+            most: usize::MAX,
+            is_full: false,
             seen: HashSet::new(),
         }
     }
@@ -164,6 +203,10 @@ impl Entries {
             let mut hasher = DefaultHasher::new();
             entry.get().hash(&mut hasher);
             if self.seen.insert(hasher.finish()) {
+                if self.texts.len() == self.most {
+                    self.is_full = true;
+                    break;
+                }
                 self.bytes += entry.get().len();
                 self.texts.push(entry.get().to_owned());
             }
@@ -183,21 +226,16 @@ impl Entries {
             .collect()
     }
 
-    /// A JSON array of all but some tools.
-    fn without(&self, refused: &HashMap<String, String>) -> String {
-        let is_refused = |text: &str| {
-            let head = serde_json::from_str::<ToolHead>(text);
-            head.is_ok_and(|tool| refused.contains_key(&tool.name))
-        };
-        let mut all = String::with_capacity(self.bytes + self.texts.len() + 2);
-        for text in &self.texts {
-            if refused.is_empty() || !is_refused(text) {
-                all.push(if all.is_empty() { '[' } else { ',' });
-                all.push_str(text);
-            }
+    /// All but some tools.
+    fn without(self, refused: &HashMap<String, String>) -> Vec<String> {
+        let mut texts = self.texts;
+        if !refused.is_empty() {
+            texts.retain(|text| {
+                let head = serde_json::from_str::<ToolHead>(text);
+                !head.is_ok_and(|tool| refused.contains_key(&tool.name))
+            });
         }
-        all.push_str(if all.is_empty() { "[]" } else { "]" });
-        all
+        texts
     }
 }
 
@@ -215,11 +253,10 @@ struct Hints {
 }
 
 /// The names of all tools, each with whether calling it twice does no harm.
-pub(crate) fn tool_names(tools: &str) -> HashMap<String, bool> {
-    let entries: Vec<&RawValue> = serde_json::from_str(tools).unwrap_or_default();
-    entries
-        .into_iter()
-        .filter_map(|entry| serde_json::from_str::<ToolHead>(entry.get()).ok())
+pub(crate) fn tool_names(tools: &[String]) -> HashMap<String, bool> {
+    tools
+        .iter()
+        .filter_map(|tool| serde_json::from_str::<ToolHead>(tool).ok())
         .map(|tool| {
             let repeatable = tool.annotations.is_some_and(|hints| {
                 hints.read_only_hint == Some(true) || hints.idempotent_hint == Some(true)
@@ -241,8 +278,8 @@ mod tests {
         entries.add(None).unwrap();
         let next: Box<RawValue> = serde_json::from_str("[2, 3]").unwrap();
         entries.add(Some(&next)).unwrap();
-        assert_eq!(entries.without(&HashMap::new()), r#"[{"a": 1},2,3]"#);
-        assert_eq!(Entries::new(100).without(&HashMap::new()), "[]");
+        assert_eq!(array(&entries.texts), r#"[{"a": 1},2,3]"#);
+        assert_eq!(array(&[]), "[]");
     }
 
     #[test]
@@ -253,7 +290,7 @@ mod tests {
         entries.add(Some(&page)).unwrap();
         assert_eq!(entries.annotated().len(), 1);
         let refused = HashMap::from([("b".to_owned(), "because".to_owned())]);
-        assert_eq!(entries.without(&refused), r#"[{"name":"a"},7]"#);
+        assert_eq!(entries.without(&refused), [r#"{"name":"a"}"#, "7"]);
     }
 
     #[test]
@@ -267,11 +304,30 @@ mod tests {
     }
 
     #[test]
+    fn no_more_tools_are_taken_than_allowed() {
+        let mut entries = Entries::new(1000);
+        entries.most = 2;
+        let page: Box<RawValue> = serde_json::from_str("[1, 2]").unwrap();
+        entries.add(Some(&page)).unwrap();
+        assert!(!entries.is_full);
+        let next: Box<RawValue> = serde_json::from_str("[2, 3, 4]").unwrap();
+        entries.add(Some(&next)).unwrap();
+        assert!(entries.is_full);
+        assert_eq!(array(&entries.texts), "[1,2]");
+    }
+
+    #[test]
     fn hints_say_what_may_be_repeated() {
         let names = tool_names(
-            r#"[{"name":"a"},{"name":"b","annotations":{"readOnlyHint":true}},
-                {"name":"c","annotations":{"idempotentHint":true}},{"name":"d","annotations":{"idempotentHint":false}},
-                {"noname":1}, 7]"#,
+            &[
+                r#"{"name":"a"}"#,
+                r#"{"name":"b","annotations":{"readOnlyHint":true}}"#,
+                r#"{"name":"c","annotations":{"idempotentHint":true}}"#,
+                r#"{"name":"d","annotations":{"idempotentHint":false}}"#,
+                r#"{"noname":1}"#,
+                "7",
+            ]
+            .map(str::to_owned),
         );
         assert_eq!(names.len(), 4);
         assert!(!names["a"] && names["b"] && names["c"] && !names["d"]);

@@ -37,7 +37,7 @@ use self::questions::Questions;
 pub use self::requests::OnProgress;
 use crate::auth::Authorization;
 use crate::config::{Http, ServerConfig, Target};
-use crate::error::About;
+use crate::error::{About, Delivery};
 use crate::transport::message;
 
 /// A server, connected or not, from its first connection to its last: whether it had to be started again for a call is
@@ -61,7 +61,8 @@ pub struct Client {
 #[derive(Default)]
 pub(crate) struct Seen {
     connecting: bool,
-    tools: String,
+    /// As they were listed, once they were.
+    tools: Option<Vec<String>>,
     /// Each tool, with whether calling it twice does no harm.
     names: HashMap<String, bool>,
     last_error: Option<Value>,
@@ -200,9 +201,14 @@ impl Client {
             let arguments = arguments.trim();
             if !arguments.starts_with('{') || !arguments.ends_with('}') {
                 let what = "the arguments must be an object";
-                let details = json!({ "mayHaveExecuted": false });
                 let about = About::tool(self.config(), name);
-                return Err(about.error(Code::ValidationError, what, details));
+                return Err(about.error(
+                    Code::ValidationError,
+                    "invalid-input",
+                    Delivery::None,
+                    what,
+                    json!({}),
+                ));
             }
             request.params.push_str(r#","arguments":"#);
             request.params.push_str(&message::one_line(arguments));

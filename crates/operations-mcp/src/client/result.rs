@@ -8,7 +8,7 @@ use operations_core::registry::Envelope;
 use serde_json::{Value, json};
 
 use crate::config::ServerConfig;
-use crate::error::About;
+use crate::error::{About, Delivery};
 
 /// The result, which is JSON as the server wrote it.
 pub(super) fn envelope(
@@ -64,8 +64,13 @@ fn document(config: &ServerConfig, tool: &str, text: String) -> Result<Document,
 
 fn odd(config: &ServerConfig, tool: &str) -> CallError {
     let what = "the result is not what the protocol prescribes; the call was carried out";
-    let details = json!({ "mayHaveExecuted": true });
-    About::tool(config, tool).error(Code::ExecutionError, what, details)
+    About::tool(config, tool).error(
+        Code::ExecutionError,
+        "odd-answer",
+        Delivery::Done,
+        what,
+        json!({}),
+    )
 }
 
 fn tool_error(
@@ -82,8 +87,13 @@ fn tool_error(
     let envelope = format!(r#"{{"data":{data},"meta":{meta}}}"#);
     // Half a surrogate pair is nothing that details could hold.
     let envelope: Value = serde_json::from_str(&envelope).unwrap_or_default();
-    CallError::new(Code::ExecutionError, message)
-        .with_details(json!({ "server": server, "tool": tool, "envelope": envelope }))
+    CallError::new(Code::ExecutionError, message).with_details(json!({
+        "server": server,
+        "tool": tool,
+        "reason": "tool-failed",
+        "delivery": Delivery::Done.as_str(),
+        "envelope": envelope,
+    }))
 }
 
 /// Content blocks, each of a kind that the package declares.

@@ -7,6 +7,8 @@ pub(crate) mod environment;
 pub(crate) mod stderr;
 
 #[cfg(unix)]
+mod family;
+#[cfg(unix)]
 #[path = "unix.rs"]
 mod platform;
 #[cfg(windows)]
@@ -19,7 +21,8 @@ use std::process::{ExitStatus, Stdio as Pipe};
 use std::sync::Arc;
 use std::time::Duration;
 
-use operations_core::log::Logger;
+use operations_core::log::{Level, Logger};
+use serde_json::json;
 use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
@@ -56,6 +59,8 @@ impl fmt::Display for Exit {
 }
 
 enum Order {
+    /// To look at what the server has started.
+    Look,
     Ask,
     Kill,
 }
@@ -115,7 +120,8 @@ pub(crate) fn start(server: &ServerConfig, how: &Stdio, logger: &Logger) -> io::
     let (orders, received) = mpsc::unbounded_channel();
     let (announce, end) = watch::channel(End::No);
     let pid = tree.pid();
-    tokio::spawn(supervise(tree, received, announce));
+    let (name, logger) = (server.name.clone(), logger.clone());
+    tokio::spawn(supervise(tree, received, announce, name, logger));
     Ok(Started {
         process: ServerProcess {
             pid,
@@ -133,12 +139,15 @@ async fn supervise(
     mut tree: Tree,
     mut orders: mpsc::UnboundedReceiver<Order>,
     announce: watch::Sender<End>,
+    server: String,
+    logger: Logger,
 ) {
     let mut handles = true;
     let status = loop {
         tokio::select! {
             status = tree.wait() => break status.ok(),
             order = orders.recv(), if handles => match order {
+                Some(Order::Look) => tree.look(),
                 Some(Order::Ask) => tree.ask(),
                 Some(Order::Kill) => tree.kill(),
                 None => {
@@ -150,6 +159,7 @@ async fn supervise(
                 if let Some(status) = tree.try_wait() {
                     break Some(status);
                 }
+                tree.look();
             }
         }
     };
@@ -157,7 +167,13 @@ async fn supervise(
     let _ = announce.send(End::Server(exit));
     // What it started and left behind goes with it.
     tree.kill();
-    tree.bury().await;
+    let survivors = tree.bury().await;
+    if !survivors.is_empty() {
+        let message = format!(
+            "MCP server '{server}' has ended, but processes that it started could not be ended: {survivors:?}"
+        );
+        logger.log(Level::Warning, "mcp", message, [("server", json!(server))]);
+    }
     let _ = announce.send(End::All(exit));
 }
 
@@ -192,6 +208,11 @@ impl ServerProcess {
             // The task ended without a word: the runtime is going down, and the tree with it.
             Ok(End::No) | Err(_) => None,
         }
+    }
+
+    /// Looks at what the server has started, before it may end and nobody knows any more whose it was.
+    pub(crate) fn look(&self) {
+        let _ = self.orders.send(Order::Look);
     }
 
     /// Ends the tree. Its input has already ended; it is given time to leave, then asked, then killed.

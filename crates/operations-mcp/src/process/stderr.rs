@@ -117,7 +117,7 @@ mod tests {
         let lines = lines.lock().unwrap();
         assert_eq!(lines.len(), 2);
         assert!(lines[0].len() < LOGGED_LINE + 100);
-        assert!(lines[1].ends_with("last token=[redacted] words"));
+        assert!(lines[1].ends_with("last token=[secret] words"));
     }
 
     #[test]

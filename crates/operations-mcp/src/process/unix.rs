@@ -6,17 +6,22 @@
 //! could be left behind; and as long as the watchdog is not reaped, its group id is not given to
 //! anybody else. A parent-death signal would do less: it reaches the child alone, and it is sent when
 //! the *thread* that started the child ends.
+//!
+//! A process can leave its group. The server itself is always ended by its own number too; what it started is looked for
+//! ([`super::family`]), and the watchdog is told about all that was found.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::process::{ExitStatus, Stdio as Pipe};
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use operations_core::log::{Level, Logger};
 use serde_json::json;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
+use super::family::{Family, Member};
 use crate::config::Stdio;
 
 /// A process can be asked to leave.
@@ -25,8 +30,16 @@ pub(super) const CAN_ASK: bool = true;
 const SHELL: &str = "/bin/sh";
 /// A host that ends without closing its servers owes them the chance to write down what they know. Where
 /// `sleep` takes no fractions, there is no such moment.
-const WATCH: &str = "trap '' HUP INT QUIT TERM; while read -r _; do :; done; \
-     kill -TERM 0; sleep 0.3; kill -KILL 0";
+///
+/// What it reads are processes that may have left the group, each with the time of its start.
+const WATCH: &str = r#"trap '' HUP INT QUIT TERM
+left=
+while read -r one; do left="$left $one"; done
+started() { read -r stat < "/proc/$1/stat" && set -- ${stat##*) } && echo "${20}"; }
+children() { for child in $(cat "/proc/$1"/task/*/children); do echo "$child:$(started "$child")"; children "$child"; done; }
+reach() { for one in $left; do [ "${one#*:}" = "$(started "${one%:*}")" ] && kill "-$1" "${one%:*}"; done; }
+for one in $left; do left="$left $(children "${one%:*}")"; done
+kill -TERM 0; reach TERM; sleep 0.3; reach KILL; kill -KILL 0"#;
 const NAME: &str = "alkdev-operations-watchdog";
 
 /// The program of a command.
@@ -38,16 +51,26 @@ pub(super) fn program(how: &Stdio) -> &str {
 pub(super) struct Tree {
     child: Child,
     group: Group,
+    family: Family,
 }
 
 struct Group {
     id: Pid,
-    /// Holds the host's end of the pipe too.
     watchdog: Option<Child>,
+    /// The host's end of the pipe to the watchdog.
+    life: Option<File>,
     alive: bool,
 }
 
 impl Group {
+    /// Tells the watchdog whom to end with the group.
+    fn tell(&mut self, member: Member) {
+        if let Some(life) = &mut self.life {
+            // A watchdog that is gone was ended with its group.
+            let _ = life.write_all(member.line().as_bytes());
+        }
+    }
+
     fn signal(&self, signal: Signal) {
         if self.alive {
             // A group that is gone needs no signal.
@@ -56,23 +79,25 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for Tree {
     fn drop(&mut self) {
-        self.signal(Signal::SIGKILL);
+        if self.group.alive {
+            self.kill();
+        }
     }
 }
 
 impl Tree {
     pub(super) fn spawn(mut command: Command, server: &str, logger: &Logger) -> io::Result<Self> {
-        let watchdog = match watchdog() {
-            Ok(child) => Some(child),
+        let (watchdog, life) = match watchdog() {
+            Ok((child, life)) => (Some(child), Some(life)),
             Err(error) => {
                 let message = format!(
                     "MCP server '{server}' runs without a watchdog, because {SHELL} cannot be started \
                      ({error}): if this program is killed, the server may outlive it"
                 );
                 logger.log(Level::Warning, "mcp", message, [("server", json!(server))]);
-                None
+                (None, None)
             }
         };
         let leader = watchdog.as_ref().and_then(Child::id).and_then(group_id);
@@ -82,14 +107,42 @@ impl Tree {
         let id = leader
             .or_else(|| child.id().and_then(group_id))
             .ok_or_else(|| io::Error::other("the process has no id"))?;
+        let mut group = Group {
+            id,
+            watchdog,
+            life,
+            alive: true,
+        };
+        if let Some(server) = child.id().and_then(group_id) {
+            group.tell(Member::of(server.as_raw()));
+        }
         Ok(Self {
             child,
-            group: Group {
-                id,
-                watchdog,
-                alive: true,
-            },
+            group,
+            family: Family::default(),
         })
+    }
+
+    fn server(&self) -> Option<Pid> {
+        // There is none any more once its end was noted.
+        self.child.id().and_then(group_id)
+    }
+
+    /// Looks for what has left the group.
+    pub(super) fn look(&mut self) {
+        let server = self.server().map(Pid::as_raw);
+        for member in self.family.look(server, self.group.id.as_raw()) {
+            self.group.tell(member);
+        }
+    }
+
+    fn signal(&mut self, signal: Signal) {
+        self.look();
+        self.group.signal(signal);
+        if let Some(server) = self.server() {
+            let _ = kill(server, signal);
+        }
+        self.family.signal(signal);
     }
 
     pub(super) fn take_streams(
@@ -113,16 +166,16 @@ impl Tree {
 
     /// The watchdog does not listen to this one.
     pub(super) fn ask(&mut self) {
-        self.group.signal(Signal::SIGTERM);
+        self.signal(Signal::SIGTERM);
     }
 
     pub(super) fn kill(&mut self) {
-        self.group.signal(Signal::SIGKILL);
+        self.signal(Signal::SIGKILL);
     }
 
     /// Reaps the watchdog, and waits until the system has removed the rest. After that the group id may be
-    /// given to others.
-    pub(super) async fn bury(&mut self) {
+    /// given to others. Tells who could not be ended.
+    pub(super) async fn bury(&mut self) -> Vec<i32> {
         if let Some(watchdog) = &mut self.group.watchdog {
             for _ in 0..20 {
                 let limit = Duration::from_millis(50);
@@ -135,12 +188,16 @@ impl Tree {
         }
         // Bounded: where nobody reaps orphans, as in some containers, their remains stay for ever.
         for _ in 0..100 {
-            if killpg(self.group.id, None).is_err() {
+            if killpg(self.group.id, None).is_err() && self.family.alive().is_empty() {
                 break;
             }
+            // Those that were found may have started others since.
+            self.look();
+            self.family.signal(Signal::SIGKILL);
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         self.group.alive = false;
+        self.family.alive()
     }
 }
 
@@ -151,8 +208,8 @@ fn group_id(pid: u32) -> Option<Pid> {
         .map(Pid::from_raw)
 }
 
-fn watchdog() -> io::Result<Child> {
-    Command::new(SHELL)
+fn watchdog() -> io::Result<(Child, File)> {
+    let mut watchdog = Command::new(SHELL)
         .args(["-c", WATCH, NAME])
         .env_clear()
         .env("PATH", "/usr/bin:/bin")
@@ -162,5 +219,8 @@ fn watchdog() -> io::Result<Child> {
         .stderr(Pipe::null())
         .process_group(0)
         .kill_on_drop(true)
-        .spawn()
+        .spawn()?;
+    let life = watchdog.stdin.take();
+    let life = life.ok_or_else(|| io::Error::other("it has no input"))?;
+    Ok((watchdog, life.into_owned_fd()?.into()))
 }

@@ -25,22 +25,17 @@ impl Caller {
             };
             lane.sent += 1;
             let subject = self.subjects.call(&lane.token);
-            self.send(now, &id, subject, Stage::Sent { at: now }, false, 0, todo);
+            self.send(now, &id, subject, Stage::Sent { at: now }, 0, todo);
         }
         self.tidy(operation);
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the one place that sends requests"
-    )]
     fn send(
         &mut self,
         now: f64,
         id: &Arc<str>,
         subject: String,
         stage: Stage,
-        offered: bool,
         more: usize,
         todo: &mut Todo,
     ) {
@@ -51,14 +46,12 @@ impl Caller {
         let beside = Beside {
             remaining: outgoing.deadline.map(|deadline| (deadline - now).max(0.0)),
             window: outgoing.stream.as_ref().map(|_| STREAM_WINDOW),
-            offered,
             more,
         };
         if let Some(stream) = &mut outgoing.stream {
             stream.up_to = STREAM_WINDOW;
         }
-        let payload = outgoing.payload.as_deref().unwrap_or("{}");
-        let message = wire::request(&self.me, payload, beside);
+        let message = wire::request(&self.me, &outgoing.payload, beside);
         let reply = self.subjects.to_peer(&self.me, id);
         todo.publish(subject, Some(reply), message);
         self.unconfirmed.push_back((now, Arc::clone(id)));
@@ -101,6 +94,26 @@ impl Caller {
                 let effects = self.pending.answer(now, &id, Answer::Failed(error));
                 self.carry_out(now, effects, None, todo);
             }
+        }
+    }
+
+    /// The broker has refused to pass on what was published for an operation.
+    pub fn forbidden(&mut self, now: f64, token: &str, todo: &mut Todo) {
+        let Some((operation, _)) = self.lanes.iter().find(|(_, lane)| lane.token == token) else {
+            return;
+        };
+        let operation = Arc::clone(operation);
+        let ids: Vec<Arc<str>> = self
+            .outgoing
+            .iter()
+            .filter(|(_, outgoing)| {
+                outgoing.operation == operation
+                    && matches!(outgoing.stage, Stage::Sent { .. } | Stage::Parked { .. })
+            })
+            .map(|(id, _)| Arc::clone(id))
+            .collect();
+        for id in ids {
+            self.fail(now, &id, loss::forbidden, todo);
         }
     }
 
@@ -177,7 +190,7 @@ impl Caller {
                 worker: Arc::clone(worker),
             };
             let subject = self.subjects.to_peer(worker, "call");
-            self.send(now, &id, subject, stage, true, more, todo);
+            self.send(now, &id, subject, stage, more, todo);
         }
         if left > 0 {
             let notice = Notice::Pass {
@@ -190,18 +203,21 @@ impl Caller {
         self.pump(now, operation, todo);
     }
 
-    /// A worker had no place.
+    /// A worker had no place, or has one no longer and has not begun.
     pub fn busy(&mut self, now: f64, worker: &str, id: &str, todo: &mut Todo) {
         let Some((id, outgoing)) = self.outgoing.get_key_value(id) else {
             return;
         };
         let is_its = match &outgoing.stage {
             Stage::Sent { .. } => true,
-            Stage::Offered { worker: asked, .. } => &**asked == worker,
-            Stage::Parked { .. } | Stage::Taken { .. } => false,
+            Stage::Offered { worker: asked, .. } | Stage::Taken { worker: asked } => {
+                &**asked == worker
+            }
+            Stage::Parked { .. } => false,
         };
         if is_its {
             let (id, operation) = (Arc::clone(id), Arc::clone(&outgoing.operation));
+            self.let_go(worker, &id);
             self.park(now, &id);
             self.contend(&operation, todo);
         }
@@ -226,7 +242,6 @@ impl Caller {
             outgoing.stage = Stage::Taken {
                 worker: Arc::clone(worker),
             };
-            outgoing.payload = None;
             todo.watch(worker);
             self.held
                 .entry(Arc::clone(worker))

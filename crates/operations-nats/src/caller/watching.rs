@@ -154,7 +154,13 @@ impl Caller {
         }
     }
 
-    fn fail(&mut self, now: f64, id: &str, error: impl FnOnce(&str) -> CallError, todo: &mut Todo) {
+    pub(super) fn fail(
+        &mut self,
+        now: f64,
+        id: &str,
+        error: impl FnOnce(&str) -> CallError,
+        todo: &mut Todo,
+    ) {
         let Some(outgoing) = self.outgoing.get(id) else {
             return;
         };

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
-use operations_core::call::{CallEvent, EventType};
+use operations_core::call::{CallEvent, EventType, holds_bytes, kept_apart};
 use operations_core::error::CallError;
 use operations_core::json::{Document, Object};
 use operations_core::registry::{Answer, Call, Registry, Route};
@@ -87,7 +87,7 @@ async fn serve(
             // Whoever cancelled it, or set its deadline, has an answer already.
             _ if !is_awaited => {}
             Outcome::Answered(output) => {
-                if let Err(error) = worker.respond(&id, &output, max_payload, todo) {
+                if let Err(error) = worker.respond(&id, &kept_apart(&output), max_payload, todo) {
                     worker.fail(&id, &error, max_payload, todo);
                 }
             }
@@ -119,6 +119,9 @@ async fn work(
     payload: &str,
     running: &Running,
 ) -> Outcome {
+    if holds_bytes(payload) {
+        return Outcome::ForHost;
+    }
     // It was read when it arrived.
     let Ok(members) = Object::read(payload) else {
         return Outcome::ForHost;
@@ -155,7 +158,9 @@ async fn stream(
         };
         let sent = shared.act(|_, state, todo| {
             let max_payload = state.max_payload();
-            let may_go_on = state.worker.respond(id, &output, max_payload, todo)?;
+            let may_go_on = state
+                .worker
+                .respond(id, &kept_apart(&output), max_payload, todo)?;
             Ok((may_go_on, state.worker.is_awaited(id)))
         });
         match sent {

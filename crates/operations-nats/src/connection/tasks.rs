@@ -57,12 +57,12 @@ pub(super) async fn follow(shared: Arc<Shared>, mut events: mpsc::UnboundedRecei
                 "Messages were dropped: they arrived faster than they could be read",
                 [],
             ),
-            Event::ServerError(error) => shared.logger.log(
-                Level::Warning,
-                MODULE,
-                format!("The NATS server reports: {error}"),
-                [],
-            ),
+            Event::ServerError(error) => {
+                let text = error.to_string();
+                take_refusal(&shared, &text);
+                let message = format!("The NATS server reports: {text}");
+                shared.logger.log(Level::Warning, MODULE, message, []);
+            }
             Event::ClientError(error) => shared.logger.log(
                 Level::Debug,
                 MODULE,
@@ -71,6 +71,22 @@ pub(super) async fn follow(shared: Arc<Shared>, mut events: mpsc::UnboundedRecei
             ),
             Event::LameDuckMode | Event::Draining | Event::Closed => {}
         }
+    }
+}
+
+/// What the server does not let this account do, if that is what it says.
+fn take_refusal(shared: &Arc<Shared>, text: &str) {
+    let lower = text.to_ascii_lowercase();
+    if !lower.contains("permissions violation") {
+        return;
+    }
+    let Some(subject) = text.split('"').nth(1) else {
+        return;
+    };
+    if lower.contains("for publish") {
+        shared.act(|now, state, todo| state.on_forbidden(now, subject, todo));
+    } else {
+        locked(&shared.forbidden).insert(subject.to_owned());
     }
 }
 

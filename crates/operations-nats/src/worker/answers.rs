@@ -30,7 +30,8 @@ impl Worker {
         if running.is_aborted || running.is_answered {
             return Ok(true);
         }
-        json::check(output).map_err(|why| loss::unreadable(&running.operation, why))?;
+        // It is one level down in its message.
+        json::check_below(1, output).map_err(|why| loss::unreadable(&running.operation, why))?;
         let number = running.stream.as_ref().map(|stream| stream.sent + 1);
         let message = wire::responded(id, output, number);
         if message.len() > max_payload {
@@ -94,6 +95,23 @@ impl Worker {
         self.running
             .get(id)
             .is_some_and(|running| !running.is_aborted && !running.is_answered)
+    }
+
+    /// JavaScript is about to do this. Says whether it is still wanted; if it is not, its place is free.
+    pub fn begin(&mut self, now: f64, id: &str, todo: &mut Todo) -> bool {
+        let Some(running) = self.running.get_mut(id) else {
+            return false;
+        };
+        if running.is_begun {
+            return false;
+        }
+        let is_late = running.deadline.is_some_and(|deadline| now >= deadline);
+        if running.is_aborted || running.is_answered || is_late {
+            self.finished(now, id, todo);
+            return false;
+        }
+        running.is_begun = true;
+        true
     }
 
     /// It turns out that only JavaScript can do this work.

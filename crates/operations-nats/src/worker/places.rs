@@ -71,20 +71,64 @@ impl Worker {
             return false;
         };
         reserved.count -= 1;
-        self.reserved_count -= 1;
         if reserved.count == 0 {
             self.reserved.remove(want);
         }
+        self.not_reserved(&want.0, 1);
         true
+    }
+
+    /// So many places are kept for this caller no longer.
+    fn not_reserved(&mut self, caller: &Arc<str>, count: usize) {
+        self.reserved_count -= count;
+        if let Some(held) = self.reserved_for.get_mut(caller) {
+            *held -= count;
+            if *held == 0 {
+                self.reserved_for.remove(caller);
+            }
+        }
+    }
+
+    fn forget_reservation(&mut self, want: &Want) {
+        if let Some(reserved) = self.reserved.remove(want) {
+            self.not_reserved(&want.0, reserved.count);
+        }
+    }
+
+    /// How many places may be promised now. Promises cost those who ask for them nothing: so one caller gets half of
+    /// the places at most, and all of them together not the last one.
+    fn may_promise(&self, now: f64, (caller, operation): &Want) -> usize {
+        if !self.can_do(now, operation) {
+            return 0;
+        }
+        let held = self.reserved_for.get(caller).copied().unwrap_or_default();
+        let each = (self.concurrency / 2).max(1);
+        let all = self.concurrency.saturating_sub(1).max(1);
+        self.free()
+            .min(each.saturating_sub(held))
+            .min(all.saturating_sub(self.reserved_count))
     }
 
     /// Promises free places to those who wait, the longest waiting first.
     pub(super) fn grant(&mut self, now: f64, todo: &mut Todo) {
+        let mut at = 0;
         while self.free() > 0
-            && let Some((want, wanted)) = self.wanting.pop_front()
+            && let Some((want, wanted)) = self.wanting.get(at)
         {
-            let count = wanted.min(self.free());
+            let count = (*wanted).min(self.may_promise(now, want));
+            if count == 0 {
+                at += 1;
+                continue;
+            }
+            let want = want.clone();
+            if *wanted > count {
+                // The rest of what it wants comes after what others want.
+                let rest = wanted - count;
+                self.wanting.push_back((want.clone(), rest));
+            }
+            self.wanting.remove(at);
             let (caller, operation) = want.clone();
+            *self.reserved_for.entry(Arc::clone(&caller)).or_default() += count;
             let reserved = self
                 .reserved
                 .entry(want)
@@ -104,6 +148,7 @@ impl Worker {
 
     /// Every half second: places that were kept in vain are free again.
     pub fn tick(&mut self, now: f64, todo: &mut Todo) {
+        self.give_back(now, todo);
         let expired: Vec<Want> = self
             .reserved
             .iter()
@@ -111,9 +156,7 @@ impl Worker {
             .map(|(want, _)| want.clone())
             .collect();
         for want in expired {
-            if let Some(reserved) = self.reserved.remove(&want) {
-                self.reserved_count -= reserved.count;
-            }
+            self.forget_reservation(&want);
         }
         self.grant(now, todo);
     }
@@ -128,9 +171,7 @@ impl Worker {
             .cloned()
             .collect();
         for want in kept {
-            if let Some(reserved) = self.reserved.remove(&want) {
-                self.reserved_count -= reserved.count;
-            }
+            self.forget_reservation(&want);
         }
         self.grant(now, todo);
     }

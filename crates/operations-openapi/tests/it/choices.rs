@@ -1,9 +1,4 @@
 //! What a caller chooses about an import, methods of one's own, and patterns that cannot run.
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    reason = "tests: a failure should stop them"
-)]
 
 use crate::support::{document, import_with, with_paths};
 use operations_core::OperationType;

@@ -1,5 +1,4 @@
 //! What the tests about OpenAPI share.
-#![allow(dead_code, reason = "each test binary uses its own selection")]
 
 use operations_openapi::{Document, Import, ImportChoices, ImportedOperation, import};
 use serde_json::{Value, json};

@@ -155,13 +155,19 @@ impl<'a> Host for JsonHost<'a> {
         let name = &*name.key.text;
         Ok(JsonRef::or_undefined(match value.kind() {
             Kind::Object(_) => value.get(name),
-            Kind::Array(_) => name.parse().ok().and_then(|index| value.element(index)),
+            // Arrays have properties too, as JavaScript sees them.
+            Kind::Array(count) if name == "length" => return Ok(JsonRef::Number(count as f64)),
+            Kind::Array(_) => name
+                .parse()
+                .ok()
+                .filter(|index: &usize| index.to_string() == name)
+                .and_then(|index| value.element(index)),
             _ => None,
         }))
     }
 
     fn has(&mut self, object: JsonRef<'a>, name: Name<'_>) -> Result<bool, Interrupt> {
-        Ok(matches!(self.get(object, name)?, JsonRef::Value(_)))
+        Ok(!matches!(self.get(object, name)?, JsonRef::Undefined))
     }
 
     fn own_keys(&mut self, object: JsonRef<'a>, _: OwnKeys) -> Result<JsonKeys<'a>, Interrupt> {

@@ -9,6 +9,6 @@ mod write;
 pub(crate) use document::array_index;
 pub use document::{Document, Json, Kind};
 pub use program::NormalisedJson;
-pub use text::{MAX_ANSWER_DEPTH, MAX_DEPTH, Malformed, Object, check, is_too_deep};
+pub use text::{MAX_ANSWER_DEPTH, MAX_DEPTH, Malformed, Object, check, check_below, is_too_deep};
 pub(crate) use write::push_number;
 pub use write::push_string;

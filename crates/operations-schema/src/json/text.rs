@@ -125,6 +125,17 @@ pub fn check(text: &str) -> Result<(), Malformed> {
     Scan::new(text).document()
 }
 
+/// The same for a text that will stand so many levels down in another.
+///
+/// # Errors
+///
+/// When it is not one JSON value, or would be nested too deeply there.
+pub fn check_below(levels: usize, text: &str) -> Result<(), Malformed> {
+    let mut scan = Scan::new(text);
+    scan.deepest = MAX_DEPTH.saturating_sub(levels);
+    scan.document()
+}
+
 /// How deeply what a server sends may be nested. Parsing brackets costs JavaScript a hundred times
 /// what it costs to send them, so that a limit on bytes alone would not keep it from standing still.
 pub const MAX_ANSWER_DEPTH: usize = 10_000;
@@ -180,6 +191,7 @@ pub(super) struct Scan<'a> {
     text: &'a str,
     bytes: &'a [u8],
     pub(super) at: usize,
+    deepest: usize,
 }
 
 impl<'a> Scan<'a> {
@@ -188,6 +200,7 @@ impl<'a> Scan<'a> {
             text,
             bytes: text.as_bytes(),
             at: 0,
+            deepest: MAX_DEPTH,
         }
     }
 
@@ -257,7 +270,7 @@ impl<'a> Scan<'a> {
             };
             if let Some(bracket) = closes {
                 self.at += 1;
-                if open.len() >= MAX_DEPTH {
+                if open.len() >= self.deepest {
                     return Err(Malformed::Depth);
                 }
                 self.space();
@@ -473,6 +486,11 @@ mod tests {
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         assert!(check(&nested(MAX_DEPTH)).is_ok());
         assert_eq!(check(&nested(MAX_DEPTH + 1)), Err(Malformed::Depth));
+        assert!(check_below(2, &nested(MAX_DEPTH - 2)).is_ok());
+        assert_eq!(
+            check_below(2, &nested(MAX_DEPTH - 1)),
+            Err(Malformed::Depth)
+        );
         assert_eq!(check(&"[".repeat(1_000_000)), Err(Malformed::Depth));
     }
 

@@ -1,9 +1,4 @@
 //! Compiles schemas for the emitter's tests and reads emitted text the way JavaScript would.
-#![allow(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test that cannot prepare itself has failed"
-)]
 
 use operations_schema::emit::{Emitted, check_source, exact_source};
 use operations_schema::{CompileOptions, Program, SchemaError, Source, compile};

@@ -1,5 +1,4 @@
 //! Schemas that contradict themselves, as the fuzzer found them: normalisation keeps its promises.
-#![allow(clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
 
 use crate::normalise_support::{expect, expect_same, run};
 use operations_schema::{Mode, What};

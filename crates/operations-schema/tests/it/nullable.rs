@@ -1,7 +1,5 @@
 //! OpenAPI's `nullable`: null passes, wherever the word stands; nothing else changes.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-
 use operations_schema::host::JsonBuilder;
 use operations_schema::json::Document;
 use operations_schema::{

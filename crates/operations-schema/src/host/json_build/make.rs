@@ -18,8 +18,9 @@ impl<'a> BuildHost for JsonBuilder<'a> {
         survivor
     }
 
+    /// Written as JavaScript writes it: left out of an object, `null` in an array.
     fn stored_undefined(&mut self) -> Option<JsonPart<'a>> {
-        None
+        Some(JsonPart::Document(JsonRef::Undefined))
     }
 
     fn make_null(&mut self) -> JsonPart<'a> {

@@ -1,0 +1,175 @@
+// What an editor shows of each exported name: a text, an example that compiles, and types without `any`.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import ts from "typescript";
+
+const root = fileURLToPath(new URL("../", import.meta.url));
+const entries = Object.entries(JSON.parse(readFileSync(`${root}package.json`, "utf8")).exports).filter(
+  ([, conditions]) => typeof conditions !== "string",
+);
+const options = {
+  module: ts.ModuleKind.NodeNext,
+  moduleResolution: ts.ModuleResolutionKind.NodeNext,
+  target: ts.ScriptTarget.ES2022,
+  lib: ["lib.es2023.d.ts"],
+  types: ["node"],
+  strict: true,
+  noEmit: true,
+  skipLibCheck: true,
+};
+
+/** Every exported name once, with what it stands for and where it is imported from. */
+function exportedNames() {
+  const files = entries.map(([, conditions]) => `${root}${conditions.import.types.slice(2)}`);
+  const program = ts.createProgram(files, options);
+  const checker = program.getTypeChecker();
+  const found = new Map();
+  files.forEach((file, index) => {
+    const module = checker.getSymbolAtLocation(program.getSourceFile(file));
+    for (const symbol of checker.getExportsOfModule(module)) {
+      const target = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+      if (found.has(symbol.name)) continue;
+      found.set(symbol.name, {
+        from: entries[index][0].replace(".", "@alkdev/operations"),
+        isValue: (target.flags & ts.SymbolFlags.Value) !== 0,
+        text: ts.displayPartsToString(target.getDocumentationComment(checker)),
+        examples: target
+          .getJsDocTags(checker)
+          .filter(({ name }) => name === "example")
+          .map(({ text }) => ts.displayPartsToString(text).replace(/^```ts\n|\n```$/g, "")),
+        declarations: target.declarations,
+      });
+    }
+  });
+  return found;
+}
+
+const names = exportedNames();
+
+/** What examples take for granted. */
+const SCENE = `
+declare const identity: import("@alkdev/operations").Identity;
+declare const text: string;
+declare const message: unknown;
+declare const value: unknown;
+declare const error: unknown;
+declare const config: unknown;
+declare const document: import("@alkdev/operations").OpenAPISpec;
+declare const response: Response;
+declare const chunks: AsyncIterable<string>;
+declare const port: import("node:worker_threads").MessagePort;
+declare const worker: import("node:worker_threads").Worker;
+`;
+const VALUES = {
+  registry: 'declare const registry: import("@alkdev/operations").OperationRegistry;',
+  envelope: 'declare const envelope: import("@alkdev/operations").ResponseEnvelope;',
+  nats: 'declare const nats: import("@alkdev/operations/transport-nats").NatsTransport;',
+  greet: `const greet = defineOperation({ namespace: "demo", name: "greet", version: "1", type: "query", description: "",
+    inputSchema: Type.Object({ name: Type.String() }), outputSchema: Type.Object({ greeting: Type.String() }),
+    accessControl: { requiredScopes: [] }, handler: ({ name }) => ({ greeting: name }) });`,
+};
+
+/** An example as a module: what it names is imported or declared, as a reader would. */
+function moduleOf(example) {
+  const declares = (name) => new RegExp(`(?:const|let) (?:${name}\\b|\\{[^}]*\\b${name}\\b)`).test(example);
+  const uses = (name, where = example) => new RegExp(`\\b${name}\\b`).test(where);
+  const scene = Object.entries(VALUES)
+    .filter(([name]) => uses(name) && !declares(name))
+    .map(([, declaration]) => declaration)
+    .join("\n");
+  const imports = Array.from(names)
+    .filter(([name]) => (uses(name) || uses(name, scene)) && !declares(name))
+    .map(([name, { from, isValue }]) => `import ${isValue ? "" : "type "}{ ${name} } from "${from}";`);
+  return `${imports.join("\n")}
+import { Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+${SCENE}${scene}
+{
+${example.replace(/^import .*$/gm, "")}
+}
+${(example.match(/^import .*$/gm) ?? []).join("\n")}
+export {};
+`;
+}
+
+describe("what an editor shows", () => {
+  it("each exported name has a text", () => {
+    const silent = Array.from(names).filter(([, { text }]) => text === "");
+    assert.deepEqual(
+      silent.map(([name]) => name),
+      [],
+    );
+  });
+
+  it("each function, class and constant has an example", () => {
+    const without = Array.from(names).filter(([, { isValue, examples }]) => isValue && examples.length === 0);
+    assert.deepEqual(
+      without.map(([name]) => name),
+      [],
+    );
+  });
+
+  it("every example compiles", () => {
+    const sources = new Map();
+    for (const [name, { examples }] of names) {
+      examples.forEach((example, i) => {
+        sources.set(`${root}__test__/types/example-${name}-${i}.mts`, moduleOf(example));
+      });
+    }
+    const host = ts.createCompilerHost(options);
+    const { fileExists, readFile, getSourceFile } = host;
+    host.fileExists = (file) => sources.has(file) || fileExists(file);
+    host.readFile = (file) => sources.get(file) ?? readFile(file);
+    host.getSourceFile = (file, ...rest) =>
+      sources.has(file)
+        ? ts.createSourceFile(file, sources.get(file), options.target)
+        : getSourceFile(file, ...rest);
+    const program = ts.createProgram([...sources.keys()], options, host);
+    const problems = ts
+      .getPreEmitDiagnostics(program)
+      .map(
+        ({ file, messageText }) =>
+          `${file?.fileName.replace(/.*\//, "")}: ${ts.flattenDiagnosticMessageText(messageText, " ")}`,
+      );
+    assert.deepEqual(problems, []);
+    assert.ok(sources.size > 90, `only ${sources.size} examples were found`);
+  });
+});
+
+describe("`any` in what users see", () => {
+  const REGISTRY = "the type argument of a registry that knows nothing: as loose as the original's";
+  const ORIGINAL = "the original has it: code that leaves the type out must compile";
+  const DOCUMENT = "the original has it: a document may have any field";
+  const allowed = {
+    buildEnv: REGISTRY,
+    EnvOptions: REGISTRY,
+    OperationRegistry: REGISTRY,
+    subscribe: REGISTRY,
+    IOperationDefinition: ORIGINAL,
+    OperationEnv: ORIGINAL,
+    OperationHandler: ORIGINAL,
+    OperationSpec: ORIGINAL,
+    SubscriptionHandler: ORIGINAL,
+    OpenAPIOperation: DOCUMENT,
+    OpenAPIParameter: DOCUMENT,
+    OpenAPISpec: DOCUMENT,
+  };
+
+  it("is where the original had it, and nowhere else", () => {
+    const found = new Set();
+    for (const [name, { declarations }] of names) {
+      for (const declaration of declarations) {
+        if (!declaration.getSourceFile().fileName.startsWith(`${root}dist/`)) continue;
+        const visit = (node) => {
+          if (node.kind === ts.SyntaxKind.AnyKeyword) found.add(name);
+          ts.forEachChild(node, visit);
+        };
+        visit(declaration);
+      }
+    }
+    assert.deepEqual([...found].sort(), Object.keys(allowed).sort());
+  });
+});

@@ -1,0 +1,162 @@
+// Mocks of `fetch` are taken as they come, and so is whatever somebody has put under Node's own.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { describe, it } from "node:test";
+import { pathToFileURL } from "node:url";
+import { answers, failureOf, single } from "./support.mjs";
+
+const baseUrl = "https://api.example.com";
+const call = (response, operation = {}, input = {}) =>
+  single("get", operation, { baseUrl, fetch: async () => response })(input, {});
+
+describe("a mock of fetch", () => {
+  it("whose response has json() alone is JSON", async () => {
+    const { data, meta } = await call({ ok: true, status: 200, json: async () => ({ a: [1] }) });
+    assert.deepEqual(data, { a: [1] });
+    assert.equal(meta.contentType, "application/json");
+    const silent = { status: 200, headers: new Headers(), json: async () => 1 };
+    assert.equal((await call(silent)).data, 1);
+  });
+
+  it("is read by what its content type asks for", async () => {
+    const forbidden = (name) => async () => assert.fail(`${name} was called`);
+    const json = { "content-type": "application/vnd.api+json" };
+    const own = {
+      json: async () => ({ b: 2 }),
+      text: forbidden("text"),
+      arrayBuffer: forbidden("arrayBuffer"),
+    };
+    assert.deepEqual((await call({ status: 200, headers: json, ...own })).data, { b: 2 });
+    const text = {
+      text: async () => "words",
+      json: forbidden("json"),
+      arrayBuffer: forbidden("arrayBuffer"),
+    };
+    const plain = { get: (name) => (name === "content-type" ? "text/plain" : null) };
+    assert.equal((await call({ status: 200, headers: plain, ...text })).data, "words");
+    const other = { text: async () => '{"c":3}' };
+    assert.deepEqual((await call({ status: 200, headers: json, ...other })).data, { c: 3 });
+  });
+
+  it("hands on the same ArrayBuffer", async () => {
+    const bytes = new Uint8Array([1, 2, 3]).buffer;
+    const headers = { "content-type": "image/png" };
+    const { data } = await call({ status: 200, headers, arrayBuffer: async () => bytes });
+    assert.equal(data, bytes);
+  });
+
+  it("without a status is a success, unless it says that it is none", async () => {
+    assert.equal((await call({ json: async () => 1 })).meta.statusCode, 200);
+    const error = await failureOf(call({ ok: false, json: async () => ({ why: "no" }) }));
+    assert.deepEqual([error.details.statusCode, error.details.body], [500, { why: "no" }]);
+  });
+
+  it("may have a reader without cancel(), which is released at the end", async () => {
+    for (const leave of [false, true]) {
+      let released = 0;
+      const pieces = ["data: 1\n\n", "data: 2\n\n"];
+      const reader = {
+        read: async () => {
+          const value = pieces.shift();
+          return value === undefined ? { done: true } : { done: false, value };
+        },
+        releaseLock: () => released++,
+      };
+      const headers = { "content-type": "text/event-stream" };
+      const response = { status: 200, headers, body: { getReader: () => reader } };
+      const stream = single(
+        "get",
+        { responses: answers("text/event-stream") },
+        { baseUrl, fetch: async () => response },
+      );
+      const seen = [];
+      for await (const { data } of stream({}, {})) {
+        seen.push(data);
+        if (leave) break;
+      }
+      assert.deepEqual(seen, leave ? [1] : [1, 2]);
+      assert.equal(released, 1);
+    }
+  });
+});
+
+/** Runs a program in a process of its own; what it prints is JSON. */
+function run(program) {
+  const entry = pathToFileURL(new URL("../../dist/index.mjs", import.meta.url).pathname).href;
+  const source = `
+    import { createServer } from "node:http";
+    const document = { openapi: "3.1.0", info: { title: "t", version: "1" },
+      paths: { "/": { get: { operationId: "it", responses: {} } } } };
+    const answer = (value) => new Response(JSON.stringify(value), { headers: { "content-type": "application/json" } });
+    const load = () => import(${JSON.stringify(entry)});
+    const ask = async ({ FromOpenAPI }, baseUrl = "https://nowhere.invalid") =>
+      (await FromOpenAPI(document, { namespace: "t", baseUrl })[0].handler({}, {})).data;
+    ${program}`;
+  const { stdout, stderr, status } = spawnSync(process.execPath, ["--input-type=module", "-e", source], {
+    encoding: "utf8",
+    cwd: new URL("../..", import.meta.url).pathname,
+  });
+  assert.equal(status, 0, stderr);
+  return JSON.parse(stdout);
+}
+
+describe("the global fetch", () => {
+  it("counts when it was replaced before the package was loaded", () => {
+    assert.deepEqual(
+      run(`
+        const own = globalThis.fetch;
+        globalThis.fetch = async () => answer("mocked");
+        const package_ = await load();
+        const first = await ask(package_);
+        globalThis.fetch = function fetch() { return Promise.resolve(answer("another")); };
+        const second = await ask(package_);
+        globalThis.fetch = own;
+        const third = await ask(package_).catch((error) => error.details.cause);
+        console.log(JSON.stringify([first, second, third]));`),
+      ["mocked", "another", "ENOTFOUND"],
+    );
+  });
+
+  it("is not used where it is the runtime's own", () => {
+    assert.equal(
+      run(`
+        const server = createServer((request, response) => {
+          response.setHeader("content-type", "application/json");
+          response.end(JSON.stringify(request.headers["user-agent"]));
+        });
+        await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+        const url = "http://127.0.0.1:" + server.address().port;
+        await (await fetch(url)).text();
+        console.log(JSON.stringify(await ask(await load(), url)));
+        server.close();
+        server.closeAllConnections();`).split("/")[0],
+      "alkdev-operations",
+    );
+  });
+
+  it("follows a dispatcher that was set with undici's setGlobalDispatcher", () => {
+    // As the package from npm does it: the symbol is the same for every copy.
+    assert.deepEqual(
+      run(`
+        const package_ = await load();
+        // The same name as Node's own.
+        class Agent {
+          dispatch(options, handler) {
+            if (handler === undefined) throw new Error("handler must be an object");
+            handler.onConnect?.(() => {});
+            const headers = [Buffer.from("content-type"), Buffer.from("application/json")];
+            handler.onHeaders(200, headers, () => {}, "OK");
+            handler.onData(Buffer.from(JSON.stringify("dispatched " + options.path)));
+            handler.onComplete([]);
+            return true;
+          }
+        }
+        const before = globalThis[Symbol.for("undici.globalDispatcher.1")];
+        await fetch("data:,x");
+        globalThis[Symbol.for("undici.globalDispatcher.1")] = new Agent();
+        console.log(JSON.stringify(await ask(package_)));`),
+      "dispatched /",
+    );
+  });
+});

@@ -1,0 +1,86 @@
+// Messages that a new user meets first: each says what was wrong, with what, and what to do.
+
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { describe, it } from "node:test";
+import { CallError, createMCPClient, OperationRegistry } from "@alkdev/operations";
+import { operation, registered, rejection } from "./registry/support/operations.mjs";
+
+/** What registering this says. */
+function refusal(changes) {
+  const spec = changes === undefined || changes === null ? changes : operation({ name: "a", ...changes });
+  try {
+    new OperationRegistry().register(spec);
+  } catch (error) {
+    assert.ok(error instanceof CallError);
+    assert.equal(error.code, "VALIDATION_ERROR");
+    return error.message;
+  }
+  throw new Error("it was registered");
+}
+
+describe("registering", () => {
+  it("a plain JSON Schema: names FromSchema", () => {
+    const message = refusal({ inputSchema: { type: "object", properties: { name: { type: "string" } } } });
+    assert.match(
+      message,
+      /^Cannot register operation test\.a: inputSchema: .*JSON Schema.*FromSchema\(schema\)$/,
+    );
+  });
+
+  it('type "QUERY": lists the words', () => {
+    assert.equal(
+      refusal({ type: "QUERY" }),
+      'Cannot register operation test.a: type: Expected "query", "mutation" or "subscription", not "QUERY"',
+    );
+  });
+
+  it("a visibility that is none: lists the words", () => {
+    assert.match(
+      refusal({ visibility: "private" }),
+      /visibility: Expected "external" or "internal", not "private"$/,
+    );
+  });
+
+  it("what is missing is told once", () => {
+    assert.equal(
+      refusal({ accessControl: undefined, description: undefined }),
+      "Cannot register operation test.a: description: Expected string; accessControl: Expected object",
+    );
+  });
+
+  it("nothing at all", () => {
+    assert.equal(refusal(undefined), "Cannot register an operation: spec: Expected an object, not undefined");
+    assert.equal(refusal(null), "Cannot register an operation: spec: Expected an object, not null");
+  });
+});
+
+describe("a call", () => {
+  it("that timed out says after how long, and what the deadline was", async () => {
+    const { execute } = registered({ namespace: "a", name: "slow", handler: () => new Promise(() => {}) });
+    const deadline = Date.now() + 30;
+    const { thrown } = await rejection(execute({}, { deadline }));
+    assert.match(thrown.message, /^The call of a\.slow timed out after \d+ ms: its deadline was \d{13}$/);
+    assert.ok(thrown.message.endsWith(String(deadline)));
+  });
+});
+
+describe("an MCP URL that serves a web page", () => {
+  it("says so, with the type and the host, in plain words", async () => {
+    const server = createServer((_, response) => {
+      response.writeHead(200, { "content-type": "text/html" });
+      response.end("<html><body>Log in</body></html>");
+    });
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    try {
+      const url = `http://127.0.0.1:${server.address().port}`;
+      const { thrown } = await rejection(createMCPClient("files", { url: `${url}/mcp` }));
+      assert.equal(thrown.code, "EXECUTION_ERROR");
+      assert.ok(thrown.message.includes("'files'") && thrown.message.includes(url), thrown.message);
+      assert.match(thrown.message, /text\/html/);
+      assert.doesNotMatch(thrown.message, /Some\(|Err\(|::|\{ ?[a-z_]+:|UnexpectedContentType/);
+    } finally {
+      server.close();
+    }
+  });
+});

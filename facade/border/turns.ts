@@ -1,0 +1,21 @@
+// Long work in pieces, so that the event loop turns in between.
+
+import { setImmediate as turn } from "node:timers/promises";
+
+/** In ms: what is shorter is not noticed. */
+const PIECE = 10;
+
+export class Turns {
+  #since = performance.now();
+
+  /** Whether the event loop has waited long enough. */
+  get isDue(): boolean {
+    return performance.now() - this.#since > PIECE;
+  }
+
+  /** Lets the event loop turn. */
+  async take(): Promise<void> {
+    await turn();
+    this.#since = performance.now();
+  }
+}

@@ -1,0 +1,48 @@
+// Access rules of operations that are imported: what the configuration of their source says, and what users set on them.
+
+import { refusal } from "./border/options.js";
+import { compiled } from "./schema/compiled.js";
+import { AccessControlSchema } from "./spec-schemas.js";
+import type { AccessControl, OperationSpec } from "./types.js";
+
+/** Rules for all operations of a source, or a function that has them for each. */
+export type ImportedAccessControl = AccessControl | ((spec: OperationSpec) => AccessControl);
+
+/** What the configuration of a source may say: rules, or a function. */
+export function accessRules(given: unknown, path: string): unknown {
+  return typeof given === "function" ? given : checkedRules(given, path);
+}
+
+function checkedRules(given: unknown, path: string): AccessControl {
+  const schema = compiled(AccessControlSchema);
+  if (schema.check(given)) return structuredClone(given) as AccessControl;
+  const [error] = schema.errors(given);
+  throw refusal(`${path}${error?.path ?? ""}`, `is no access rule: ${error?.message ?? ""}`);
+}
+
+/** The rules of an operation that is being imported. Throws if what it is given are none: nothing is open by mistake. */
+export function importedRules(rules: ImportedAccessControl | undefined, spec: OperationSpec): AccessControl {
+  if (rules === undefined) return spec.accessControl;
+  const given = typeof rules === "function" ? rules(spec) : rules;
+  return checkedRules(given, "accessControl");
+}
+
+/** Rules that users have set on imported operations, for those that take their places. */
+export class KeptRules {
+  /** As they were imported, as JSON. */
+  readonly #imported = new Map<string, string>();
+  readonly #kept = new Map<string, AccessControl>();
+
+  /** Looks at an operation that is about to be replaced or removed. */
+  look(name: string, rules: AccessControl | undefined): void {
+    if (rules === undefined) return;
+    if (JSON.stringify(rules) === this.#imported.get(name)) this.#kept.delete(name);
+    else this.#kept.set(name, rules);
+  }
+
+  /** The rules of an operation that takes a place, given those that it was imported with. */
+  for(name: string, imported: AccessControl): AccessControl {
+    this.#imported.set(name, JSON.stringify(imported));
+    return this.#kept.get(name) ?? imported;
+  }
+}
