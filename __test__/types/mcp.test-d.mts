@@ -26,6 +26,16 @@ const wrong: MCPClientConfig = { command: "npx", args: [1] };
 const wrongToo: MCPClientConfig = { command: "npx", onToolError: "explode" };
 void [wrong, wrongToo];
 
+// Tools can be protected: all by the same rules, or each by its own.
+const closed: MCPClientConfig = { command: "npx", accessControl: { requiredScopes: ["files"] } };
+const each: MCPClientConfig = {
+  command: "npx",
+  accessControl: ({ name }) => ({ requiredScopes: [name] }),
+};
+// @ts-expect-error a scope alone is no rule
+const open: MCPClientConfig = { command: "npx", accessControl: "files" };
+void [closed, each, open];
+
 // A wrapper's tools go into a registry as they are.
 const wrapper = await createMCPClient("files", stdio);
 expectTypeOf(wrapper).toEqualTypeOf<MCPClientWrapper>();

@@ -91,7 +91,7 @@ export class ToolList {
         imported.set(known.operation.name, known);
         continue;
       }
-      const tool: unknown = JSON.parse(text);
+      const tool = read(text);
       if (!isTool(tool)) {
         leaveOut({ tool: `#${index}`, field: "name", reason: "it has no name" });
         continue;
@@ -130,6 +130,15 @@ export interface ToolChanges {
   removed: MCPOperation[];
   /** With another description or schema than before. */
   changed: MCPOperation[];
+}
+
+/** What a server says about a tool. Nothing, if it is too much for JavaScript. */
+function read(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function isTool(tool: unknown): tool is Tool {

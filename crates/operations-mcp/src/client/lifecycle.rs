@@ -257,13 +257,13 @@ impl Client {
         };
         tokio::spawn(async move {
             let mut rest = FIRST_REST;
-            let mut last: Option<Instant> = None;
+            let mut read_at: Option<Instant> = None;
             loop {
                 tokio::select! {
                     () = changed.notified() => {}
                     () = lost.cancelled() => return,
                 }
-                let soonest = last.map(|last| last + rest);
+                let soonest = read_at.map(|read_at| read_at + rest);
                 if let Some(soonest) = soonest.filter(|soonest| *soonest > Instant::now()) {
                     rest = (rest * 2).min(LONGEST_REST);
                     tokio::select! {
@@ -288,7 +288,7 @@ impl Client {
                             .log(Level::Warning, "mcp", error.message, facts);
                     }
                 }
-                last = Some(Instant::now());
+                read_at = Some(Instant::now());
             }
         });
     }
