@@ -286,12 +286,10 @@ describe("the call protocol", () => {
     return { registry, callMap };
   }
 
-  it("a request that arrives too late is answered with TIMEOUT, not served", async () => {
+  it("a request that arrives too late is not served: whoever sent it has given up", async () => {
     let called = 0;
     const served = operation({ handler: () => ++called });
     const { registry, callMap } = serving(served);
-    const errors = [];
-    callMap["call.error"].subscribe((event) => errors.push(event));
     const deadline = Date.now() - 1;
     await buildCallHandler({ registry, callMap })({
       requestId: "r",
@@ -300,10 +298,6 @@ describe("the call protocol", () => {
       deadline,
     });
     assert.equal(called, 0);
-    assert.deepEqual(
-      errors.map(({ requestId, code }) => [requestId, code]),
-      [["r", "TIMEOUT"]],
-    );
   });
 
   it("a context made here has an environment, made when it is looked at, with the caller's deadline and identity", async () => {

@@ -82,6 +82,17 @@ const config: HTTPServiceConfig = {
   sse: { reconnect: true },
 };
 
+export const bounded: HTTPServiceConfig[] = [
+  { ...config, hosts: ["api.example.com", "*.example.org:8443"], allowPrivateAddresses: true, timeout: 0 },
+  { ...config, sse: { reconnect: "any-method" } },
+  { ...config, accessControl: { requiredScopes: ["shop"] } },
+  { ...config, accessControl: ({ type }) => (type === "query" ? undefined : { requiredScopes: ["write"] }) },
+  // @ts-expect-error not a way to open streams again
+  { ...config, sse: { reconnect: "always" } },
+  // @ts-expect-error rules have scopes
+  { ...config, accessControl: { scopes: ["shop"] } },
+];
+
 const { operations, report } = inspectOpenAPI(foreign, config);
 expectTypeOf(operations).toEqualTypeOf<OpenAPIImportedOperation[]>();
 expectTypeOf(report).toEqualTypeOf<OpenAPIReportEntry[]>();

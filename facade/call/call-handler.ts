@@ -1,4 +1,13 @@
-import { aList, checkedOptions, type Fields, must, required } from "../border/options.js";
+import {
+  aCount,
+  aDuration,
+  aList,
+  aSize,
+  checkedOptions,
+  type Fields,
+  must,
+  required,
+} from "../border/options.js";
 import { callAt } from "../border/timer.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, mapError } from "../errors.js";
@@ -11,6 +20,7 @@ import { detailsWithoutCookies, withoutCookies } from "./cookies.js";
 import type { CallAbortedEvent, CallRequestedEvent } from "./events.js";
 import { readEvent } from "./incoming.js";
 import { onLoss } from "./loss.js";
+import { overloaded, type PlaceLimits, Places, tookTooLong } from "./places.js";
 import { Running } from "./running.js";
 import { soon } from "./soon.js";
 
@@ -36,18 +46,26 @@ export interface AnsweringMap {
  * const config: CallHandlerConfig = { registry, callMap: new PendingRequestMap() };
  * ```
  */
-export interface CallHandlerConfig {
+export interface CallHandlerConfig extends PlaceLimits {
   registry: OperationRegistry;
   callMap: AnsweringMap;
   /** Members of `metadata` that a caller may steer the package with (`"headers"`, `"timeout"`). None by default: to
    * handlers, metadata off a wire is data. */
   allowMetadata?: readonly string[];
+  /** How long a handler may hold its place, in milliseconds: a call in all, a subscription without an event. A deadline that
+   * is sooner counts. No limit by default. */
+  timeout?: number;
 }
 
 const FIELDS: Fields<CallHandlerConfig> = {
   registry: required(must("an OperationRegistry", (value) => typeof value === "object" && value !== null)),
   callMap: required(must("a PendingRequestMap", (value) => typeof value === "object" && value !== null)),
   allowMetadata: aList,
+  concurrency: aSize,
+  perOperation: aSize,
+  perCaller: aSize,
+  queue: aCount,
+  timeout: aDuration,
 };
 
 const log = logger("call");
@@ -68,6 +86,9 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler {
   const { registry, callMap } = checked;
   const allowed: ReadonlySet<string> = new Set(checked.allowMetadata);
   tellOfOpenSources(registry);
+  const { concurrency, perOperation, perCaller, timeout } = checked;
+  const isLimited = (concurrency ?? perOperation ?? perCaller) !== undefined;
+  const places = isLimited ? new Places(checked) : undefined;
   const served = new Map<string, Running>();
   let stopListening: (() => void) | undefined;
   const stopSoon = soon(() => {
@@ -118,7 +139,10 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler {
   function end(requestId: string, running: Running): void {
     if (served.get(requestId) !== running) return;
     running.cancelDeadline?.();
+    running.cancelTimeout?.();
     served.delete(requestId);
+    if (running.hasPlace) places?.leave(running.request);
+    running.settle?.();
     if (served.size === 0) stopSoon();
   }
 
@@ -147,6 +171,18 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler {
       return Promise.resolve();
     }
     const running = begin(request);
+    if (places === undefined) return run(request, running);
+    return new Promise((resolve) => {
+      running.settle = resolve;
+      running.hasPlace = true;
+      if (places.enter(request, () => resolve(run(request, running)))) return;
+      running.hasPlace = false;
+      fail(request, running, overloaded(request.operationId));
+    });
+  };
+
+  function run(request: CallRequestedEvent, running: Running): Promise<void> {
+    if (timeout !== undefined) expectWithin(timeout, running, Date.now());
     if (registry.isSubscription(request.operationId)) {
       return stream(registry, callMap, request, running).then(
         () => end(request.requestId, running),
@@ -157,7 +193,20 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler {
       (envelope) => answer(request, running, envelope),
       (error) => fail(request, running, error),
     );
-  };
+  }
+
+  /** A handler that never ends gives its place back. The events of a stream are only noted: a timer for each would cost
+   * more than the event. */
+  function expectWithin(limit: number, running: Running, since: number): void {
+    running.heardAt = since;
+    const check = () => {
+      if (running.heardAt > since) return expectWithin(limit, running, running.heardAt);
+      const { request } = running;
+      abort(request.requestId);
+      report(registry, callMap, request, tookTooLong(request.operationId, limit));
+    };
+    running.cancelTimeout = callAt(since + limit, check, true);
+  }
 }
 
 async function stream(
@@ -173,6 +222,7 @@ async function stream(
   running.onAbort = () => void events.return().catch(() => {});
   for await (const envelope of events) {
     if (running.isAborted) return;
+    if (running.cancelTimeout !== undefined) running.heardAt = Date.now();
     const room = callMap.respond(requestId, withoutCookies(envelope));
     // Only a transport that paces its streams has a reason to wait.
     if (room instanceof Promise) await room;

@@ -13,6 +13,13 @@ export class Running {
   /** What stops the work, beside the signal. */
   onAbort: (() => void) | undefined;
   cancelDeadline: (() => void) | undefined;
+  cancelTimeout: (() => void) | undefined;
+  /** When its stream last had an event. */
+  heardAt = 0;
+  /** Whether it holds a place, or waits for one. */
+  hasPlace = false;
+  /** Tells whoever serves it that it is over, even if it never began. */
+  settle: (() => void) | undefined;
 
   constructor(request: CallRequestedEvent) {
     this.request = request;

@@ -4,8 +4,9 @@
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "a test may fail loudly"
+    reason = "a test may fail loudly, and prints its seed"
 )]
 
 mod hostile_events;

@@ -16,7 +16,9 @@ use serde_json::{Map, Value, json};
 use super::drive::StreamReader;
 use super::service::Service;
 use crate::machine::{StreamItem, StreamKind};
-use crate::message::{Decoded, EncodedInput, Failure, HttpOperation, Reply, ResponseHead, errors};
+use crate::message::{
+    Decoded, EncodedInput, Failure, HttpOperation, Reply, ResponseHead, ResponseKind, errors,
+};
 
 /// One operation of a service.
 #[derive(Debug, Clone)]
@@ -32,8 +34,10 @@ pub struct HttpHandler {
 
 impl Handler for HttpHandler {
     fn takes(&self, context: &Context) -> bool {
-        // Headers in the metadata of a call are the host's business.
-        !self.is_host_sending.load(Ordering::Relaxed) && !context.mentions(&["headers"])
+        // Headers in the metadata of a call are the host's business, and so are bytes, for which it has a notation on wires.
+        !self.is_host_sending.load(Ordering::Relaxed)
+            && self.operation.response != ResponseKind::Binary
+            && !context.mentions(&["headers"])
     }
 
     fn call(&self, input: Option<Document>, context: Context) -> BoxFuture<'static, Outcome> {

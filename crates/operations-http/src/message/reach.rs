@@ -184,7 +184,7 @@ fn is_private_v4(address: Ipv4Addr) -> bool {
         // and what is reserved.
         || matches!(
             (first, second, third),
-            (0, ..) | (100, 64..=127, _) | (192, 0, 0) | (198, 18 | 19, _) | (224.., ..)
+            (0 | 224.., ..) | (100, 64..=127, _) | (192, 0, 0) | (198, 18 | 19, _)
         )
 }
 

@@ -1,0 +1,126 @@
+// What a server bounds: how many calls at a time, and for how long.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { buildCallHandler, OperationRegistry, PendingRequestMap } from "@alkdev/operations";
+import { query, settled, subscription } from "./support.mjs";
+
+/** Serves operations whose handlers wait until they are let go. */
+function server(limits) {
+  const registry = new OperationRegistry();
+  const started = [];
+  const release = [];
+  const held = (name) =>
+    query(name, (input, { signal }) => {
+      started.push(`${name}${input.n ?? ""}`);
+      return new Promise((resolve) => release.push(Object.assign(() => resolve(input), { signal })));
+    });
+  registry.registerAll([
+    held("a"),
+    held("b"),
+    subscription("silent", async function* (_, { signal }) {
+      started.push("silent");
+      yield 1;
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    }),
+  ]);
+  const callMap = new PendingRequestMap();
+  const handle = buildCallHandler({ registry, callMap, ...limits });
+  const ended = [];
+  callMap["call.requested"].subscribe((event) => handle(event).then(() => ended.push(event.requestId)));
+  const call = (name, n, options) => callMap.call(`t.${name}`, { n }, options);
+  return { callMap, call, started, release, ended };
+}
+const overloaded = (error) => error.code === "EXECUTION_ERROR" && error.details.reason === "overloaded";
+
+describe("a server that limits its calls", () => {
+  it("lets them wait for a place, in their order, and refuses those beyond", async () => {
+    const { call, started, release, callMap, ended } = server({ concurrency: 2, queue: 2 });
+    const calls = [1, 2, 3, 4].map((n) => call("a", n));
+    await assert.rejects(call("a", 5), overloaded);
+    await settled();
+    assert.deepEqual(started, ["a1", "a2"]);
+    for (let i = 0; i < 4; i++) {
+      release[i]();
+      await settled();
+    }
+    assert.deepEqual(started, ["a1", "a2", "a3", "a4"]);
+    await Promise.all(calls);
+    assert.equal(callMap.getPendingCount(), 0);
+    await settled();
+    assert.equal(ended.length, 5);
+  });
+
+  it("one operation does not keep another waiting", async () => {
+    const { call, started } = server({ perOperation: 1 });
+    for (const [name, n] of [
+      ["a", 1],
+      ["a", 2],
+      ["b", 1],
+    ])
+      call(name, n).catch(() => {});
+    await settled();
+    assert.deepEqual(started, ["a1", "b1"]);
+  });
+
+  it("nor does one caller another", async () => {
+    const { call, started, release } = server({ perCaller: 1 });
+    const as = (id) => ({ identity: { id, scopes: [] } });
+    for (const [n, who] of [
+      [1, "x"],
+      [2, "x"],
+      [3, "y"],
+      [4, undefined],
+      [5, undefined],
+    ]) {
+      call("a", n, who && as(who)).catch(() => {});
+    }
+    await settled();
+    assert.deepEqual(started, ["a1", "a3", "a4"]);
+    release[0]();
+    await settled();
+    assert.deepEqual(started, ["a1", "a3", "a4", "a2"]);
+  });
+
+  it("what is aborted while it waits never begins, and leaves its room in the queue", async () => {
+    const { call, started, release, ended } = server({ concurrency: 1, queue: 1 });
+    const first = call("a", 1);
+    const controller = new AbortController();
+    const second = call("a", 2, { signal: controller.signal });
+    await assert.rejects(call("a", 3), overloaded);
+    controller.abort();
+    await assert.rejects(second, { code: "ABORTED" });
+    const fourth = call("a", 4);
+    await settled();
+    release[0]();
+    await first;
+    await settled();
+    release[1]();
+    await fourth;
+    assert.deepEqual(started, ["a1", "a4"]);
+    await settled();
+    assert.equal(ended.length, 4);
+  });
+
+  it("a handler that never ends holds its place no longer than the time limit or the deadline", async () => {
+    for (const [limits, options] of [
+      [{ concurrency: 1, timeout: 20 }, {}],
+      [{ concurrency: 1 }, { deadline: Date.now() + 50 }],
+    ]) {
+      const { call, started, release } = server(limits);
+      await assert.rejects(call("a", 1, options), { code: "TIMEOUT" });
+      const next = call("b", 1);
+      while (!started.includes("b1")) await settled();
+      assert.equal(release[0]?.signal.aborted ?? true, true);
+      release.at(-1)();
+      await next;
+    }
+  });
+
+  it("a stream that falls silent is ended", async () => {
+    const { callMap } = server({ timeout: 20 });
+    const stream = callMap.subscribe("t.silent", {});
+    assert.equal((await stream.next()).value.data, 1);
+    await assert.rejects(stream.next(), { code: "TIMEOUT", message: /may take 20 ms/ });
+  });
+});

@@ -1,0 +1,108 @@
+// How many calls are served at a time. Above a limit a call waits; beyond that it is refused.
+
+import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { identityIn } from "../registry/authorise.js";
+import type { CallRequestedEvent } from "./events.js";
+
+export interface PlaceLimits {
+  /** Calls and subscriptions at a time. No limit by default. */
+  concurrency?: number;
+  /** The same, of one operation. */
+  perOperation?: number;
+  /** The same, of one caller (`identity.id`; those without an identity are one). */
+  perCaller?: number;
+  /** Calls that wait for a place (default 1,024). Beyond that they are refused. */
+  queue?: number;
+}
+
+interface Waiting {
+  readonly request: CallRequestedEvent;
+  readonly begin: () => void;
+}
+
+const DEFAULT_QUEUE = 1024;
+
+export class Places {
+  readonly #limits: PlaceLimits;
+  readonly #queue: number;
+  readonly #byOperation = new Map<string, number>();
+  readonly #byCaller = new Map<string, number>();
+  #taken = 0;
+  #waiting: Waiting[] = [];
+
+  constructor(limits: PlaceLimits) {
+    this.#limits = limits;
+    this.#queue = limits.queue ?? DEFAULT_QUEUE;
+  }
+
+  /** Begins at once, or when there is a place. Says no when too many wait already. */
+  enter(request: CallRequestedEvent, begin: () => void): boolean {
+    if (this.#hasPlace(request)) {
+      this.#take(request, 1);
+      begin();
+      return true;
+    }
+    if (this.#waiting.length >= this.#queue) return false;
+    this.#waiting.push({ request, begin });
+    return true;
+  }
+
+  /** It is over, or nobody waits for it any more. */
+  leave(request: CallRequestedEvent): void {
+    const before = this.#waiting.length;
+    this.#waiting = before === 0 ? this.#waiting : this.#waiting.filter((each) => each.request !== request);
+    if (this.#waiting.length < before) return;
+    this.#take(request, -1);
+    // The first that has a place: one operation's or caller's queue does not keep the others waiting.
+    const next = this.#waiting.findIndex((each) => this.#hasPlace(each.request));
+    if (next === -1) return;
+    const [{ request: waited, begin }] = this.#waiting.splice(next, 1) as [Waiting];
+    this.#take(waited, 1);
+    begin();
+  }
+
+  #hasPlace(request: CallRequestedEvent): boolean {
+    const { concurrency, perOperation, perCaller } = this.#limits;
+    return (
+      isBelow(this.#taken, concurrency) &&
+      isBelow(this.#byOperation.get(request.operationId), perOperation) &&
+      isBelow(this.#byCaller.get(callerOf(request)), perCaller)
+    );
+  }
+
+  #take(request: CallRequestedEvent, change: 1 | -1): void {
+    this.#taken += change;
+    if (this.#limits.perOperation !== undefined) add(this.#byOperation, request.operationId, change);
+    if (this.#limits.perCaller !== undefined) add(this.#byCaller, callerOf(request), change);
+  }
+}
+
+function isBelow(count: number | undefined, limit: number | undefined): boolean {
+  return limit === undefined || (count ?? 0) < limit;
+}
+
+function add(counts: Map<string, number>, key: string, change: 1 | -1): void {
+  const count = (counts.get(key) ?? 0) + change;
+  if (count === 0) counts.delete(key);
+  else counts.set(key, count);
+}
+
+function callerOf(request: CallRequestedEvent): string {
+  return identityIn(request)?.id ?? "";
+}
+
+export function overloaded(operationId: string): CallError {
+  return new CallError(
+    InfrastructureErrorCode.EXECUTION_ERROR,
+    `The call of ${operationId} was refused: too many calls are served and wait already. Try again later`,
+    { reason: "overloaded", delivery: "none", operationId },
+  );
+}
+
+export function tookTooLong(operationId: string, timeout: number): CallError {
+  return new CallError(
+    InfrastructureErrorCode.TIMEOUT,
+    `The call of ${operationId} timed out: its handler may take ${timeout} ms`,
+    { reason: "timeout", delivery: "unknown", timeout, operationId },
+  );
+}
