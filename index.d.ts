@@ -103,6 +103,7 @@ export type {
   MCPResponseMeta,
   ResponseEnvelope,
   ResponseMeta,
+  ResponseNote,
   ResponseSource,
 } from "./dist/index.js";
 

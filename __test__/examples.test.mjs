@@ -39,7 +39,7 @@ describe("the tour", () => {
       /notes\.find_notes +\{ id: 1, text: 'Water the plants', done: false \}/,
       /isError true +There is no note 99/,
       /printing 3\/3 +Post the letter/,
-      /TIMEOUT +may have been carried out: true/,
+      /TIMEOUT +delivery: unknown/,
       /another process +true/,
       /after closeAll +0 servers/,
     ]) {

@@ -66,6 +66,12 @@ export const MCPContentBlockSchema = Type.Union(
   { description: "A content block of an MCP tool result" },
 );
 
+const notes = Type.Optional(
+  Type.Array(Type.Object({ path: Type.String(), message: Type.String() }), {
+    description: "What normalisation made up or replaced, or could not make right",
+  }),
+);
+
 /**
  * `meta` of a result that was made in this process.
  *
@@ -79,6 +85,7 @@ export const LocalResponseMetaSchema = Type.Object(
     source: Type.Literal("local"),
     operationId: Type.String({ description: "namespace.name of the operation" }),
     timestamp: Type.Number({ description: "Unix milliseconds at the moment of wrapping" }),
+    notes,
   },
   { description: "The result of a handler in this process" },
 );
@@ -109,6 +116,7 @@ export const HTTPResponseMetaSchema = Type.Object(
         { description: "On events of a stream: what the frame said about itself" },
       ),
     ),
+    notes,
   },
   { description: "The result of an HTTP request" },
 );
@@ -132,6 +140,7 @@ export const MCPResponseMetaSchema = Type.Object(
       }),
     ),
     _meta: Type.Optional(ExtensionsSchema),
+    notes,
   },
   { description: "The result of an MCP tool" },
 );

@@ -48,6 +48,8 @@ export interface LocalResponseMeta {
   operationId: string;
   /** Unix milliseconds at the moment of wrapping. */
   timestamp: number;
+  /** What normalisation made up or replaced, or could not make right. */
+  notes?: ResponseNote[];
 }
 
 /** An HTTP response, or one event of a stream of them. */
@@ -59,6 +61,14 @@ export interface HTTPResponseMeta {
   contentType: string;
   /** On events of a stream: what the frame said about itself. */
   sse?: { event: string; id: string; retry?: number };
+  /** What normalisation made up or replaced, or could not make right. */
+  notes?: ResponseNote[];
+}
+
+/** Something in `data` that nobody sent, or that is not as declared; `path` is a JSON Pointer. */
+export interface ResponseNote {
+  path: string;
+  message: string;
 }
 
 /** The result of an MCP tool. */
@@ -72,6 +82,8 @@ export interface MCPResponseMeta {
   structuredContent?: Record<string, unknown>;
   /** Protocol extensions. */
   _meta?: Record<string, unknown>;
+  /** What normalisation made up or replaced, or could not make right. */
+  notes?: ResponseNote[];
 }
 
 /**

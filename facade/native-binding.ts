@@ -154,7 +154,12 @@ export interface Schema {
   /** JSON: paths and messages in turn. `refused`: it is known that the value does not pass. */
   errors(value: unknown, callbacks: object, max: number, refused: boolean): string;
   /** The value, JSON (paths and notes in turn), and how many steps a check of the result took. */
-  normalise(value: unknown, callbacks: object, keep: boolean): [unknown, string, number];
+  normalise(
+    value: unknown,
+    callbacks: object,
+    mode: "normalise" | "keep" | "strict",
+    keepsRoot: boolean,
+  ): [unknown, string, number];
   /** JSON (`EmittedSource` in `schema/emitted.ts`); nothing when the walk must serve. */
   emit(what: "check" | "exact"): string | null;
   format(id: number): string | null;

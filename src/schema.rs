@@ -13,7 +13,7 @@ use operations_schema::errors::errors_of_refused;
 use operations_schema::formats::KnownFormat;
 use operations_schema::ir::{Const, ConstId, FormatId, PatternId};
 use operations_schema::json::Document;
-use operations_schema::normalise::{Mode, normalise};
+use operations_schema::normalise::{Mode, normalise, shape_output};
 use operations_schema::number;
 use operations_schema::patterns::{Dialect, Pattern};
 use operations_schema::work::Budget;
@@ -197,12 +197,21 @@ impl Schema {
         env: &'env Env,
         value: Unknown<'env>,
         callbacks: Object<'env>,
-        keep: bool,
+        mode: String,
+        keeps_root: bool,
     ) -> napi::Result<Unknown<'env>> {
-        let mode = if keep { Mode::Keep } else { Mode::Normalise };
+        let mode = match mode.as_str() {
+            "keep" => Mode::Keep,
+            "strict" => Mode::Strict,
+            _ => Mode::Normalise,
+        };
         let raw = Raw::new(env);
         let result = self.walk(env, &value, &callbacks, |program, host, value| {
-            normalise(program, host, value, mode)
+            if keeps_root {
+                shape_output(program, host, value, mode)
+            } else {
+                normalise(program, host, value, mode)
+            }
         })?;
         let notes = result
             .notes

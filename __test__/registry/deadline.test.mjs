@@ -409,6 +409,6 @@ describe("other sources", () => {
     const deadline = soon(300);
     const error = await failure(registry.execute("test.never", {}, { deadline }));
     assertLate(error, "test.never", deadline);
-    assert.equal(error.details.mayHaveExecuted, true);
+    assert.equal(error.details.delivery, "unknown");
   });
 });

@@ -126,6 +126,14 @@ describe("outputs that have to be completed come out as JavaScript completes the
       value: [0],
       expected: [{ a: "" }, null],
     },
+    "a variant with a required property of any kind": {
+      outputSchema: Type.Union([
+        object({ type: Type.Literal("v"), id: Type.Optional(Type.Boolean()) }),
+        object({ type: Type.Literal("v"), any: Type.Unknown(), b: Type.Integer() }),
+      ]),
+      value: { type: "v", id: [] },
+      expected: { type: "v", b: 0 },
+    },
     "a list where variants speak of its length": {
       outputSchema: Type.Union([object({ length: Type.Integer() }), Type.Array(Type.Null())]),
       value: ["x"],

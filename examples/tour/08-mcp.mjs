@@ -35,7 +35,7 @@ export default async function mcp() {
   await registry.execute("notes.print_notes", {}, { onProgress });
   await registry
     .execute("notes.print_notes", {}, { metadata: { timeout: 10 } })
-    .catch(({ code, details }) => show(code, `may have been carried out: ${details.mayHaveExecuted}`));
+    .catch(({ code, details }) => show(code, `delivery: ${details.delivery}`));
 
   say("A server that dies is started again by the next call:");
   const { pid } = loader.getStatus().notes;

@@ -237,7 +237,7 @@ const FIELDS: Fields<MCPClientConfig> = {
   maxTools: aSize,
   accessControl: accessRules,
   reconnect: aBoolean,
-  output: oneOf("normalise", "keep", "off"),
+  output: oneOf("normalise", "keep", "off", "strict"),
   parseJSONText: aBoolean,
   onToolError: oneOf("envelope", "throw"),
   onElicitation: aFunction,

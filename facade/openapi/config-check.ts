@@ -72,7 +72,7 @@ const FIELDS: Fields<HTTPServiceConfig> = {
   maxResponseBytes: aSize,
   ca: must("PEM text, or a list of such", (value) => isString(value) || isListOf(value, isString)),
   accessControl: (value, path) => (isFunction(value) ? value : anObject(value, path)),
-  output: oneOf("normalise", "keep", "off"),
+  output: oneOf("normalise", "keep", "off", "strict"),
   include: selectors,
   exclude: selectors,
   methods: must("a list of HTTP methods", (value) =>

@@ -16,7 +16,7 @@ import {
 export type AnyHandler = OperationHandler | SubscriptionHandler;
 
 /** What happens to outputs. */
-export type OutputMode = "normalise" | "keep" | "off";
+export type OutputMode = "normalise" | "keep" | "off" | "strict";
 
 /** The checks of schemas that follow Standard Schema. */
 export interface OwnChecks {

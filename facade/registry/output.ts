@@ -1,14 +1,15 @@
 // From what a handler produced to what the caller gets: detect, wrap, normalise, check.
 
 import { isResponseEnvelope, localEnvelope, type ResponseEnvelope } from "../envelope.js";
-import { CallError } from "../errors.js";
+import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { CompiledSchema, NormaliseNote } from "../schema/compiled.js";
 import type { OperationSpec } from "../types.js";
 import { isAsSent } from "./as-sent.js";
 import type { Entry, OutputMode } from "./entry.js";
 import { warnAboutOutput } from "./warnings.js";
 
-/** Makes the envelope of a result. Never throws: what cannot be made right is kept and reported. */
+/** Makes the envelope of a result. It throws in `strict` mode alone: elsewhere what cannot be made right is kept, noted
+ * and reported. */
 export function envelopeOf(entry: Entry, result: unknown, registryMode: OutputMode): ResponseEnvelope {
   const envelope = wrapped(entry, result);
   const { output } = entry;
@@ -18,15 +19,40 @@ export function envelopeOf(entry: Entry, result: unknown, registryMode: OutputMo
     if (output.isExact(envelope.data)) return envelope;
     return hasDeclaredData(envelope) ? shaped(entry, output, envelope, registryMode) : envelope;
   } catch (error) {
-    return failedCheck(entry, envelope, error);
+    return failedCheck(entry, envelope, error, registryMode);
   }
 }
 
-/** The value's own code threw, or it is too deep or too large to be looked at. */
-export function failedCheck(entry: Entry, envelope: ResponseEnvelope, error: unknown): ResponseEnvelope {
+/** The value's own code threw, or it is too deep or too large to be looked at; or it was refused. */
+export function failedCheck(
+  entry: Entry,
+  envelope: ResponseEnvelope,
+  error: unknown,
+  registryMode: OutputMode,
+): ResponseEnvelope {
+  if (error instanceof Refusal) throw error.error;
   const message = error instanceof CallError ? error.message : "reading it threw an error";
-  warn(entry, [{ path: "", message }], "was left as it is");
-  return envelope;
+  const notes = [{ path: "", message }];
+  if (modeOf(entry, registryMode) === "strict") throw refusal(entry, envelope, notes).error;
+  warn(entry, notes, "was left as it is");
+  return noted(envelope, notes);
+}
+
+/** Carries the error of `strict` mode out of a check, past what catches errors of the value's own code. */
+class Refusal {
+  constructor(readonly error: CallError) {}
+}
+
+/** What the caller is told when nothing may be made up. Worded as in `crates/operations-core/src/registry/output.rs`. */
+export function refusal(entry: Entry, envelope: ResponseEnvelope, errors: readonly NormaliseNote[]): Refusal {
+  const lines = errors.map(({ path, message }) => `  - ${path}: ${message}`).join("\n");
+  return new Refusal(
+    new CallError(
+      InfrastructureErrorCode.VALIDATION_ERROR,
+      `Validation failed for output of operation ${entry.id}:\n${lines}`,
+      { errors, envelope },
+    ),
+  );
 }
 
 /** The result in an envelope, if it is not in one. */
@@ -56,21 +82,29 @@ function shaped(
   envelope: ResponseEnvelope,
   registryMode: OutputMode,
 ): ResponseEnvelope {
-  const mode = ownMode(entry.spec) ?? registryMode;
+  const mode = modeOf(entry, registryMode);
   const { data } = envelope;
   if (mode === "off") {
-    if (!output.check(data)) warn(entry, output.errors(data), "was left as it is");
-    return envelope;
+    if (output.check(data)) return envelope;
+    const errors = output.errors(data);
+    warn(entry, errors, "was left as it is");
+    return noted(envelope, errors);
   }
-  const { value, notes } = output.normalise(data, mode === "keep");
+  const { value, notes } = output.shape(data, mode);
+  if (mode === "strict" && notes.length > 0) throw refusal(entry, envelope, notes);
   if (notes.length > 0) warn(entry, notes);
-  return value === data ? envelope : withData(envelope, value);
+  return noted(value === data ? envelope : withData(envelope, value), notes);
+}
+
+/** What happens to the outputs of an operation. */
+export function modeOf(entry: Entry, registryMode: OutputMode): OutputMode {
+  return ownMode(entry.spec) ?? registryMode;
 }
 
 /** What an operation says about its own outputs. */
 export function ownMode(spec: OperationSpec): OutputMode | undefined {
   const own = spec._meta?.output;
-  return own === "normalise" || own === "keep" || own === "off" ? own : undefined;
+  return own === "normalise" || own === "keep" || own === "off" || own === "strict" ? own : undefined;
 }
 
 /** The same envelope with other data; a copy where it cannot be changed. */
@@ -82,6 +116,20 @@ export function withData(envelope: ResponseEnvelope, data: unknown): ResponseEnv
   }
   // An envelope may be a class instance, whose `meta` no spread sees.
   return { ...envelope, data, meta: envelope.meta };
+}
+
+/** The same envelope with these notes behind those that it has. The handler's own `meta` is not changed. */
+export function noted(envelope: ResponseEnvelope, notes: readonly NormaliseNote[]): ResponseEnvelope {
+  if (notes.length === 0) return envelope;
+  const before = Array.isArray(envelope.meta.notes) ? envelope.meta.notes : [];
+  const { notes: _, ...rest } = envelope.meta;
+  const meta = { ...rest, notes: [...before, ...notes] } as ResponseEnvelope["meta"];
+  try {
+    if (Reflect.set(envelope, "meta", meta) && envelope.meta === meta) return envelope;
+  } catch {
+    // A setter that refuses.
+  }
+  return { ...envelope, data: envelope.data, meta };
 }
 
 export function warn(entry: Entry, notes: NormaliseNote[], what?: string): void {

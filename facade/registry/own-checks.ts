@@ -8,7 +8,17 @@ import { validationError } from "../schema/validation.js";
 import type { OperationContext, OperationHandler } from "../types.js";
 import { admit, refuseEnded } from "./admit.js";
 import type { Entry, OutputMode, OwnChecks } from "./entry.js";
-import { envelopeOf, failedCheck, hasDeclaredData, ownMode, warn, withData, wrapped } from "./output.js";
+import {
+  envelopeOf,
+  failedCheck,
+  hasDeclaredData,
+  modeOf,
+  noted,
+  refusal,
+  warn,
+  withData,
+  wrapped,
+} from "./output.js";
 
 type Soon<T> = T | Promise<T>;
 
@@ -53,9 +63,9 @@ function ownEnvelope(
   if (own.output === undefined) return envelopeOf(entry, result, registryMode);
   const envelope = wrapped(entry, result);
   if (!hasDeclaredData(envelope)) return envelope;
-  const fail = (error: unknown) => failedCheck(entry, envelope, error);
+  const fail = (error: unknown) => failedCheck(entry, envelope, error, registryMode);
   try {
-    const made = shaped(entry, own.output, envelope, ownMode(entry.spec) ?? registryMode);
+    const made = shaped(entry, own.output, envelope, modeOf(entry, registryMode));
     return made instanceof Promise ? made.catch(fail) : made;
   } catch (error) {
     return fail(error);
@@ -73,16 +83,18 @@ function shaped(
   const { data } = envelope;
   if (mode === "off") {
     return after(validate(data), ({ issues }) => {
-      if (issues !== undefined) warn(entry, errorsOf(issues), "was left as it is");
-      return envelope;
+      if (issues === undefined) return envelope;
+      const errors = errorsOf(issues);
+      warn(entry, errors, "was left as it is");
+      return noted(envelope, errors);
     });
   }
   // What a library returns lacks the properties that are not declared, so it is of no use to those who want them kept.
-  if (mode === "keep") return repaired(entry, validate, envelope, true);
+  if (mode === "keep") return repaired(entry, validate, envelope, mode);
   return after(validate(data), (checked) =>
     checked.issues === undefined
       ? replaced(envelope, checked.value)
-      : repaired(entry, validate, envelope, false, checked),
+      : repaired(entry, validate, envelope, mode, checked),
   );
 }
 
@@ -90,17 +102,21 @@ function repaired(
   entry: Entry,
   validate: Validate,
   envelope: ResponseEnvelope,
-  keep: boolean,
+  mode: "normalise" | "keep" | "strict",
   before?: Validated,
 ): Soon<ResponseEnvelope> {
   const { data } = envelope;
+  const keep = mode === "keep";
   const schema = keep ? entry.output : entry.returned;
-  const { value, notes } = schema?.normalise(data, keep) ?? { value: data, notes: [] };
+  const { value, notes } = schema?.shape(data, mode) ?? { value: data, notes: [] };
   const checked = value === data && before !== undefined ? before : validate(value);
   return after(checked, (outcome) => {
-    const all = outcome.issues === undefined ? notes : [...notes, ...errorsOf(outcome.issues)];
+    const issues = outcome.issues === undefined ? [] : errorsOf(outcome.issues);
+    // The library's own word counts: what it accepts is not refused.
+    if (mode === "strict" && issues.length > 0) throw refusal(entry, envelope, issues);
+    const all = mode === "strict" ? [] : [...notes, ...issues];
     if (all.length > 0) warn(entry, all);
-    return replaced(envelope, outcome.issues === undefined && !keep ? outcome.value : value);
+    return noted(replaced(envelope, outcome.issues === undefined && !keep ? outcome.value : value), all);
   });
 }
 

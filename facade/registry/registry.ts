@@ -56,7 +56,7 @@ const FIELDS: Fields<RegistryOptions> = {
   schemaAdapter: must("a SchemaAdapter", (value) => typeof value === "object" || typeof value === "function"),
   customAuth: anObject,
   trustDirectCalls: aBoolean,
-  output: oneOf("normalise", "keep", "off"),
+  output: oneOf("normalise", "keep", "off", "strict"),
 };
 
 /**

@@ -115,10 +115,21 @@ export class CompiledSchema {
     return readPairs(this.native.errors(value, this.#callbacks, max, true));
   }
 
-  /** The value in the declared shape; the same value when it has it. With `keep` nothing is removed. */
+  /** The value in the declared shape, as TypeBox's `Value.Cast` would have it, the whole value if need be; the same
+   * value when it has it. With `keep` nothing is removed. */
   normalise(value: unknown, keep = false): Normalised {
+    return this.#normalise(value, keep ? "keep" : "normalise", false);
+  }
+
+  /** What an operation gave, in the declared shape. What is of another kind altogether stays as it is. With `strict`
+   * nothing is made up, and the notes are what is still wrong. */
+  shape(value: unknown, mode: "normalise" | "keep" | "strict"): Normalised {
+    return this.#normalise(value, mode, true);
+  }
+
+  #normalise(value: unknown, mode: "normalise" | "keep" | "strict", keepsRoot: boolean): Normalised {
     try {
-      const [result, notes, steps] = this.native.normalise(value, this.#callbacks, keep);
+      const [result, notes, steps] = this.native.normalise(value, this.#callbacks, mode, keepsRoot);
       this.#exact.walked += steps * NORMALISING;
       return { value: result, notes: readPairs(notes) };
     } catch (error) {

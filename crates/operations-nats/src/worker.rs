@@ -25,6 +25,10 @@ mod places;
 type Want = (Arc<str>, Arc<str>);
 
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each can be so without the others"
+)]
 struct Running {
     from: Arc<str>,
     operation: Arc<str>,

@@ -21,6 +21,9 @@ pub enum OutputMode {
     Keep,
     /// They are checked, and that is all.
     Off,
+    /// Nothing is made up: what undeclared properties, declared defaults and lossless conversions do not make
+    /// right fails the call.
+    Strict,
 }
 
 /// An operation.

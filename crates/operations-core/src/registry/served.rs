@@ -66,7 +66,7 @@ impl Served {
         let limits = Limits::of(&context);
         let work = self.handler.call(input, context);
         let produced = limits.hold(work, &self.call.operation_id).await??;
-        Ok(self.envelope(produced))
+        self.envelope(produced)
     }
 
     /// Lets the caller and the input in.
@@ -97,7 +97,7 @@ impl Served {
         Ok((input, context))
     }
 
-    fn envelope(&self, produced: Produced) -> String {
+    fn envelope(&self, produced: Produced) -> Result<String, CallError> {
         let shaping = Shaping {
             operation_id: &self.call.operation_id,
             program: self.output.as_deref(),
@@ -185,10 +185,10 @@ impl Stage {
         let next = limits.hold(items.next(), &served.call.operation_id).await;
         match next {
             Ok(None) => None,
-            Ok(Some(Ok(produced))) => {
-                let envelope = served.envelope(produced);
-                Some((Ok(envelope), Self::Open(served, items, limits)))
-            }
+            Ok(Some(Ok(produced))) => match served.envelope(produced) {
+                Ok(envelope) => Some((Ok(envelope), Self::Open(served, items, limits))),
+                Err(error) => Some((Err(error), Self::Over)),
+            },
             Ok(Some(Err(error))) | Err(error) => Some((Err(error), Self::Over)),
         }
     }

@@ -206,15 +206,22 @@ impl<'a> JsonBuilder<'a> {
     }
 
     fn find(&self, id: MadeId, name: &str) -> JsonPart<'a> {
-        let found = match self.made(id) {
-            Some(Made::Object(object)) => object.find(name),
-            Some(Made::Array(parts)) => name
+        let found = self.found(id, name);
+        found.unwrap_or(JsonPart::Document(JsonRef::Undefined))
+    }
+
+    fn found(&self, id: MadeId, name: &str) -> Option<JsonPart<'a>> {
+        match self.made(id)? {
+            Made::Object(object) => object.find(name),
+            Made::Array(parts) if name == "length" => {
+                Some(JsonPart::Document(JsonRef::Number(parts.len() as f64)))
+            }
+            Made::Array(parts) => name
                 .parse::<usize>()
                 .ok()
                 .and_then(|index| parts.get(index).copied()),
-            _ => None,
-        };
-        found.unwrap_or(JsonPart::Document(JsonRef::Undefined))
+            Made::Text(_) => None,
+        }
     }
 
     fn key_text(&self, key: JsonPartKey<'a>) -> &str {
@@ -303,10 +310,8 @@ impl<'a> Host for JsonBuilder<'a> {
     fn has(&mut self, object: JsonPart<'a>, name: Name<'_>) -> Result<bool, Interrupt> {
         match object {
             JsonPart::Document(object) => self.document.has(object, name),
-            JsonPart::Made(id) => Ok(!matches!(
-                self.find(id, &name.key.text),
-                JsonPart::Document(JsonRef::Undefined)
-            )),
+            // What holds `undefined` is there, as long as it is not written.
+            JsonPart::Made(id) => Ok(self.found(id, &name.key.text).is_some()),
         }
     }
 

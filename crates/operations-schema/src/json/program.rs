@@ -33,7 +33,7 @@ use crate::check::check;
 use crate::errors::{ValueError, collect_errors};
 use crate::host::{Interrupt, JsonBuilder, JsonHost, JsonPart, JsonRef};
 use crate::ir::{Const, Program, Shape};
-use crate::normalise::{Mode, Note, normalise};
+use crate::normalise::{Mode, Note, shape_output};
 
 /// A JSON document in the declared shape, as far as that can be had.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl Program {
         collect_errors(self, &mut JsonHost::new(), document.into(), max)
     }
 
-    /// A document in the declared shape.
+    /// What an operation gave, in the declared shape.
     ///
     /// # Errors
     /// When a bound is reached; the document then stays as it is.
@@ -79,7 +79,7 @@ impl Program {
         mode: Mode,
     ) -> Result<NormalisedJson, Interrupt> {
         let mut host = JsonBuilder::new();
-        let done = normalise(self, &mut host, JsonPart::Document(document.into()), mode)?;
+        let done = shape_output(self, &mut host, JsonPart::Document(document.into()), mode)?;
         let mut json = String::new();
         let is_replaced = done.changed && host.push_to(done.value, &mut json);
         Ok(NormalisedJson {

@@ -1,6 +1,8 @@
 //! Filling what is missing, and defaults, which are values like any other: they come from the
 //! schema's author and need not fit the schema.
 
+use super::Mode;
+use super::notes::What;
 use super::object::is_json_schema;
 use super::walk::{Remedy, Walker};
 use crate::host::{BuildHost, Interrupt};
@@ -20,7 +22,7 @@ impl<H: BuildHost> Walker<'_, '_, H> {
         let undefined = self.walk.host.undefined();
         for node in nodes {
             if !self.walk.passes(*node, undefined)? {
-                return self.make(nodes);
+                return self.make_up(nodes);
             }
         }
         // `undefined` is fine. Where it cannot be stored, being missing is the same thing; and a
@@ -32,7 +34,28 @@ impl<H: BuildHost> Walker<'_, '_, H> {
         {
             return Ok(None);
         }
-        Ok(self.walk.host.stored_undefined())
+        if self.mode == Mode::Strict {
+            return Ok(None);
+        }
+        let stored = self.walk.host.stored_undefined();
+        // Still, nobody sent it, and on the way to others it is missing again.
+        if stored.is_some() && self.making == 0 {
+            self.notes.add(What::NotFilled);
+        }
+        Ok(stored)
+    }
+
+    /// The empty value for a place without a default, which nobody sent and nobody declared.
+    fn make_up(&mut self, nodes: &[NodeId]) -> Result<Option<H::Value>, Interrupt> {
+        if self.mode == Mode::Strict {
+            return Ok(None);
+        }
+        let made = self.make(nodes)?;
+        // Inside of something that is made up, or of a default, that is told of the whole.
+        if made.is_some() && self.making == 0 {
+            self.notes.add(What::MadeUp);
+        }
+        Ok(made)
     }
 
     /// A copy of a default, brought into the declared shape: it is converted, stripped and filled

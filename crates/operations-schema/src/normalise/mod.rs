@@ -39,6 +39,9 @@ pub enum Mode {
     Normalise,
     /// Fill and convert, but remove nothing.
     Keep,
+    /// Remove what is not declared, fill in declared defaults, convert where nothing is lost. Nothing is
+    /// made up: what is missing or of the wrong type beyond that stays so.
+    Strict,
 }
 
 /// A value in the declared shape, as far as that can be had.
@@ -63,7 +66,8 @@ pub struct Normalised<V> {
 /// enough for all but contrived schemas.
 const MAX_PASSES: u32 = 6;
 
-/// Turns a value into the shape that a program declares.
+/// Turns a value into the shape that a program declares, the whole value if need be, as TypeBox's
+/// `Value.Cast` does.
 ///
 /// # Errors
 /// When the user's code (a getter, a proxy, a registered check) throws or a bound is reached. What
@@ -74,9 +78,33 @@ pub fn normalise<H: BuildHost>(
     value: H::Value,
     mode: Mode,
 ) -> Result<Normalised<H::Value>, Interrupt> {
+    run(program, host, value, mode, false)
+}
+
+/// The same for what an operation gave: a value whose root is of another kind than the schema declares
+/// (a page of text where an object is declared) stays, with a note. Everything in it would be made up.
+///
+/// # Errors
+/// As for [`normalise`].
+pub fn shape_output<H: BuildHost>(
+    program: &Program,
+    host: &mut H,
+    value: H::Value,
+    mode: Mode,
+) -> Result<Normalised<H::Value>, Interrupt> {
+    run(program, host, value, mode, true)
+}
+
+fn run<H: BuildHost>(
+    program: &Program,
+    host: &mut H,
+    value: H::Value,
+    mode: Mode,
+    keeps_root: bool,
+) -> Result<Normalised<H::Value>, Interrupt> {
     let mut budget = program.budget();
     budget.grant(budget.left() * (NORMALISE_FACTOR - 1));
-    let mut walker = Walker::new(Walk::new(program, host, value, budget), mode);
+    let mut walker = Walker::new(Walk::new(program, host, value, budget), mode, keeps_root);
     let mut result = walker.whole(value)?;
     let mut pass = 1;
     let mut last = result.changed;
@@ -102,16 +130,19 @@ pub fn normalise<H: BuildHost>(
     let before = walk.budget.spent();
     let valid = walk.passes(program.root(), result.value)?;
     let work = walk.budget.spent() - before;
-    if valid && !result.changed {
+    if (valid && !result.changed) || mode == Mode::Strict {
         // Rules that contradict each other on a property that only one of them reads (an inherited one,
-        // say) leave a note behind, although there was nothing to do.
+        // say) leave a note behind, although there was nothing to do. In strict mode only errors count.
         notes = Notes::new(DEFAULT_MAX_ERRORS);
     }
     if !valid {
         for error in errors_within(&mut walk, result.value, DEFAULT_MAX_ERRORS)? {
             if !notes.tells_of(&error.path) {
-                let what = What::Kept {
-                    message: error.message,
+                let message = error.message;
+                let what = if mode == Mode::Strict {
+                    What::Refused { message }
+                } else {
+                    What::Kept { message }
                 };
                 notes.add_at(Note {
                     path: error.path,

@@ -25,8 +25,20 @@ pub enum What {
         /// The error that the check reports there.
         message: String,
     },
+    /// The value is not as declared, and nothing may be made up for it (strict mode).
+    Refused {
+        /// The error that the check reports there.
+        message: String,
+    },
     /// A value of the wrong type could be neither converted nor replaced; it was kept.
     NotReplaced {
+        /// The kind of the value.
+        found: &'static str,
+    },
+    /// A required property or element is missing, and the empty value of its type is there instead.
+    MadeUp,
+    /// The whole value is of another kind than the schema declares; it was kept.
+    OtherRoot {
         /// The kind of the value.
         found: &'static str,
     },
@@ -49,9 +61,18 @@ impl fmt::Display for What {
                 write!(out, "a value of the wrong type ({found}) was replaced")
             }
             Self::Kept { message } => write!(out, "the value was kept although: {message}"),
+            Self::Refused { message } => out.write_str(message),
             Self::NotReplaced { found } => write!(
                 out,
                 "a value of the wrong type ({found}) was kept, because the schema gives no value to replace it with"
+            ),
+            Self::MadeUp => write!(
+                out,
+                "a required value is missing; the empty value of its type was made up for it"
+            ),
+            Self::OtherRoot { found } => write!(
+                out,
+                "the value is of another kind ({found}) than the schema declares and was left as it is"
             ),
             Self::NotFilled => write!(
                 out,
@@ -115,6 +136,11 @@ impl Notes {
         self.path.truncate(before);
     }
 
+    /// Whether the present place is the whole value.
+    pub(super) fn is_at_root(&self) -> bool {
+        self.path.is_empty()
+    }
+
     /// Notes something about the present place.
     pub(super) fn add(&mut self, what: What) {
         let path = self.path.clone();
@@ -162,7 +188,10 @@ impl Notes {
             // The kind of note first: a value that breaks a thousand rules has a thousand notes.
             matches!(
                 note.what,
-                What::NotReplaced { .. } | What::NotFilled | What::UnfitDefault
+                What::NotReplaced { .. }
+                    | What::OtherRoot { .. }
+                    | What::NotFilled
+                    | What::UnfitDefault
             ) && note.path == path
         })
     }

@@ -73,6 +73,8 @@ pub(super) struct Walker<'p, 'h, H: BuildHost> {
     /// Checks on the way, with the same allowance and as deep as this is.
     pub(super) walk: Walk<'p, 'h, H>,
     pub(super) mode: Mode,
+    /// A value whose root is of the wrong kind is not replaced.
+    keeps_root: bool,
     pub(super) notes: Notes,
     /// Something about the value decided which schemas apply, or a value was made: walking again may
     /// lead elsewhere.
@@ -92,10 +94,11 @@ pub(super) struct Walker<'p, 'h, H: BuildHost> {
 }
 
 impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
-    pub(super) fn new(walk: Walk<'p, 'h, H>, mode: Mode) -> Self {
+    pub(super) fn new(walk: Walk<'p, 'h, H>, mode: Mode, keeps_root: bool) -> Self {
         Self {
             walk,
             mode,
+            keeps_root,
             notes: Notes::new(DEFAULT_MAX_ERRORS),
             chose: false,
             making: 0,
@@ -316,6 +319,16 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
             return Ok(Outcome::same(value));
         }
         let found = name_of(class);
+        if self.mode == Mode::Strict {
+            return Ok(Outcome::same(value));
+        }
+        if self.keeps_root && self.making == 0 && self.notes.is_at_root() {
+            // A declared default for nothing at all is not made up.
+            if class != Class::Undefined || self.default_of(nodes)?.is_none() {
+                self.notes.add(What::OtherRoot { found });
+                return Ok(Outcome::same(value));
+            }
+        }
         let Some(created) = self.make(nodes)? else {
             self.notes.add(What::NotReplaced { found });
             return Ok(Outcome::same(value));
@@ -351,7 +364,7 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
 
     /// Whether undeclared parts are removed.
     pub(super) fn removes(&self) -> bool {
-        self.mode == Mode::Normalise
+        self.mode != Mode::Keep
     }
 }
 
