@@ -180,7 +180,7 @@ fn step(step: Json<'_>) -> Outcome {
         error.details = step
             .get("details")
             .and_then(|details| serde_json::from_str(details.text()).ok());
-        return Err(error);
+        return Err(error.into());
     }
     Ok(match step.get("meta") {
         None => Produced::Value(document("value")),

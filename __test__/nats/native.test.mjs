@@ -45,9 +45,10 @@ let next = 0;
 const ANYTHING = [
   [
     "application/json",
-    // Not among them: 1e400, which JavaScript refuses to send on as infinity, and native code still writes as null.
     '{"a":-0,"c":9007199254740993,"d":1.50,"__proto__":{"x":1},"a2":{"2":1,"1":2,"b":3,"b":4}}',
   ],
+  ["application/json", '{"too":{"big":[0,1e400]},"small":-1e400}'],
+  ["application/json", '{"a":{"$bytes":"AAEC"},"b":[{"$bytes":["x"]}]}'],
   ["application/json", '{"half":"\\ud800","\\u0041":"\\/","deep":[[[[{}]]]]}'],
   ["application/problem+json; charset=utf-8", '[1,"x",null]'],
   ["text/plain; charset=iso-8859-1", Buffer.from('na\xefve "text"\n', "latin1")],

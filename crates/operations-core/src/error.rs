@@ -134,3 +134,21 @@ impl From<Interrupt> for CallError {
         }
     }
 }
+/// Why work failed, with what its error cannot hold.
+#[derive(Debug)]
+pub struct Failure {
+    /// The error.
+    pub error: Box<CallError>,
+    /// A binary error body, which JSON cannot carry: it belongs into the details as `body`.
+    pub body: Option<Vec<u8>>,
+}
+
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Self {
+        Self {
+            error: Box::new(error),
+            body: None,
+        }
+    }
+}
+

@@ -4,15 +4,15 @@
 //! to do. The process-internal protocol of the facade (`facade/call/`) has a machine of its own, because crossing
 //! into Rust for each event costs more than it saves; a test runs both on the same random histories.
 
-mod bytes;
 mod due;
 mod events;
 mod outcome;
 mod pending;
+mod wire;
 
-pub use bytes::{holds_bytes, kept_apart};
 pub use events::{CallEvent, EventType, Refusal, Refused, RequestedEvent};
 pub use outcome::{
     malformed_answer, timed_out, too_slow, was_aborted, was_silent, without_response,
 };
 pub use pending::{Answer, DEFAULT_WAITING_EVENTS, Effect, Kind, PendingRequests, Request};
+pub use wire::{holds_bytes, wire_bytes, wire_text};

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::Identity;
 use crate::call::RequestedEvent;
-use crate::error::CallError;
+use crate::error::Failure;
 
 /// A call as it arrives.
 #[derive(Debug, Clone)]
@@ -74,6 +74,8 @@ pub enum Produced {
     Value(Option<Document>),
     /// An envelope.
     Envelope(Envelope),
+    /// Binary data, which no schema of JSON describes, and where it came from, as JSON.
+    Bytes(Vec<u8>, String),
 }
 
 /// A result whose source is known.
@@ -89,7 +91,7 @@ pub struct Envelope {
 }
 
 /// What a handler gives.
-pub type Outcome = Result<Produced, CallError>;
+pub type Outcome = Result<Produced, Failure>;
 
 /// The work of an operation, where it is done here and not by the host. It is called after look-up, access and the
 /// check of the input.

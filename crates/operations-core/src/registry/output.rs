@@ -11,6 +11,7 @@ use super::MAX_ERRORS;
 use super::handler::{Envelope, Produced};
 use super::operation::OutputMode;
 use super::warnings::{Remark, Warnings};
+use crate::call::{wire_bytes, wire_text};
 use crate::clock;
 use crate::envelope::EnvelopeParts;
 use crate::error::{CallError, InfrastructureErrorCode};
@@ -24,17 +25,21 @@ pub(super) struct Shaping<'a> {
 }
 
 impl Shaping<'_> {
-    /// The envelope, as JSON. It fails in `strict` mode alone: elsewhere what cannot be made right is kept, noted
-    /// and reported.
+    /// The envelope, as it travels. It fails where JSON cannot hold it, and in `strict` mode: elsewhere what cannot be
+    /// made right is kept, noted and reported.
     pub(super) fn envelope(&self, produced: Produced) -> Result<String, CallError> {
-        match produced {
+        let json = match produced {
+            Produced::Bytes(bytes, meta) => {
+                return Ok(format!(r#"{{"data":{},"meta":{meta}}}"#, wire_bytes(&bytes)));
+            }
             Produced::Envelope(envelope) => self.known(&envelope),
             Produced::Value(None) => self.local(JsonRef::Undefined),
             Produced::Value(Some(document)) => match EnvelopeParts::of(document.root()) {
                 Some(parts) => self.detected(document.root(), &parts),
                 None => self.local((&document).into()),
             },
-        }
+        }?;
+        wire_text(json, "The answer cannot be sent")
     }
 
     fn known(

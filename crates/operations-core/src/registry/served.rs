@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream};
-use futures::{FutureExt, StreamExt};
+use futures::{FutureExt, StreamExt, TryFutureExt, TryStreamExt};
 use operations_schema::Program;
 use operations_schema::json::Document;
 use serde_json::{Value, json};
@@ -17,9 +17,9 @@ use super::operation::Operation;
 use super::output::Shaping;
 use super::{MAX_ERRORS, Registry};
 use crate::access::enforce_access;
-use crate::call::timed_out;
+use crate::call::{timed_out, wire_bytes, wire_text};
 use crate::clock;
-use crate::error::{CallError, InfrastructureErrorCode};
+use crate::error::{CallError, Failure, InfrastructureErrorCode};
 use crate::spec::OperationType;
 
 /// A call and who does it.
@@ -54,19 +54,22 @@ impl Served {
     #[must_use]
     pub fn answer(self) -> Answer {
         match self.operation.spec.operation_type {
-            OperationType::Query | OperationType::Mutation => Answer::One(self.execute().boxed()),
+            OperationType::Query | OperationType::Mutation => {
+                Answer::One(self.execute().map_err(on_wire).boxed())
+            }
             OperationType::Subscription => {
-                Answer::Many(stream::unfold(Stage::New(self), Stage::next).boxed())
+                let items = stream::unfold(Stage::New(self), Stage::next);
+                Answer::Many(items.map_err(on_wire).boxed())
             }
         }
     }
 
-    async fn execute(mut self) -> Result<String, CallError> {
+    async fn execute(mut self) -> Result<String, Failure> {
         let (input, context) = self.admit()?;
         let limits = Limits::of(&context);
         let work = self.handler.call(input, context);
-        let produced = limits.hold(work, &self.call.operation_id).await??;
-        self.envelope(produced)
+        let produced = limits.hold(work, &self.call.operation_id).await?;
+        Ok(self.envelope(produced?)?)
     }
 
     /// Lets the caller and the input in.
@@ -161,6 +164,22 @@ fn check_input(program: &Program, id: &str, input: Option<&Document>) -> Result<
     )
 }
 
+/// An error as it travels: with details as they are when JavaScript has read and written them (without a negative zero,
+/// say).
+fn on_wire(Failure { error, body }: Failure) -> CallError {
+    let mut error = *error;
+    if let Some(details) = &error.details {
+        let text = Document::from(details).root().stringify();
+        // It holds no infinite number any more, so this cannot fail.
+        let text = wire_text(text, "The details of an error cannot be sent").unwrap_or_default();
+        error.details = serde_json::from_str(&text).ok();
+    }
+    if let (Some(body), Some(Value::Object(details))) = (body, &mut error.details) {
+        details.insert("body".to_owned(), wire_bytes(&body));
+    }
+    error
+}
+
 /// How far a subscription has come.
 enum Stage {
     New(Served),
@@ -169,12 +188,12 @@ enum Stage {
 }
 
 impl Stage {
-    async fn next(self) -> Option<(Result<String, CallError>, Self)> {
+    async fn next(self) -> Option<(Result<String, Failure>, Self)> {
         let (served, mut items, limits) = match self {
             Self::Over => return None,
             Self::Open(served, items, limits) => (served, items, limits),
             Self::New(mut served) => match served.admit() {
-                Err(error) => return Some((Err(error), Self::Over)),
+                Err(error) => return Some((Err(error.into()), Self::Over)),
                 Ok((input, context)) => {
                     let limits = Limits::of(&context);
                     let items = served.handler.subscribe(input, context);
@@ -187,9 +206,10 @@ impl Stage {
             Ok(None) => None,
             Ok(Some(Ok(produced))) => match served.envelope(produced) {
                 Ok(envelope) => Some((Ok(envelope), Self::Open(served, items, limits))),
-                Err(error) => Some((Err(error), Self::Over)),
+                Err(error) => Some((Err(error.into()), Self::Over)),
             },
-            Ok(Some(Err(error))) | Err(error) => Some((Err(error), Self::Over)),
+            Ok(Some(Err(failure))) => Some((Err(failure), Self::Over)),
+            Err(error) => Some((Err(error.into()), Self::Over)),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, stream};
-use operations_core::error::CallError;
+use operations_core::error::{CallError, Failure};
 use operations_core::json::Document;
 use operations_core::log::{Logger, Record};
 use operations_core::registry::{
@@ -38,7 +38,7 @@ impl Handler for Scripted {
         let gives = self.gives.first().cloned();
         async move {
             match gives {
-                Some(gives) => gives.as_ref().map(value).map_err(Clone::clone),
+                Some(gives) => gives.as_ref().map(value).map_err(|error| error.clone().into()),
                 None => Ok(Produced::Value(None)),
             }
         }
@@ -47,7 +47,7 @@ impl Handler for Scripted {
 
     fn subscribe(&self, _: Option<Document>, _: Context) -> BoxStream<'static, Outcome> {
         let items = self.gives.clone().into_iter();
-        stream::iter(items.map(|item| item.as_ref().map(value).map_err(Clone::clone))).boxed()
+        stream::iter(items.map(|item| Ok(value(&item?)))).boxed()
     }
 }
 
@@ -60,7 +60,7 @@ impl Handler for Patient {
         async move {
             context.cancel.cancelled().await;
             told.lock().unwrap().push("cancelled");
-            Err(CallError::new("ABORTED", "the handler's own words"))
+            Err(CallError::new("ABORTED", "the handler's own words").into())
         }
         .boxed()
     }
@@ -448,6 +448,53 @@ async fn whoever_has_left_before_the_start_is_told_so_and_later_the_handler_is()
         "Operation ns.op was aborted before it started"
     );
     assert_eq!(told.lock().unwrap().len(), 1);
+}
+
+/// Gives binary data, or fails with it.
+struct Binary;
+
+impl Handler for Binary {
+    fn call(&self, input: Option<Document>, _: Context) -> BoxFuture<'static, Outcome> {
+        let bytes = vec![0, 255, 1];
+        let outcome = match input {
+            None => Ok(Produced::Bytes(bytes, r#"{"source":"http"}"#.to_owned())),
+            Some(_) => Err(Failure {
+                error: Box::new(
+                    CallError::new("MINE", "mine")
+                        .with_details(json!({ "like": { "$bytes": "x" }, "zero": -0.0 })),
+                ),
+                body: Some(bytes),
+            }),
+        };
+        async { outcome }.boxed()
+    }
+
+    fn subscribe(&self, _: Option<Document>, _: Context) -> BoxStream<'static, Outcome> {
+        stream::empty().boxed()
+    }
+}
+
+#[tokio::test]
+async fn what_json_cannot_hold_travels_as_the_protocol_says() {
+    let fixture = Fixture::new(OutputMode::Normalise);
+    let object = json!({ "type": "object", "properties": { "n": { "type": "number" } } });
+    let work = || Work::Native(Arc::new(Binary));
+    fixture.add("binary", json!({}), &Value::Null, &object, work());
+    let text = one(fixture.served("binary", None, Context::default()));
+    assert_eq!(
+        text.await.unwrap(),
+        r#"{"data":{"$bytes":"AP8B"},"meta":{"source":"http"}}"#
+    );
+    let error = fixture.execute("binary", Some("1")).await.unwrap_err();
+    let details = error.details.unwrap();
+    assert_eq!(
+        details.to_string(),
+        r#"{"like":{"$bytes":["x"]},"zero":0,"body":{"$bytes":"AP8B"}}"#
+    );
+    let alike = json!({ "$bytes": "AP8B" });
+    fixture.add("alike", json!({}), &Value::Null, &Value::Null, scripted([Ok(alike)]));
+    let sent = fixture.execute("alike", None).await.unwrap();
+    assert_eq!(sent["data"], json!({ "$bytes": ["AP8B"] }));
 }
 
 #[tokio::test]

@@ -57,7 +57,7 @@ impl Handler for HttpHandler {
                 }
                 reply = &mut work => reply,
             };
-            reply.map_err(error_of).and_then(envelope_of)
+            reply.map_err(without_cookies_in).and_then(envelope_of)
         }
         .boxed()
     }
@@ -72,7 +72,7 @@ impl Handler for HttpHandler {
             .and_then(|input| service.reader(&operation, input));
         let reader = match opened {
             Ok(reader) => reader,
-            Err(failure) => return stream::once(async { Err(error_of(failure)) }).boxed(),
+            Err(failure) => return stream::once(async { Err(without_cookies_in(failure)) }).boxed(),
         };
         let closed = service.token();
         stream::unfold(Some(Members::new(reader)), move |members| {
@@ -81,8 +81,8 @@ impl Handler for HttpHandler {
                 let mut members = members?;
                 let next = tokio::select! {
                     biased;
-                    () = cancel.cancelled() => Err(was_aborted()),
-                    () = closed.cancelled() => Err(error_of(members.reader.abort())),
+                    () = cancel.cancelled() => Err(was_aborted().into()),
+                    () = closed.cancelled() => Err(without_cookies_in(members.reader.abort())),
                     next = members.next() => next,
                 };
                 match next {
@@ -169,8 +169,7 @@ fn envelope_of(mut reply: Reply) -> Outcome {
             push_string(&mut json, &text);
             json
         }
-        // What becomes of an ArrayBuffer when it is written as JSON.
-        Decoded::Bytes(_) => "{}".to_owned(),
+        Decoded::Bytes(bytes) => return Ok(Produced::Bytes(bytes, meta)),
     };
     Ok(Produced::Envelope(Envelope {
         data: Some(document(data)?),
@@ -184,20 +183,16 @@ fn document(json: String) -> Result<Document, CallError> {
     Document::parse(json).map_err(|why| errors::failed(format!("The response is odd: {why}")))
 }
 
-fn error_of(Failure { error, body }: Failure) -> CallError {
-    let mut error = *error;
-    if let Some(Value::Object(headers)) = error
+fn without_cookies_in(mut failure: Failure) -> Failure {
+    if let Some(Value::Object(headers)) = failure
+        .error
         .details
         .as_mut()
         .and_then(|details| details.get_mut("headers"))
     {
         without_cookies(headers);
     }
-    if let (Some(_), Some(Value::Object(details))) = (body, &mut error.details) {
-        // As above.
-        details.insert("body".to_owned(), json!({}));
-    }
-    error
+    failure
 }
 
 fn was_aborted() -> CallError {
@@ -233,12 +228,12 @@ impl Members {
         }
     }
 
-    async fn next(&mut self) -> Result<Option<Envelope>, CallError> {
+    async fn next(&mut self) -> Result<Option<Envelope>, Failure> {
         loop {
             if let Some(data) = self.batch.pop_front() {
-                return self.member(data).map(Some);
+                return Ok(Some(self.member(data)?));
             }
-            match self.reader.next().await.map_err(error_of)? {
+            match self.reader.next().await.map_err(without_cookies_in)? {
                 None => return Ok(None),
                 Some(StreamItem::Head(mut head, kind)) => {
                     without_cookies(&mut head.headers);

@@ -1,6 +1,6 @@
 //! What the answer to a call means: a reply, or a failure.
 
-use operations_core::error::CallError;
+use operations_core::error::Failure;
 use operations_core::json::is_too_deep;
 use serde::de::IgnoredAny;
 
@@ -28,24 +28,6 @@ impl Reply {
                 let label = media::parameter(&self.head.content_type, "charset");
                 charset::decode(bytes, label.as_deref())
             }
-        }
-    }
-}
-
-/// A failure.
-#[derive(Debug)]
-pub struct Failure {
-    /// The error.
-    pub error: Box<CallError>,
-    /// A binary error body, which JSON cannot carry: it belongs into the details as `body`.
-    pub body: Option<Vec<u8>>,
-}
-
-impl From<CallError> for Failure {
-    fn from(error: CallError) -> Self {
-        Self {
-            error: Box::new(error),
-            body: None,
         }
     }
 }

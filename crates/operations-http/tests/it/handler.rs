@@ -27,10 +27,10 @@ fn document(value: &Value) -> Document {
 }
 
 fn envelope(outcome: Outcome) -> Result<Envelope, CallError> {
-    outcome.map(|produced| match produced {
-        Produced::Envelope(envelope) => envelope,
-        Produced::Value(_) => unreachable!("a response has a head"),
-    })
+    match outcome.map_err(|failure| *failure.error)? {
+        Produced::Envelope(envelope) => Ok(envelope),
+        other => unreachable!("{other:?}"),
+    }
 }
 
 /// `data` and `meta` of an outcome.

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
-use operations_core::call::{CallEvent, EventType, holds_bytes, kept_apart};
+use operations_core::call::{CallEvent, EventType, holds_bytes};
 use operations_core::error::CallError;
-use operations_core::json::{Document, Object};
+use operations_core::json::Object;
 use operations_core::registry::{Answer, Call, Registry, Route};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -87,14 +87,12 @@ async fn serve(
             // Whoever cancelled it, or set its deadline, has an answer already.
             _ if !is_awaited => {}
             Outcome::Answered(output) => {
-                if let Err(error) = worker.respond(&id, &kept_apart(&output), max_payload, todo) {
+                if let Err(error) = worker.respond(&id, &output, max_payload, todo) {
                     worker.fail(&id, &error, max_payload, todo);
                 }
             }
             Outcome::Completed => worker.complete(&id, todo),
-            Outcome::Failed(error) => {
-                worker.fail(&id, &as_javascript_has_it(error), max_payload, todo);
-            }
+            Outcome::Failed(error) => worker.fail(&id, &error, max_payload, todo),
         }
         worker.finished(now, &id, todo);
     });
@@ -160,7 +158,7 @@ async fn stream(
             let max_payload = state.max_payload();
             let may_go_on = state
                 .worker
-                .respond(id, &kept_apart(&output), max_payload, todo)?;
+                .respond(id, &output, max_payload, todo)?;
             Ok((may_go_on, state.worker.is_awaited(id)))
         });
         match sent {
@@ -175,13 +173,4 @@ async fn stream(
             },
         }
     }
-}
-
-/// Details as they are after JavaScript has read and written them: without a negative zero, say.
-fn as_javascript_has_it(mut error: CallError) -> CallError {
-    if let Some(details) = &error.details {
-        let text = Document::from(details).root().stringify();
-        error.details = serde_json::from_str(&text).ok();
-    }
-    error
 }

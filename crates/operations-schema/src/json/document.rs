@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use super::text::{Malformed, Scan};
-use super::write;
+use super::write::{self, Infinite};
 
 /// Up to this many members an object is searched one by one; a larger one has its names sorted beside it.
 const SCANNED: usize = 16;
@@ -245,12 +245,12 @@ impl<'d> Json<'d> {
     }
 
     /// Appends it as text that a reader in JavaScript understands as it would what `JSON.stringify` makes of this
-    /// value: as it came, unless it has a number that `JSON.stringify` cannot write (`-0`, an infinite one).
+    /// value: as it came, but without negative zeros. Infinite numbers stay infinite.
     pub fn push_to(self, json: &mut String) {
         if self.document.is_faithful {
             json.push_str(self.text());
         } else {
-            write::stringify(self, json);
+            write::stringify(self, json, Infinite::Kept);
         }
     }
 
@@ -258,7 +258,7 @@ impl<'d> Json<'d> {
     #[must_use]
     pub fn stringify(self) -> String {
         let mut json = String::with_capacity(self.text().len());
-        write::stringify(self, &mut json);
+        write::stringify(self, &mut json, Infinite::Null);
         json
     }
 }

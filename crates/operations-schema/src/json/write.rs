@@ -140,12 +140,22 @@ pub(crate) fn push_number(json: &mut String, number: f64) {
     if number.is_finite() {
         json.push_str(&to_js_string(number));
     } else {
-        json.push_str("null");
+        // The shortest way to an infinite number that parses: whoever sends it on can still refuse it.
+        json.push_str(if number < 0.0 { "-1e999" } else { "1e999" });
     }
 }
 
+/// How numbers without a JSON form are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Infinite {
+    /// `null`, as by `JSON.stringify`.
+    Null,
+    /// A number that is infinite when it is read again.
+    Kept,
+}
+
 /// Appends a value of a document, however deep.
-pub(super) fn stringify(value: Json<'_>, json: &mut String) {
+pub(super) fn stringify(value: Json<'_>, json: &mut String, infinite: Infinite) {
     let mut open: Vec<(Json<'_>, usize)> = Vec::new();
     let mut next = Some(value);
     loop {
@@ -154,6 +164,9 @@ pub(super) fn stringify(value: Json<'_>, json: &mut String) {
                 Kind::Null => json.push_str("null"),
                 Kind::Bool(true) => json.push_str("true"),
                 Kind::Bool(false) => json.push_str("false"),
+                Kind::Number(number) if infinite == Infinite::Null && !number.is_finite() => {
+                    json.push_str("null");
+                }
                 Kind::Number(number) => push_number(json, number),
                 Kind::String(_) => push_rewritten(json, value.text()),
                 Kind::Array(_) => {
