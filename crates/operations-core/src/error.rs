@@ -151,4 +151,3 @@ impl From<CallError> for Failure {
         }
     }
 }
-

@@ -136,13 +136,19 @@ mod tests {
     fn depth_changes_nothing() {
         let (open, close) = ("[".repeat(400), "]".repeat(400));
         let deep = format!(r#"{open}{{"$bytes":"x"}}{close}"#);
-        assert_eq!(written(&deep), format!(r#"{open}{{"$bytes":["x"]}}{close}"#));
+        assert_eq!(
+            written(&deep),
+            format!(r#"{open}{{"$bytes":["x"]}}{close}"#)
+        );
     }
 
     #[test]
     fn an_infinite_number_is_refused_by_its_path() {
-        let error = wire_text(r#"{"a/b":[1,-1e999]}"#.to_owned(), "The answer cannot be sent")
-            .expect_err("it cannot be");
+        let error = wire_text(
+            r#"{"a/b":[1,-1e999]}"#.to_owned(),
+            "The answer cannot be sent",
+        )
+        .expect_err("it cannot be");
         assert_eq!(
             error.message,
             "The answer cannot be sent, because it cannot be written as JSON: /a~1b/1 is -Infinity"

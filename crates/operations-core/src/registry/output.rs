@@ -30,7 +30,10 @@ impl Shaping<'_> {
     pub(super) fn envelope(&self, produced: Produced) -> Result<String, CallError> {
         let json = match produced {
             Produced::Bytes(bytes, meta) => {
-                return Ok(format!(r#"{{"data":{},"meta":{meta}}}"#, wire_bytes(&bytes)));
+                return Ok(format!(
+                    r#"{{"data":{},"meta":{meta}}}"#,
+                    wire_bytes(&bytes)
+                ));
             }
             Produced::Envelope(envelope) => self.known(&envelope),
             Produced::Value(None) => self.local(JsonRef::Undefined),

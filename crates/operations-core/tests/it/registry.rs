@@ -38,7 +38,10 @@ impl Handler for Scripted {
         let gives = self.gives.first().cloned();
         async move {
             match gives {
-                Some(gives) => gives.as_ref().map(value).map_err(|error| error.clone().into()),
+                Some(gives) => gives
+                    .as_ref()
+                    .map(value)
+                    .map_err(|error| error.clone().into()),
                 None => Ok(Produced::Value(None)),
             }
         }
@@ -492,7 +495,13 @@ async fn what_json_cannot_hold_travels_as_the_protocol_says() {
         r#"{"like":{"$bytes":["x"]},"zero":0,"body":{"$bytes":"AP8B"}}"#
     );
     let alike = json!({ "$bytes": "AP8B" });
-    fixture.add("alike", json!({}), &Value::Null, &Value::Null, scripted([Ok(alike)]));
+    fixture.add(
+        "alike",
+        json!({}),
+        &Value::Null,
+        &Value::Null,
+        scripted([Ok(alike)]),
+    );
     let sent = fixture.execute("alike", None).await.unwrap();
     assert_eq!(sent["data"], json!({ "$bytes": ["AP8B"] }));
 }

@@ -72,7 +72,9 @@ impl Handler for HttpHandler {
             .and_then(|input| service.reader(&operation, input));
         let reader = match opened {
             Ok(reader) => reader,
-            Err(failure) => return stream::once(async { Err(without_cookies_in(failure)) }).boxed(),
+            Err(failure) => {
+                return stream::once(async { Err(without_cookies_in(failure)) }).boxed();
+            }
         };
         let closed = service.token();
         stream::unfold(Some(Members::new(reader)), move |members| {

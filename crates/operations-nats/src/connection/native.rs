@@ -156,9 +156,7 @@ async fn stream(
         };
         let sent = shared.act(|_, state, todo| {
             let max_payload = state.max_payload();
-            let may_go_on = state
-                .worker
-                .respond(id, &output, max_payload, todo)?;
+            let may_go_on = state.worker.respond(id, &output, max_payload, todo)?;
             Ok((may_go_on, state.worker.is_awaited(id)))
         });
         match sent {

@@ -91,7 +91,8 @@ fn schema(random: &mut Random, depth: u32) -> Value {
         4 => json!({ "~": "Boolean" }),
         5 => json!({ "~": "Null" }),
         6 => json!({ "~": "Literal", "const": random.pick(&TEXTS) }),
-        7 => json!({ "~": random.pick(&["Unknown", "Any", "Never", "Undefined", "Unheard"]) }),
+        // Not `Undefined`: an `undefined` that was made is not seen in JSON, so that the promises cannot be checked here.
+        7 => json!({ "~": random.pick(&["Unknown", "Any", "Never", "Unheard"]) }),
         8 => json!({ "~": "String", "pattern": "^[a-c]+$" }),
         9 | 10 => object(random, depth),
         11 => {

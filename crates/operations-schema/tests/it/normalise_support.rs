@@ -143,5 +143,8 @@ fn compare(schema: &Value, value: &Value, done: &Done, expected: &Value, notes: 
     let mut found: Vec<String> = told.map(short).collect();
     found.dedup();
     assert_eq!(found, notes, "{schema} on {value}: {:?}", done.notes);
-    assert_eq!(done.changed, expected != value, "{schema} on {value}");
+    // An `undefined` that was filled in is a change that JSON does not show.
+    if !notes.iter().any(|note| note.starts_with("unfilled")) {
+        assert_eq!(done.changed, expected != value, "{schema} on {value}");
+    }
 }

@@ -8,7 +8,8 @@
     reason = "a test may fail loudly"
 )]
 
-use crate::normalise_support::{expect, expect_keeping, expect_same};
+use crate::normalise_support::{expect, expect_keeping, expect_same, program_of, short, try_run};
+use operations_schema::Mode;
 use serde_json::{Value, json};
 
 fn kind(name: &str) -> Value {
@@ -136,7 +137,6 @@ fn what_cannot_be_made_leaves_the_value() {
         json!({ "~": "String", "format": "date" }),
         json!({ "~": "Never" }),
         json!({ "~": "RegExp", "source": "^x$", "flags": "" }),
-        json!({ "~": "Undefined" }),
         json!({ "~": "Date" }),
         json!({ "~": "BigInt" }),
         json!({ "~": "Array", "items": kind("Number"), "uniqueItems": true, "minItems": 2 }),
@@ -146,6 +146,17 @@ fn what_cannot_be_made_leaves_the_value() {
     ] {
         expect(&schema, &json!(null), &json!(null), &["stuck "]);
     }
+    let undefined = try_run(
+        &program_of(&json!({ "~": "Undefined" })),
+        &json!(null),
+        Mode::Normalise,
+    )
+    .unwrap();
+    assert!(undefined.value.is_none() && undefined.changed && undefined.valid);
+    assert_eq!(
+        undefined.notes.iter().map(short).collect::<Vec<_>>(),
+        ["replaced "]
+    );
     expect(
         &json!({ "~": "Not", "not": kind("Null") }),
         &json!(null),
