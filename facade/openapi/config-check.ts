@@ -98,13 +98,16 @@ function tellOfOthers(fields: string[]): void {
   });
 }
 
+/** Servers on the same machine rarely have a certificate. */
+const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])(:|\/|$)/i;
+
 /** It is quoted where it holds neither a password nor a key, and a missing scheme is the usual mistake. */
 function baseUrl(value: unknown, path: string): ReturnType<Check> {
   if (isHttpUrl(value)) return value;
   const isTellable = isString(value) && !/[@?]/.test(value);
   const found = isString(value) && !isTellable ? "the text that was given" : quoted(value);
-  const meant = isTellable && !value.includes("://") && isHttpUrl(`https://${value}`);
-  const hint = meant ? `; did you mean ${quoted(`https://${value}`)}?` : "";
+  const meant = `${isString(value) && LOOPBACK.test(value) ? "http" : "https"}://${value}`;
+  const hint = isTellable && !value.includes("://") && isHttpUrl(meant) ? `; did you mean ${quoted(meant)}?` : "";
   throw refusal(path, `must be an absolute http or https URL, not ${found}${hint}`);
 }
 
