@@ -25,8 +25,8 @@ declare function insert(title: string): Promise<number>;
 declare function askUser(message: string, form: unknown): Promise<Record<string, unknown>>;
 declare function runModel(messages: unknown, maxTokens: number): Promise<never>;
 declare function openBrowser(url: string): void;
-declare function read(name: string): Promise<string | undefined>;
-declare function write(name: string, tokens: string): Promise<void>;
+declare function read(name: string): Promise<unknown>;
+declare function write(name: string, tokens: unknown): Promise<void>;
 declare function remove(name: string): Promise<void>;
 `;
 const REGISTRY = 'declare const registry: import("@alkdev/operations").OperationRegistry;';
@@ -35,8 +35,11 @@ const REGISTRY = 'declare const registry: import("@alkdev/operations").Operation
 function moduleOf(page) {
   const pieces = [...page.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, text]) => text);
   const imports = new Set(pieces.flatMap((text) => text.match(/^import [^;]+;$/gm) ?? []));
-  const bodies = pieces.map((text) => text.replace(/^import [^;]+;$/gm, ""));
-  return `${merged(imports)}\n${SCENE}\n${REGISTRY}\n{ ${bodies.join("\n{ ")} ${"}".repeat(bodies.length)}\nexport {};\n`;
+  const extensions = pieces.flatMap((text) => text.match(/^declare module [\s\S]*?^}$/gm) ?? []);
+  const bodies = pieces.map((text) =>
+    text.replace(/^import [^;]+;$/gm, "").replace(/^declare module [\s\S]*?^}$/gm, ""),
+  );
+  return `${merged(imports)}\n${extensions.join("\n")}\n${SCENE}\n${REGISTRY}\n{ ${bodies.join("\n{ ")} ${"}".repeat(bodies.length)}\nexport {};\n`;
 }
 
 /** Pieces import one name more than once; a module must not. */
