@@ -21,7 +21,10 @@ for (const [name, fetch] of Object.entries(drivers)) {
         response.end(body);
       });
       const responses = { 200: { description: "", content } };
-      const registry = registryOf({ "/": { get: { operationId: "it", responses } } }, { baseUrl, fetch, ...config });
+      const registry = registryOf(
+        { "/": { get: { operationId: "it", responses } } },
+        { baseUrl, fetch, ...config },
+      );
       return registry.execute("t.it", {}, {});
     };
 

@@ -21,9 +21,7 @@ export const options = {
  * @returns {string[]} what the compiler has to say: `<name>(<line>): <message>`
  */
 export function problemsIn(modules) {
-  const sources = new Map(
-    Array.from(modules, ([name, text]) => [`${root}__test__/types/${name}.mts`, text]),
-  );
+  const sources = new Map(Array.from(modules, ([name, text]) => [`${root}__test__/types/${name}.mts`, text]));
   const host = ts.createCompilerHost(options);
   const { fileExists, readFile, getSourceFile } = host;
   host.fileExists = (file) => sources.has(file) || fileExists(file);
