@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { registryOf, serve } from "./support.mjs";
+import { failureOf, registryOf, serve } from "./support.mjs";
 
 const schema = {
   type: "object",
@@ -14,13 +14,14 @@ const drivers = { "the native client": undefined, "a fetch": (url, init) => genu
 
 for (const [name, fetch] of Object.entries(drivers)) {
   describe(`a response of an undeclared type, through ${name}`, () => {
-    const answer = async (type, body, content = { "application/json": { schema } }) => {
+    const answer = async (type, body, content = { "application/json": { schema } }, output = undefined) => {
       const { url: baseUrl } = await serve((_, response) => {
         if (type !== undefined) response.setHeader("content-type", type);
         response.end(body);
       });
       const responses = { 200: { description: "", content } };
-      const registry = registryOf({ "/": { get: { operationId: "it", responses } } }, { baseUrl, fetch });
+      const config = { baseUrl, fetch, output };
+      const registry = registryOf({ "/": { get: { operationId: "it", responses } } }, config);
       return registry.execute("t.it", {}, {});
     };
 
@@ -31,8 +32,7 @@ for (const [name, fetch] of Object.entries(drivers)) {
       assert.deepEqual(meta.notes, [
         {
           path: "",
-          message:
-            "The response is text/html, and the document declares application/json; it was left as it was sent",
+          message: "The response is text/html, and the document declares only application/json",
         },
       ]);
       const problem = await answer("application/problem+json", '{"title":"No","count":"x"}');
@@ -40,6 +40,24 @@ for (const [name, fetch] of Object.entries(drivers)) {
       assert.equal(problem.meta.notes.length, 1);
       const silent = await answer(undefined, "x");
       assert.match(silent.meta.notes[0].message, /has no content type/);
+    });
+
+    it("is refused where nothing may be made up", async () => {
+      const page = "<html>Please log in</html>";
+      const error = await failureOf(answer("text/html", page, undefined, "strict"));
+      assert.equal(error.code, "EXECUTION_ERROR");
+      assert.equal(
+        error.message,
+        "Operation t.it was not answered as declared: " +
+          "The response is text/html, and the document declares only application/json",
+      );
+      assert.equal(error.details.envelope.data, page);
+      assert.equal(error.details.envelope.meta.statusCode, 200);
+      assert.deepEqual(error.details.errors, error.details.envelope.meta.notes);
+      // Even where it looks like what is declared.
+      await failureOf(answer("text/json+x", '{"count":1,"open":true}', undefined, "strict"));
+      const declared = await answer("application/json", '{"count":1,"open":true}', undefined, "strict");
+      assert.deepEqual(declared.data, { count: 1, open: true });
     });
 
     it("is none where a range, another case or parameters cover it", async () => {

@@ -11,7 +11,7 @@ import { warnAboutOutput } from "./warnings.js";
 /** Makes the envelope of a result. It throws in `strict` mode alone: elsewhere what cannot be made right is kept, noted
  * and reported. */
 export function envelopeOf(entry: Entry, result: unknown, registryMode: OutputMode): ResponseEnvelope {
-  const envelope = wrapped(entry, result);
+  const envelope = wrapped(entry, result, registryMode);
   const { output } = entry;
   if (output === undefined) return envelope;
   try {
@@ -55,9 +55,23 @@ export function refusal(entry: Entry, envelope: ResponseEnvelope, errors: readon
   );
 }
 
-/** The result in an envelope, if it is not in one. */
-export function wrapped(entry: Entry, result: unknown): ResponseEnvelope {
-  return isEnvelope(result) ? result : localEnvelope(result, entry.id);
+/** The result in an envelope, if it is not in one. In `strict` mode a response of an undeclared type is refused. */
+export function wrapped(entry: Entry, result: unknown, registryMode: OutputMode): ResponseEnvelope {
+  if (!isEnvelope(result)) return localEnvelope(result, entry.id);
+  if (result.meta.source === "http" && isAsSent(result.meta) && modeOf(entry, registryMode) === "strict") {
+    throw undeclared(entry, result);
+  }
+  return result;
+}
+
+/** Worded as in `crates/operations-core/src/registry/output.rs`. */
+function undeclared(entry: Entry, envelope: ResponseEnvelope): CallError {
+  const errors = envelope.meta.notes;
+  return new CallError(
+    InfrastructureErrorCode.EXECUTION_ERROR,
+    `Operation ${entry.id} was not answered as declared: ${errors?.[0]?.message}`,
+    { errors, envelope },
+  );
 }
 
 /** What throws when it is looked at is no envelope. */
