@@ -14,14 +14,16 @@ const drivers = { "the native client": undefined, "a fetch": (url, init) => genu
 
 for (const [name, fetch] of Object.entries(drivers)) {
   describe(`a response of an undeclared type, through ${name}`, () => {
-    const answer = async (type, body, content = { "application/json": { schema } }, output = undefined) => {
+    const answer = async (type, body, content = { "application/json": { schema } }, config = {}) => {
       const { url: baseUrl } = await serve((_, response) => {
         if (type !== undefined) response.setHeader("content-type", type);
         response.end(body);
       });
       const responses = { 200: { description: "", content } };
-      const config = { baseUrl, fetch, output };
-      const registry = registryOf({ "/": { get: { operationId: "it", responses } } }, config);
+      const registry = registryOf(
+        { "/": { get: { operationId: "it", responses } } },
+        { baseUrl, fetch, ...config },
+      );
       return registry.execute("t.it", {}, {});
     };
 
@@ -42,21 +44,24 @@ for (const [name, fetch] of Object.entries(drivers)) {
       assert.match(silent.meta.notes[0].message, /has no content type/);
     });
 
-    it("is refused where nothing may be made up", async () => {
-      const page = "<html>Please log in</html>";
-      const error = await failureOf(answer("text/html", page, undefined, "strict"));
-      assert.equal(error.code, "EXECUTION_ERROR");
-      assert.equal(
-        error.message,
-        "Operation t.it was not answered as declared: " +
-          "The response is text/html, and the document declares only application/json",
-      );
-      assert.equal(error.details.envelope.data, page);
-      assert.equal(error.details.envelope.meta.statusCode, 200);
-      assert.deepEqual(error.details.errors, error.details.envelope.meta.notes);
-      // Even where it looks like what is declared.
-      await failureOf(answer("text/json+x", '{"count":1,"open":true}', undefined, "strict"));
-      const declared = await answer("application/json", '{"count":1,"open":true}', undefined, "strict");
+    it("is refused in strict mode, however well it fits", async () => {
+      const sent = '{"count":1,"open":true}';
+      for (const content of [{ "application/json": { schema } }, { "application/json": {} }]) {
+        const error = await failureOf(answer("text/x-json", sent, content, { output: "strict" }));
+        assert.equal(error.code, "EXECUTION_ERROR");
+        assert.equal(
+          error.message,
+          "Operation t.it was not answered as declared: " +
+            "The response is text/x-json, and the document declares only application/json",
+        );
+        const { envelope, errors, reason, delivery } = error.details;
+        assert.equal(envelope.data, sent);
+        assert.deepEqual(errors, envelope.meta.notes);
+        assert.deepEqual([reason, delivery], ["undeclared-type", "done"]);
+      }
+      const error = await failureOf(answer(undefined, "x", undefined, { output: "strict" }));
+      assert.match(error.message, /The response has no content type, and the document/);
+      const declared = await answer("application/json", sent, undefined, { output: "strict" });
       assert.deepEqual(declared.data, { count: 1, open: true });
     });
 

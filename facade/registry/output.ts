@@ -70,7 +70,7 @@ function undeclared(entry: Entry, envelope: ResponseEnvelope): CallError {
   return new CallError(
     InfrastructureErrorCode.EXECUTION_ERROR,
     `Operation ${entry.id} was not answered as declared: ${errors?.[0]?.message}`,
-    { errors, envelope },
+    { operationId: entry.id, errors, envelope, reason: "undeclared-type", delivery: "done" },
   );
 }
 

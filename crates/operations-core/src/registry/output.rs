@@ -179,16 +179,13 @@ impl Shaping<'_> {
         let Some(note) = notes[0]["message"].as_str() else {
             return Ok(());
         };
-        let message = format!(
-            "Operation {} was not answered as declared: {note}",
-            self.operation_id
-        );
-        Err(refused(
-            InfrastructureErrorCode::ExecutionError,
-            message,
-            notes,
-            &envelope(),
-        ))
+        let id = self.operation_id;
+        let message = format!("Operation {id} was not answered as declared: {note}");
+        let details = json!({
+            "operationId": id, "errors": notes, "envelope": value_of(&envelope()),
+            "reason": "undeclared-type", "delivery": "done",
+        });
+        Err(CallError::new(InfrastructureErrorCode::ExecutionError, message).with_details(details))
     }
 
     /// What the caller is told when nothing may be made up. Worded as in `facade/registry/output.ts`.
@@ -209,25 +206,15 @@ impl Shaping<'_> {
         // An infinite number is `null` in the details of an error.
         let envelope = Document::parse(envelope).map(|envelope| envelope.root().stringify());
         let envelope = wire_text(envelope.unwrap_or_default(), "").unwrap_or_default();
-        refused(
-            InfrastructureErrorCode::ValidationError,
-            message,
-            &errors,
-            &envelope,
-        )
+        CallError::new(InfrastructureErrorCode::ValidationError, message)
+            .with_details(json!({ "errors": errors, "envelope": value_of(&envelope) }))
     }
 }
 
-/// The envelope is as it travels already.
-fn refused(
-    code: InfrastructureErrorCode,
-    message: String,
-    errors: &Value,
-    envelope: &str,
-) -> CallError {
+/// An envelope, for the details of an error. It is as it travels already.
+fn value_of(envelope: &str) -> Value {
     let envelope = Document::parse(envelope).map(|envelope| envelope.root().to_value());
-    CallError::new(code, message)
-        .with_details(json!({ "errors": errors, "envelope": envelope.unwrap_or_default() }))
+    envelope.unwrap_or_default()
 }
 
 /// What became of the data of an envelope.

@@ -13,8 +13,8 @@ use super::pool::{Pool, certificates};
 use super::settings::ServiceSettings;
 use crate::machine::{About, Input, Machine, Output};
 use crate::message::{
-    BaseUrl, CallInput, Failure, HttpOperation, Outgoing, Reach, Reply, Request, RequestPlan, ResponseKind,
-    Secret, Settings, errors, request, resolve_server,
+    BaseUrl, CallInput, Failure, HttpOperation, Outgoing, Reach, Reply, Request, RequestPlan,
+    ResponseKind, Secret, Settings, errors, request, resolve_server,
 };
 
 /// A text that was fetched.

@@ -208,9 +208,7 @@ fn unevaluated_properties_of_an_intersection() {
 
 #[test]
 fn what_was_made_is_the_same_text_to_a_pattern_as_what_was_sent() {
-    let object = |inner: &str| {
-        json!({ "~": "Object", "required": ["a"], "properties": { "a": { "~": inner } } })
-    };
+    let object = |inner: &str| json!({ "~": "Object", "required": ["a"], "properties": { "a": { "~": inner } } });
     // `undefined` would match; an object does not.
     let pattern = json!({ "~": "RegExp", "source": "^[a-z]+$", "flags": "" });
     let schema = json!({ "~": "Union", "anyOf": [object("Never"), pattern] });
