@@ -106,7 +106,8 @@ export function texts(isName: (name: string) => boolean, what: string): Check {
       throw refusal(path, `must be an object with a string for each ${what}, not ${kindOf(value)}`);
     }
     for (const [name, text] of Object.entries(value)) {
-      if (!isName(name)) throw refusal(path, `has ${JSON.stringify(name)}, which is no name of a ${what}`);
+      if (!isName(name))
+        throw refusal(path, `has ${JSON.stringify(name)}, which cannot be the name of a ${what}`);
       if (typeof text !== "string") {
         throw refusal(`${path}[${JSON.stringify(name)}]`, `must be a string, not ${kindOf(text)}`);
       }
@@ -122,6 +123,7 @@ export const aName = must("a string that is not empty", (value) => isString(valu
 export const aBoolean = must("true or false", (value) => typeof value === "boolean");
 export const aFunction = must("a function", isFunction);
 export const aDuration = must("a number of milliseconds above 0", isPositive);
+export const aPatience = must("a number of milliseconds, 0 or more", (value) => Number(value) >= 0);
 export const aTime = must("a number of milliseconds since the epoch", Number.isFinite);
 export const aSize = must("a whole number above 0", (value) => isWhole(value, 1));
 export const aCount = must("a whole number, 0 or more", (value) => isWhole(value, 0));
