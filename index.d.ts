@@ -183,6 +183,7 @@ export type {
   OpenAPIReportEntry,
   OpenAPISelector,
   OpenAPISpec,
+  PerCall,
   SSEEvent,
 } from "./dist/index.js";
 
