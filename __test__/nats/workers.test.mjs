@@ -209,6 +209,30 @@ describe("workers", { skip, timeout: 60_000 }, () => {
     assert.deepEqual(await elsewhere.discover(), { operations: [], workers: [] });
   });
 
+  it("get a place back when nobody waits any more, although its handler never ends", async () => {
+    const { callMap } = await nats.connect({ prefix: "hung" });
+    const hung = () => new Promise(() => {});
+    await nats.worker(
+      [
+        query("hang", hung),
+        query("echo", (input) => input),
+        subscription("silent", async function* () {
+          yield 1;
+          await hung();
+        }),
+      ],
+      { prefix: "hung", concurrency: 1 },
+    );
+    for (let i = 0; i < 3; i++) {
+      await assert.rejects(callMap.call("t.hang", {}, { deadline: Date.now() + 50 }), { code: "TIMEOUT" });
+      await assert.rejects(callMap.call("t.hang", {}, { signal: AbortSignal.timeout(50) }), {
+        code: "ABORTED",
+      });
+      for await (const _ of callMap.subscribe("t.silent", {})) break;
+      assert.equal(unwrap(await callMap.call("t.echo", i)), i);
+    }
+  });
+
   it("can be taken apart", async () => {
     const { callMap, serve, discover, stats, close } = await nats.connect({ prefix: "apart" });
     const registry = new OperationRegistry();

@@ -60,6 +60,8 @@ export class Answers {
   aborted(requestId: string): void {
     for (const listener of this.#listeners) listener({ requestId });
     this.mayGoOn(requestId);
+    // A handler that does not look at its signal may never end: its place is free from now on.
+    this.#batch.add(requestId);
   }
 
   mayGoOn(requestId: string): void {
