@@ -175,8 +175,11 @@ impl Shaping<'_> {
             return Ok(());
         }
         let meta = Document::parse(meta).map(|meta| meta.root().to_value());
-        let notes = &meta.unwrap_or_default()["notes"];
-        let Some(note) = notes[0]["message"].as_str() else {
+        let meta = meta.unwrap_or_default();
+        let (Some(notes), Some(note)) = (
+            meta.get("notes"),
+            meta.pointer("/notes/0/message").and_then(Value::as_str),
+        ) else {
             return Ok(());
         };
         let id = self.operation_id;
