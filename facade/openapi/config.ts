@@ -75,8 +75,8 @@ export interface HTTPServiceConfig {
  *
  * @example
  * ```ts
- * const auth: PerCall<HTTPAuth> = async ({ identity }) =>
- *   identity && { type: "bearer", token: await tokenOf(identity.id) };
+ * const auth: PerCall<HTTPAuth> = ({ identity }) =>
+ *   identity && { type: "bearer", token: `token of ${identity.id}` };
  * ```
  */
 export type PerCall<T> = (context: OperationContext) => T | undefined | Promise<T | undefined>;
