@@ -184,7 +184,7 @@ export interface OpenApiImport {
   /** JSON Schema of the operation at this place in the list. */
   inputSchema(index: number): string;
   outputSchema(index: number): string;
-  /** JSON: `OpenAPIReportEntry[]` of `openapi/report.ts`. */
+  /** JSON: `OpenAPIReportEntry[]` of `openapi/types.ts`. */
   report(): string;
 }
 

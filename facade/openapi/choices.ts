@@ -5,7 +5,7 @@ import type { OpenApiDocument } from "../native-binding.js";
 import type { HTTPServiceConfig, OpenAPICandidate, OpenAPISelector } from "./config.js";
 import type { CheckedConfig } from "./config-check.js";
 
-/** What the native side reads (`operations_core::openapi::ImportChoices`). */
+/** What the native side reads (`operations_openapi::ImportChoices`). */
 interface ImportChoices {
   methods?: readonly string[];
   include?: string[];

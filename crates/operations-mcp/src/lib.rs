@@ -1,4 +1,4 @@
-//! MCP servers as operations: processes, connections and calls, on rmcp.
+//! MCP servers as operations: processes, connections and calls.
 //!
 //! Everything here runs on Tokio and knows nothing of Node; what a message means is decided in
 //! `operations-core`. [`Client`] is a server as its users see it (`client/`); below it are the two ways to it

@@ -1,4 +1,4 @@
-//! The errors with which requests end, worded as in `facade/call/pending-request-map.ts`.
+//! The errors with which requests end, worded as in `facade/outcomes.ts`.
 
 use serde_json::{Value, json};
 
