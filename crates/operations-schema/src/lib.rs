@@ -15,6 +15,7 @@ pub mod formats;
 pub mod host;
 pub mod ir;
 pub mod json;
+pub mod keywords;
 pub mod normalise;
 pub mod number;
 pub mod patterns;
