@@ -187,15 +187,15 @@ fn is_text(quoted: &str, name: &str) -> bool {
 }
 
 /// A place in a JSON text that moves forward.
-pub(super) struct Scan<'a> {
+pub(crate) struct Scan<'a> {
     text: &'a str,
     bytes: &'a [u8],
-    pub(super) at: usize,
+    pub(crate) at: usize,
     deepest: usize,
 }
 
 impl<'a> Scan<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         Self {
             text,
             bytes: text.as_bytes(),
@@ -208,7 +208,7 @@ impl<'a> Scan<'a> {
         Malformed::Syntax(self.at.min(self.bytes.len()))
     }
 
-    pub(super) fn peek(&self) -> Option<u8> {
+    pub(crate) fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
 
@@ -218,7 +218,7 @@ impl<'a> Scan<'a> {
         byte
     }
 
-    pub(super) fn expect(&mut self, byte: u8) -> Result<(), Malformed> {
+    pub(crate) fn expect(&mut self, byte: u8) -> Result<(), Malformed> {
         if self.peek() == Some(byte) {
             self.at += 1;
             Ok(())
@@ -227,13 +227,13 @@ impl<'a> Scan<'a> {
         }
     }
 
-    pub(super) fn space(&mut self) {
+    pub(crate) fn space(&mut self) {
         while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
             self.at += 1;
         }
     }
 
-    pub(super) fn end(&mut self) -> Result<(), Malformed> {
+    pub(crate) fn end(&mut self) -> Result<(), Malformed> {
         self.space();
         if self.at == self.bytes.len() {
             Ok(())
@@ -249,7 +249,7 @@ impl<'a> Scan<'a> {
     }
 
     /// The text that `scan` goes over.
-    fn slice(
+    pub(crate) fn slice(
         &mut self,
         scan: fn(&mut Self) -> Result<(), Malformed>,
     ) -> Result<&'a str, Malformed> {
@@ -329,7 +329,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn word(&mut self, word: &str) -> Result<(), Malformed> {
+    pub(crate) fn word(&mut self, word: &str) -> Result<(), Malformed> {
         let rest = self.bytes.get(self.at..).unwrap_or(&[]);
         if rest.starts_with(word.as_bytes()) {
             self.at += word.len();
@@ -339,7 +339,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    pub(super) fn string(&mut self) -> Result<(), Malformed> {
+    pub(crate) fn string(&mut self) -> Result<(), Malformed> {
         self.expect(b'"')?;
         loop {
             // Most of it is neither an escape nor the end.
@@ -366,7 +366,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn digits(&mut self) -> Result<(), Malformed> {
+    pub(crate) fn digits(&mut self) -> Result<(), Malformed> {
         if !self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
             return Err(self.syntax());
         }
@@ -376,7 +376,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    fn number(&mut self) -> Result<(), Malformed> {
+    pub(crate) fn number(&mut self) -> Result<(), Malformed> {
         if self.peek() == Some(b'-') {
             self.at += 1;
         }
