@@ -6,7 +6,7 @@ use super::draft::Draft;
 use super::json_containers as containers;
 use super::uri::split_fragment;
 use crate::ir::{
-    DynamicReference, JsonSchema, LogicRules, NodeId, NumberRules, PatternId, Shape, StringRules,
+    Bounds, DynamicReference, JsonSchema, LogicRules, NodeId, PatternId, Shape, StringRules,
     TypeSet, Unevaluated,
 };
 use crate::patterns::Dialect;
@@ -349,8 +349,8 @@ fn is_only_reference(schema: &JsonSchema) -> bool {
         && schema.unevaluated.is_none()
 }
 
-fn number(site: &Site<'_>) -> Option<NumberRules> {
-    let mut rules = NumberRules {
+fn number(site: &Site<'_>) -> Option<Bounds<f64>> {
+    let mut rules = Bounds {
         minimum: site.bound("minimum"),
         maximum: site.bound("maximum"),
         exclusive_minimum: site.bound("exclusiveMinimum"),

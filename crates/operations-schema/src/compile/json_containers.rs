@@ -6,7 +6,7 @@ use super::json::Site;
 use super::required::RequiredNames;
 use crate::ir::{
     Additional, AdditionalItems, ArrayRules, Dependency, NodeId, ObjectRules, PatternProperty,
-    PropertyIndex, PropertyRule,
+    Property, PropertyIndex,
 };
 use crate::problem::SchemaError;
 use crate::source::Source;
@@ -81,7 +81,7 @@ pub(super) fn object<'a>(
     let mut required = RequiredNames::new(required);
     for (name, source) in declared.unwrap_or_default() {
         let step = Step::Key("properties", name);
-        properties.push(PropertyRule {
+        properties.push(Property {
             key: compiler.tables.key(name),
             node: compiler.member(site, source, "properties", step)?,
             required: required.contains(name),

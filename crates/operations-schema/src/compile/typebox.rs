@@ -4,9 +4,9 @@ use super::compiler::{Compiler, Context, Step};
 use super::key_pattern::key_pattern;
 use super::required::RequiredNames;
 use crate::ir::{
-    Additional, ArrayNode, BigIntNode, ConstructorNode, DateNode, IntersectNode, KindNode, NodeId,
-    NumberNode, ObjectNode, Property, PropertyIndex, RecordNode, RegExpNode, Shape, StringNode,
-    TupleNode, Uint8ArrayNode, UnevaluatedKeys,
+    Additional, ArrayNode, Bounds, ConstructorNode, IntersectNode, KindNode, NodeId, ObjectNode,
+    Property, PropertyIndex, RecordNode, RegExpNode, Shape, StringRules, TupleNode, Uint8ArrayNode,
+    UnevaluatedKeys,
 };
 use crate::patterns::Dialect;
 use crate::problem::SchemaError;
@@ -67,7 +67,7 @@ impl<'a> Compiler<'a> {
                 returns: self.schema(id, object, "returns", context)?,
                 prototype: self.tables.key("prototype"),
             }),
-            "Date" => Shape::Date(Box::new(DateNode {
+            "Date" => Shape::Date(Box::new(Bounds {
                 exclusive_maximum: bound(object, "exclusiveMaximumTimestamp"),
                 exclusive_minimum: bound(object, "exclusiveMinimumTimestamp"),
                 maximum: bound(object, "maximumTimestamp"),
@@ -166,7 +166,7 @@ impl<'a> Compiler<'a> {
 
     fn bigint(&mut self, object: &SourceObject<'_>) -> Shape {
         let mut constant = |keyword| object.defined(keyword).map(|value| self.constant(value));
-        Shape::BigInt(Box::new(BigIntNode {
+        Shape::BigInt(Box::new(Bounds {
             exclusive_maximum: constant("exclusiveMaximum"),
             exclusive_minimum: constant("exclusiveMinimum"),
             maximum: constant("maximum"),
@@ -344,7 +344,7 @@ impl<'a> Compiler<'a> {
             Some(_) => return Ok(broken("the pattern is not a string")),
             None => None,
         };
-        Ok(Shape::String(Box::new(StringNode {
+        Ok(Shape::String(Box::new(StringRules {
             min_length: bound(object, "minLength"),
             max_length: bound(object, "maxLength"),
             pattern,
@@ -371,8 +371,8 @@ impl<'a> Compiler<'a> {
     }
 }
 
-fn numeric(object: &SourceObject<'_>) -> NumberNode {
-    NumberNode {
+fn numeric(object: &SourceObject<'_>) -> Bounds<f64> {
+    Bounds {
         exclusive_maximum: bound(object, "exclusiveMaximum"),
         exclusive_minimum: bound(object, "exclusiveMinimum"),
         maximum: bound(object, "maximum"),

@@ -6,7 +6,7 @@ use super::keys::Declared;
 use super::leaf::{Leaf, push_bounds};
 use super::literal;
 use super::writer::{Local, Mode, Scope, Writer};
-use crate::ir::{Const, ConstId, JsonSchema, NodeId, NumberRules, PatternId, StringRules, TypeSet};
+use crate::ir::{Bounds, Const, ConstId, JsonSchema, NodeId, PatternId, StringRules, TypeSet};
 use crate::patterns::{LONGEST_SUBJECT, Pattern, Price};
 
 impl Writer<'_> {
@@ -207,18 +207,9 @@ fn alias(schema: &JsonSchema) -> Option<NodeId> {
     logic.reference.filter(|_| alone)
 }
 
-fn number_rules(rules: &NumberRules, v: Local) -> String {
+fn number_rules(rules: &Bounds<f64>, v: Local) -> String {
     let mut test = String::from("true");
-    push_bounds(
-        &mut test,
-        &v.to_string(),
-        [
-            rules.exclusive_maximum,
-            rules.exclusive_minimum,
-            rules.maximum,
-            rules.minimum,
-        ],
-    );
+    push_bounds(&mut test, &v.to_string(), rules);
     if let Some(divisor) = rules.multiple_of {
         let by = literal::number(divisor);
         let is_safe_integer = divisor.fract() == 0.0 && divisor.abs() <= 9_007_199_254_740_991.0;

@@ -3,7 +3,7 @@
 use super::keys::one_of_names;
 use super::leaf::push_lengths;
 use super::writer::{Local, Mode, Scope, Writer};
-use crate::ir::{Additional, AdditionalItems, ArrayRules, ObjectRules, PropertyRule};
+use crate::ir::{Additional, AdditionalItems, ArrayRules, ObjectRules, Property};
 
 impl Writer<'_> {
     pub(super) fn array_rules(&mut self, rules: &ArrayRules, v: Local, mode: Mode, scope: Scope) {
@@ -87,7 +87,7 @@ impl Writer<'_> {
         }
     }
 
-    fn property_rule(&mut self, property: &PropertyRule, v: Local, mode: Mode, scope: Scope) {
+    fn property_rule(&mut self, property: &Property, v: Local, mode: Mode, scope: Scope) {
         let accepts_all = self.accepts_all(property.node);
         if accepts_all && !property.required {
             return;

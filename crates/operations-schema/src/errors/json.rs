@@ -4,11 +4,8 @@ use super::messages;
 use super::{Collector, Stop};
 use crate::check::{item_schema, types_of};
 use crate::host::{Class, Host, OwnKeys};
-use crate::ir::{
-    Additional, ArrayRules, JsonSchema, LogicRules, NumberNode, NumberRules, ObjectRules,
-    Unevaluated,
-};
-use crate::number::{is_decimal_multiple, to_js_string};
+use crate::ir::{Additional, ArrayRules, Bounds, JsonSchema, LogicRules, ObjectRules, Unevaluated};
+use crate::number::is_decimal_multiple;
 
 impl<H: Host> Collector<'_, '_, '_, H> {
     pub(super) fn json(&mut self, schema: &JsonSchema, value: H::Value) -> Result<(), Stop> {
@@ -76,7 +73,7 @@ impl<H: Host> Collector<'_, '_, '_, H> {
 
     fn json_number(
         &mut self,
-        rules: &NumberRules,
+        rules: &Bounds<f64>,
         schema: &JsonSchema,
         value: f64,
     ) -> Result<(), Stop> {
@@ -84,23 +81,10 @@ impl<H: Host> Collector<'_, '_, '_, H> {
             .types
             .is_some_and(|types| types.words().eq(["integer"]));
         let noun = if integer { "integer" } else { "number" };
-        let bounds = NumberNode {
-            exclusive_maximum: rules.exclusive_maximum,
-            exclusive_minimum: rules.exclusive_minimum,
-            maximum: rules.maximum,
-            minimum: rules.minimum,
-            multiple_of: None,
-        };
-        for message in messages::number(noun, value, &bounds) {
+        for message in messages::number(noun, value, rules, is_decimal_multiple) {
             self.report(message)?;
         }
-        match rules.multiple_of {
-            Some(divisor) if !is_decimal_multiple(value, divisor) => {
-                let divisor = to_js_string(divisor);
-                self.report(format!("Expected {noun} to be a multiple of {divisor}"))
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     fn json_array(&mut self, rules: &ArrayRules, value: H::Value) -> Result<(), Stop> {

@@ -1,7 +1,7 @@
 //! The wording.
 
-use crate::ir::{Const, NumberNode, TypeSet};
-use crate::number::{js_is_multiple, to_js_string};
+use crate::ir::{Bounds, Const, TypeSet};
+use crate::number::to_js_string;
 
 /// A constant as JavaScript writes it into a text.
 pub(super) fn const_text(constant: &Const) -> String {
@@ -28,7 +28,12 @@ pub(super) fn literal(constant: &Const) -> String {
 }
 
 /// The bounds of a number, in TypeBox's order.
-pub(super) fn number(noun: &str, value: f64, node: &NumberNode) -> Vec<String> {
+pub(super) fn number(
+    noun: &str,
+    value: f64,
+    node: &Bounds<f64>,
+    is_multiple: fn(f64, f64) -> bool,
+) -> Vec<String> {
     let mut found = Vec::new();
     let mut test = |bound: Option<f64>, holds: fn(f64, f64) -> bool, words: &str| {
         if let Some(bound) = bound
@@ -60,7 +65,7 @@ pub(super) fn number(noun: &str, value: f64, node: &NumberNode) -> Vec<String> {
         |value, bound| value >= bound,
         "greater or equal to",
     );
-    test(node.multiple_of, js_is_multiple, "a multiple of");
+    test(node.multiple_of, is_multiple, "a multiple of");
     found
 }
 

@@ -4,10 +4,8 @@ use super::messages;
 use super::{Collector, Stop};
 use crate::check::{at_least, at_most, compare_bigint, is_bigint_multiple};
 use crate::host::{Class, Host};
-use crate::ir::{
-    BigIntNode, ConstId, DateNode, NodeId, NumberNode, Shape, StringNode, Uint8ArrayNode,
-};
-use crate::number::to_js_string;
+use crate::ir::{Bounds, ConstId, NodeId, Shape, StringRules, Uint8ArrayNode};
+use crate::number::{js_is_multiple, to_js_string};
 
 impl<H: Host> Collector<'_, '_, '_, H> {
     pub(super) fn typebox(
@@ -90,12 +88,12 @@ impl<H: Host> Collector<'_, '_, '_, H> {
         fixed.to_owned()
     }
 
-    fn number(&mut self, noun: &str, node: &NumberNode, value: H::Value) -> Result<(), Stop> {
+    fn number(&mut self, noun: &str, node: &Bounds<f64>, value: H::Value) -> Result<(), Stop> {
         match self.walk.class(value)? {
             Class::Number(number)
                 if number.is_finite() && (noun == "number" || number.fract() == 0.0) =>
             {
-                for message in messages::number(noun, number, node) {
+                for message in messages::number(noun, number, node, js_is_multiple) {
                     self.report(message)?;
                 }
                 Ok(())
@@ -104,7 +102,7 @@ impl<H: Host> Collector<'_, '_, '_, H> {
         }
     }
 
-    fn bigint(&mut self, node: &BigIntNode, value: H::Value) -> Result<(), Stop> {
+    fn bigint(&mut self, node: &Bounds<ConstId>, value: H::Value) -> Result<(), Stop> {
         if self.walk.class(value)? != Class::BigInt {
             return self.report("Expected bigint");
         }
@@ -148,7 +146,7 @@ impl<H: Host> Collector<'_, '_, '_, H> {
             .try_for_each(|message| self.report(message))
     }
 
-    fn date(&mut self, node: &DateNode, value: H::Value) -> Result<(), Stop> {
+    fn date(&mut self, node: &Bounds<f64>, value: H::Value) -> Result<(), Stop> {
         let time = match self.walk.class(value)? {
             Class::Object => self.walk.date(value)?.filter(|time| time.is_finite()),
             _ => None,
@@ -156,14 +154,7 @@ impl<H: Host> Collector<'_, '_, '_, H> {
         let Some(time) = time else {
             return self.report("Expected Date");
         };
-        let bounds = NumberNode {
-            exclusive_maximum: node.exclusive_maximum,
-            exclusive_minimum: node.exclusive_minimum,
-            maximum: node.maximum,
-            minimum: node.minimum,
-            multiple_of: node.multiple_of,
-        };
-        for message in messages::number("Date timestamp", time, &bounds) {
+        for message in messages::number("Date timestamp", time, node, js_is_multiple) {
             self.report(message)?;
         }
         Ok(())
@@ -237,7 +228,7 @@ impl<H: Host> Collector<'_, '_, '_, H> {
         self.at_most(length, max, "Expected string length less or equal to ")
     }
 
-    fn string(&mut self, node: StringNode, value: H::Value) -> Result<(), Stop> {
+    fn string(&mut self, node: StringRules, value: H::Value) -> Result<(), Stop> {
         if self.walk.class(value)? != Class::String {
             return self.report("Expected string");
         }
