@@ -1,11 +1,11 @@
 //! A NATS connection, for `facade/nats/`.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use napi::bindgen_prelude::{Env, PromiseRaw};
 use napi_derive::napi;
 use operations_core::call::Kind;
+use operations_core::clock;
 use operations_core::error::CallError;
 use operations_nats::caller::NewRequest;
 use operations_nats::{Connection, Options, discovery, serving};
@@ -212,7 +212,9 @@ impl NatsConnection {
         self.bridge.spawn(
             env,
             async move {
-                let found = connection.discover(duration(milliseconds)).await?;
+                let found = connection
+                    .discover(clock::milliseconds(milliseconds))
+                    .await?;
                 Ok(discovery::summary(found))
             },
             |_, json| Ok(json),
@@ -238,15 +240,10 @@ impl NatsConnection {
         self.bridge.spawn(
             env,
             async move {
-                connection.close(duration(milliseconds)).await;
+                connection.close(clock::milliseconds(milliseconds)).await;
                 Ok(())
             },
             |_, ()| Ok(()),
         )
     }
-}
-
-/// A duration of JavaScript's; what is none counts as no time at all.
-fn duration(milliseconds: f64) -> Duration {
-    Duration::try_from_secs_f64(milliseconds / 1_000.0).unwrap_or_default()
 }

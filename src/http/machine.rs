@@ -116,10 +116,9 @@ impl HttpMachine {
     ) -> napi::Result<u32> {
         let head = self.bridge.run(&env, || {
             let pairs: Vec<(String, String)> = serde_json::from_str(&headers).map_err(|error| {
-                CallError::new(
-                    InfrastructureErrorCode::ExecutionError,
-                    format!("The headers of the response cannot be read: {error}"),
-                )
+                CallError::failed(format!(
+                    "The headers of the response cannot be read: {error}"
+                ))
             })?;
             let pairs = pairs.iter();
             let pairs = pairs.map(|(name, value)| (name.as_str(), value.as_str()));

@@ -91,6 +91,16 @@ impl CallError {
         }
     }
 
+    /// Something that the caller, the configuration or a document has to change.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(InfrastructureErrorCode::ValidationError, message)
+    }
+
+    /// Something that went wrong on the way to the other side, or there.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::new(InfrastructureErrorCode::ExecutionError, message)
+    }
+
     /// The same error with details.
     #[must_use]
     pub fn with_details(mut self, details: Value) -> Self {
@@ -122,10 +132,7 @@ impl CallError {
 impl From<Interrupt> for CallError {
     /// A value that could not be held against a schema.
     fn from(interrupt: Interrupt) -> Self {
-        let error = Self::new(
-            InfrastructureErrorCode::ValidationError,
-            interrupt.to_string(),
-        );
+        let error = Self::invalid(interrupt.to_string());
         match interrupt {
             Interrupt::Limit(limit) => {
                 error.with_details(json!({ "limit": format!("{limit:?}").to_lowercase() }))

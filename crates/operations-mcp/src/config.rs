@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::clock;
+use operations_core::error::CallError;
 use serde::Deserialize;
 
 use crate::secrets::Secrets;
@@ -16,8 +17,6 @@ const CALL_TIMEOUT: u64 = 60_000;
 const MAX_MESSAGE: usize = 64 * 1024 * 1024;
 /// How many tools are taken from a server.
 const MAX_TOOLS: usize = 2_000;
-/// Longer waits than this are no waits; it also keeps sums of times away from overflow.
-const LONGEST: u64 = 365 * 24 * 3600 * 1000;
 
 /// One server, as the facade describes it.
 #[derive(Debug, Clone, Deserialize)]
@@ -225,10 +224,9 @@ impl ServerConfig {
                 })
             }
             (None, None) => {
-                return Err(CallError::new(
-                    InfrastructureErrorCode::ExecutionError,
-                    format!("MCP server '{name}' must have either 'url' or 'command'"),
-                ));
+                return Err(CallError::failed(format!(
+                    "MCP server '{name}' must have either 'url' or 'command'"
+                )));
             }
         };
         Ok(Self {
@@ -255,10 +253,9 @@ impl ServerConfig {
 }
 
 fn invalid(name: &str, what: &str) -> CallError {
-    CallError::new(
-        InfrastructureErrorCode::ValidationError,
-        format!("The configuration of MCP server '{name}' cannot be used: {what}"),
-    )
+    CallError::invalid(format!(
+        "The configuration of MCP server '{name}' cannot be used: {what}"
+    ))
 }
 
 fn endpoint(name: &str, text: &str) -> Result<String, CallError> {
@@ -270,7 +267,7 @@ fn endpoint(name: &str, text: &str) -> Result<String, CallError> {
     Ok(url.into())
 }
 
-/// A time limit. Infinity and anything beyond a year are the longest limit there is.
+/// A time limit. Infinity is the longest limit there is.
 fn milliseconds(
     name: &str,
     field: &str,
@@ -284,7 +281,7 @@ fn milliseconds(
         let what = format!("'{field}' must be a number of milliseconds above 0, and is {given}");
         return Err(invalid(name, &what));
     }
-    Ok(Duration::from_secs_f64(given.min(LONGEST as f64) / 1000.0))
+    Ok(clock::milliseconds(given))
 }
 
 fn bytes(name: &str, given: Option<f64>) -> Result<usize, CallError> {
@@ -309,6 +306,7 @@ fn bytes(name: &str, given: Option<f64>) -> Result<usize, CallError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use operations_core::error::InfrastructureErrorCode;
 
     fn read(text: &str) -> Result<ServerConfig, CallError> {
         ServerConfig::from_json("demo", text)
@@ -349,6 +347,6 @@ mod tests {
         assert_eq!(config.timeout, Duration::from_secs(60));
         assert!(config.reconnect);
         let config = read(r#"{"command":"x","timeout":1e300}"#).unwrap();
-        assert_eq!(config.timeout, Duration::from_millis(LONGEST));
+        assert_eq!(config.timeout, clock::milliseconds(f64::INFINITY));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_nats::connection::State as Link;
@@ -11,6 +11,7 @@ use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
 use operations_core::clock::now;
 use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::lock::locked;
 use operations_core::log::Logger;
 use operations_core::mailbox::{Item, Mailbox};
 use operations_core::registry::Registry;
@@ -138,11 +139,6 @@ impl Drop for Connection {
     fn drop(&mut self) {
         self.shared.closed.cancel();
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic while it was held is caught at the border; the state is whole after every step.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Connection {
@@ -440,11 +436,8 @@ fn may_not_serve(subject: &str) -> CallError {
 /// The error of a connection that is no more.
 #[must_use]
 pub fn closed() -> CallError {
-    CallError::new(
-        InfrastructureErrorCode::ExecutionError,
-        "The NATS connection is closed",
-    )
-    .with_details(json!({ "reason": "closed", "delivery": "none" }))
+    CallError::failed("The NATS connection is closed")
+        .with_details(json!({ "reason": "closed", "delivery": "none" }))
 }
 
 impl Shared {

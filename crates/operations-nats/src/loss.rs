@@ -7,7 +7,7 @@ use operations_core::json::Malformed;
 use serde_json::json;
 
 fn lost(reason: &str, delivery: &str, operation_id: &str, message: String) -> CallError {
-    CallError::new(InfrastructureErrorCode::ExecutionError, message).with_details(json!({
+    CallError::failed(message).with_details(json!({
         "operationId": operation_id,
         "reason": reason,
         "delivery": delivery,
@@ -143,20 +143,18 @@ pub fn worker_closed(operation_id: &str) -> CallError {
 /// A request that no worker would read.
 #[must_use]
 pub fn cannot_be_sent(operation_id: &str, refusal: &Refusal) -> CallError {
-    CallError::new(
-        InfrastructureErrorCode::ValidationError,
-        format!("The call of {operation_id} cannot be sent: {refusal}"),
-    )
+    CallError::invalid(format!(
+        "The call of {operation_id} cannot be sent: {refusal}"
+    ))
     .with_details(json!({ "operationId": operation_id }))
 }
 
 /// An answer that no caller would read.
 #[must_use]
 pub fn unreadable(operation_id: &str, why: Malformed) -> CallError {
-    CallError::new(
-        InfrastructureErrorCode::ExecutionError,
-        format!("The output of {operation_id} cannot be sent: {why}"),
-    )
+    CallError::failed(format!(
+        "The output of {operation_id} cannot be sent: {why}"
+    ))
     .with_details(json!({ "operationId": operation_id }))
 }
 

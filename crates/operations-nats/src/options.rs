@@ -3,11 +3,12 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use async_nats::{ConnectErrorKind, ConnectOptions, ServerAddr};
 use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::lock::locked;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -100,7 +101,7 @@ struct Pace(Mutex<Option<(Instant, u32)>>);
 
 impl Pace {
     fn delay(&self, now: Instant) -> Duration {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = locked(&self.0);
         let attempts = match *last {
             Some((at, attempts)) if now.saturating_duration_since(at) < CALM => attempts + 1,
             _ => 0,
@@ -274,7 +275,7 @@ impl Tls {
 }
 
 fn problem(message: &str) -> CallError {
-    CallError::new(InfrastructureErrorCode::ValidationError, message)
+    CallError::invalid(message)
 }
 
 /// Why there is no connection. The servers are named by host and port only.

@@ -1,6 +1,6 @@
 //! What is served.
 
-use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::error::CallError;
 use operations_core::registry::Registry;
 use operations_core::spec::OperationType;
 
@@ -40,8 +40,7 @@ pub fn concurrency(value: Option<f64>) -> Result<usize, CallError> {
         )]
         return Ok(value as usize);
     }
-    Err(CallError::new(
-        InfrastructureErrorCode::ValidationError,
-        format!("serve: concurrency must be a whole number from 1 on, not {value}"),
-    ))
+    Err(CallError::invalid(format!(
+        "serve: concurrency must be a whole number from 1 on, not {value}"
+    )))
 }

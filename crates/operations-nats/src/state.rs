@@ -266,7 +266,7 @@ impl State {
             "note" => self.note(now, text, todo),
             _ => {
                 let message = Object::read(text)?;
-                let event = CallEvent::read_message(None, &message)?;
+                let event = CallEvent::read(None, &message)?;
                 let number = message.count("number");
                 if event.request_id() != about || matches!(event, CallEvent::Requested(_)) {
                     return Err(Refusal::Field("requestId"));
@@ -316,7 +316,7 @@ impl State {
             self.notice(now, notice, todo);
             return Ok(());
         }
-        let event = CallEvent::read_message(None, &message)?;
+        let event = CallEvent::read(None, &message)?;
         let from = message.string("from").ok_or(Refusal::Field("from"))?;
         self.heard(now, &from, todo);
         self.work_aborted(now, &from, event.request_id(), todo);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::error::CallError;
 use serde_json::json;
 
 use crate::limits::SUBJECT_TOKEN;
@@ -122,14 +122,11 @@ pub fn token_of(operation_id: &str) -> Result<String, CallError> {
         token.push('=');
     }
     if token.len() > SUBJECT_TOKEN {
-        return Err(CallError::new(
-            InfrastructureErrorCode::ValidationError,
-            format!(
-                "An operation id of {} bytes is too long for a NATS subject (escaped {}, at most {SUBJECT_TOKEN})",
-                operation_id.len(),
-                token.len()
-            ),
-        ));
+        return Err(CallError::invalid(format!(
+            "An operation id of {} bytes is too long for a NATS subject (escaped {}, at most {SUBJECT_TOKEN})",
+            operation_id.len(),
+            token.len()
+        )));
     }
     Ok(token)
 }
@@ -146,9 +143,7 @@ pub fn is_token(text: &str) -> bool {
 
 /// The error for a name of the user's that cannot be part of a subject.
 pub(crate) fn invalid(option: &str, value: &str) -> CallError {
-    CallError::new(
-        InfrastructureErrorCode::ValidationError,
-        format!(
+    CallError::invalid(format!(
             "connectNats: {option} must consist of letters, digits, \"_\" and \"-\" (a prefix also of \".\" between them), not {value:?}"
         ),
     )

@@ -265,7 +265,7 @@ impl<'a> Arrival<'a> {
     pub fn read(text: &'a str) -> Result<Self, Refusal> {
         let message = Object::read(text)?;
         let channel = Some(EventType::Requested);
-        let CallEvent::Requested(event) = CallEvent::read_message(channel, &message)? else {
+        let CallEvent::Requested(event) = CallEvent::read(channel, &message)? else {
             return Err(Refusal::OtherType);
         };
         let from = message.string("from").ok_or(Refusal::Field("from"))?;

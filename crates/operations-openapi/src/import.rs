@@ -5,11 +5,12 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::assemble::{Assembly, Spot};
+use super::bounds::import_budget;
 use super::choices::{Candidate, Chooser, ImportChoices};
 use super::document::{At, Document};
 use super::graph::Graph;
 use super::names::{Names, own_name};
-use super::operation::{Budget, Draft, ImportedOperation};
+use super::operation::{Draft, ImportedOperation};
 use super::path_item::{Keyed, PathItem};
 use super::report::{Problem, Reason, ReportEntry, Status};
 use super::security::{self, Security};
@@ -17,6 +18,7 @@ use super::servers;
 use super::survey::tags_of;
 use super::version::Version;
 use operations_http::message::{HttpOperation, Server};
+use operations_schema::work::Budget;
 
 /// What came of a document.
 #[derive(Debug, Clone)]
@@ -82,7 +84,7 @@ impl<'d, 'c> Importer<'d, 'c> {
             security: security::of_list(document, &start).unwrap_or_else(|| Arc::from([])),
             names: Names::new(choices.max_name_length),
             graph: Graph::new(document),
-            budget: Budget::new(document),
+            budget: import_budget(document),
             operations: Vec::new(),
             report: Vec::new(),
             schemas: Vec::new(),

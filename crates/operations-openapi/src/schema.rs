@@ -15,7 +15,7 @@ use super::keywords::{Kind, is_annotation, is_illustration, kind_of, repair};
 use super::one_way::{Direction, one_way_properties};
 use super::schema_rules::{accept_null, count, definition_name, demand};
 use super::scope::{Scope, Sink, identity, mentions_reference, walk};
-use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::error::CallError;
 
 /// How a copy is to differ from its original.
 #[derive(Debug, Clone, Copy)]
@@ -140,10 +140,9 @@ impl<'d> Copier<'d> {
     fn charge(&mut self, nodes: usize) -> Result<(), CallError> {
         self.nodes = self.nodes.saturating_add(nodes);
         if self.nodes > MAX_SCHEMA_NODES {
-            return Err(CallError::new(
-                InfrastructureErrorCode::ValidationError,
-                format!("The schema of the operation has more than {MAX_SCHEMA_NODES} values"),
-            ));
+            return Err(CallError::invalid(format!(
+                "The schema of the operation has more than {MAX_SCHEMA_NODES} values"
+            )));
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! What went wrong with Redis, in words that hold no secret.
 
-use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::error::CallError;
 use operations_core::secrets;
 use redis::{ErrorKind, RedisError};
 use serde_json::json;
@@ -65,8 +65,7 @@ pub(crate) fn is_login_refused(error: &RedisError) -> bool {
 }
 
 pub(crate) fn execution_error(message: String, options: &Options) -> CallError {
-    CallError::new(InfrastructureErrorCode::ExecutionError, message)
-        .with_details(json!({ "server": options.server() }))
+    CallError::failed(message).with_details(json!({ "server": options.server() }))
 }
 
 fn redact(text: &str, options: &Options) -> String {

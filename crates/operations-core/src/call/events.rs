@@ -171,16 +171,7 @@ impl<'a> CallEvent<'a> {
     /// # Errors
     ///
     /// When it is no event.
-    pub fn read(channel: Option<EventType>, text: &'a str) -> Result<Self, Refusal> {
-        Self::read_message(channel, &Object::read(text)?)
-    }
-
-    /// The same, of a message that was taken apart already.
-    ///
-    /// # Errors
-    ///
-    /// When it is no event.
-    pub fn read_message(channel: Option<EventType>, message: &Object<'a>) -> Result<Self, Refusal> {
+    pub fn read(channel: Option<EventType>, message: &Object<'a>) -> Result<Self, Refusal> {
         match message.object("payload") {
             Some(payload) if message.get("requestId").is_none() => {
                 let named = message.string("type");
@@ -349,7 +340,11 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<CallEvent<'_>, Refusal> {
-        CallEvent::read(None, text)
+        read_on(None, text)
+    }
+
+    fn read_on(channel: Option<EventType>, text: &str) -> Result<CallEvent<'_>, Refusal> {
+        CallEvent::read(channel, &Object::read(text)?)
     }
 
     #[test]
@@ -360,7 +355,7 @@ mod tests {
         let whole = r#"{"type":"call.aborted","id":"","payload":{"requestId":"r"}}"#;
         assert_eq!(read(whole).unwrap(), aborted);
         let bare = r#"{"requestId":"r"}"#;
-        let on_channel = |text| CallEvent::read(Some(EventType::Aborted), text);
+        let on_channel = |text| read_on(Some(EventType::Aborted), text);
         assert_eq!(on_channel(bare).unwrap(), aborted);
         assert_eq!(on_channel(whole).unwrap(), aborted);
         assert_eq!(
@@ -369,7 +364,7 @@ mod tests {
         );
         assert_eq!(read(bare), Err(Refusal::NoType));
         assert_eq!(
-            CallEvent::read(Some(EventType::Error), whole),
+            read_on(Some(EventType::Error), whole),
             Err(Refusal::OtherType)
         );
     }

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use operations_schema::json::{Document, Json, Kind};
 use serde_json::{Value, json};
 
-use crate::error::{CallError, InfrastructureErrorCode};
+use crate::error::CallError;
 
 const BYTES: &str = "$bytes";
 
@@ -35,7 +35,7 @@ pub fn wire_text(json: String, what: &str) -> Result<String, CallError> {
     }
     let refused = |why: String| {
         let message = format!("{what}, because it cannot be written as JSON: {why}");
-        CallError::new(InfrastructureErrorCode::ValidationError, message)
+        CallError::invalid(message)
     };
     let document = Document::parse(json).map_err(|why| refused(why.to_string()))?;
     let mut writer = Writer {

@@ -10,7 +10,7 @@ mod served;
 mod warnings;
 
 use std::collections::HashSet;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 
 use indexmap::IndexMap;
 use operations_schema::Program;
@@ -19,6 +19,7 @@ pub use handler::{Call, Context, Envelope, Handler, Outcome, Produced};
 pub use operation::{Made, OnlyHost, Operation, OutputMode, Schema, Work};
 pub use served::{Answer, Served};
 
+use crate::lock::{reading, writing};
 use crate::log::Logger;
 use warnings::Warnings;
 
@@ -60,55 +61,37 @@ impl Registry {
     pub fn set(&self, operation: Operation) {
         let id = operation.spec.id();
         // A panic cannot leave the map half changed: each use is a single operation on it.
-        let mut operations = self
-            .operations
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut operations = writing(&self.operations);
         operations.insert(id, Arc::new(operation));
     }
 
     /// Forgets an operation. Calls that are under way go on.
     pub fn remove(&self, id: &str) {
-        let mut operations = self
-            .operations
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut operations = writing(&self.operations);
         operations.shift_remove(id);
     }
 
     /// An operation.
     #[must_use]
     pub fn get(&self, id: &str) -> Option<Arc<Operation>> {
-        let operations = self
-            .operations
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let operations = reading(&self.operations);
         operations.get(id).map(Arc::clone)
     }
 
     /// Every operation, in the order of registration.
     #[must_use]
     pub fn list(&self) -> Vec<Arc<Operation>> {
-        let operations = self
-            .operations
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let operations = reading(&self.operations);
         operations.values().map(Arc::clone).collect()
     }
 
     /// Only the host can check these formats.
     pub fn set_host_formats(&self, names: HashSet<String>) {
-        *self
-            .host_formats
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = names;
+        *writing(&self.host_formats) = names;
     }
 
     fn needs_host(&self, program: Option<&Arc<Program>>) -> bool {
-        let host_formats = self
-            .host_formats
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let host_formats = reading(&self.host_formats);
         !host_formats.is_empty()
             && program.is_some_and(|program| {
                 let formats = program.formats().iter();

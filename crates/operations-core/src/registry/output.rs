@@ -14,7 +14,7 @@ use super::warnings::{Remark, Warnings};
 use crate::call::{wire_bytes, wire_text};
 use crate::clock;
 use crate::envelope::EnvelopeParts;
-use crate::error::{CallError, InfrastructureErrorCode};
+use crate::error::CallError;
 
 /// What happens to the outputs of one operation.
 pub(super) struct Shaping<'a> {
@@ -177,8 +177,7 @@ impl Shaping<'_> {
             "Validation failed for output of operation {id}:\n{}",
             lines.join("\n")
         );
-        CallError::new(InfrastructureErrorCode::ValidationError, message)
-            .with_details(json!({ "errors": errors, "envelope": envelope }))
+        CallError::invalid(message).with_details(json!({ "errors": errors, "envelope": envelope }))
     }
 }
 

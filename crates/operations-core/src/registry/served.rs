@@ -82,8 +82,7 @@ impl Served {
             None => None,
             Some(text) => Some(Document::parse(text).map_err(|why| {
                 let message = format!("The input of operation {id} cannot be read: {why}");
-                CallError::new(InfrastructureErrorCode::ValidationError, message)
-                    .with_details(json!({ "operationId": id }))
+                CallError::invalid(message).with_details(json!({ "operationId": id }))
             })?),
         };
         if let Some(program) = &self.input {
@@ -119,10 +118,8 @@ fn refuse_late(id: &str, deadline: f64) -> Result<(), CallError> {
         let message = format!(
             "The deadline of the call of {id} must be a time in milliseconds since 1970, not {deadline}: use Date.now() + ms"
         );
-        return Err(
-            CallError::new(InfrastructureErrorCode::ValidationError, message)
-                .with_details(json!({ "operationId": id, "deadline": deadline })),
-        );
+        return Err(CallError::invalid(message)
+            .with_details(json!({ "operationId": id, "deadline": deadline })));
     }
     if deadline <= clock::now() {
         return Err(timed_out(id, deadline, None));
@@ -158,10 +155,7 @@ fn check_input(program: &Program, id: &str, input: Option<&Document>) -> Result<
         .iter()
         .map(|error| json!({ "path": error.path, "message": error.message }))
         .collect();
-    Err(
-        CallError::new(InfrastructureErrorCode::ValidationError, message)
-            .with_details(json!({ "errors": errors })),
-    )
+    Err(CallError::invalid(message).with_details(json!({ "errors": errors })))
 }
 
 /// An error as it travels: with details as they are when JavaScript has read and written them (without a negative zero,

@@ -1,12 +1,13 @@
 //! Warnings about outputs. A server that sends the same odd thing a thousand times a second is reported once a minute,
 //! by operation and path. `facade/registry/warnings.ts` does the same for calls that the host serves.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 
 use crate::clock;
+use crate::lock::locked;
 use crate::log::{Level, Logger};
 
 /// In milliseconds.
@@ -39,7 +40,7 @@ impl Warnings {
     /// Logs what was done to an output, unless the same was said within the last minute.
     pub(super) fn about(&self, operation_id: &str, remarks: Vec<Remark>, what: &str) {
         let now = clock::now();
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut said = locked(&self.said);
         let fresh: Vec<Remark> = remarks
             .into_iter()
             .filter(|remark| is_due(&mut said, operation_id, &remark.path, now))

@@ -17,7 +17,7 @@ use super::drive::StreamReader;
 use super::service::Service;
 use crate::machine::{StreamItem, StreamKind};
 use crate::message::{
-    Decoded, EncodedInput, Failure, HttpOperation, Reply, ResponseHead, ResponseKind, errors,
+    Decoded, EncodedInput, Failure, HttpOperation, Reply, ResponseHead, ResponseKind,
 };
 
 /// One operation of a service.
@@ -182,7 +182,7 @@ fn envelope_of(mut reply: Reply) -> Outcome {
 
 fn document(json: String) -> Result<Document, CallError> {
     // It was looked at when it arrived.
-    Document::parse(json).map_err(|why| errors::failed(format!("The response is odd: {why}")))
+    Document::parse(json).map_err(|why| CallError::failed(format!("The response is odd: {why}")))
 }
 
 fn without_cookies_in(mut failure: Failure) -> Failure {

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use indexmap::IndexMap;
+use operations_core::clock::milliseconds;
 use operations_core::error::CallError;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::machine::Rules;
 use crate::machine::retry::{Reconnect, RetryPolicy};
-use crate::message::errors::invalid;
 use crate::message::headers::{check_name, check_value};
 use crate::message::{Auth, BaseUrl, Reach, Secret};
 use crate::sse::Limits;
@@ -90,8 +90,9 @@ impl ServiceSettings {
     /// # Errors
     /// `VALIDATION_ERROR` that names the setting and never quotes a secret.
     pub fn from_json(text: &str) -> Result<Self, CallError> {
-        let raw: Raw = serde_json::from_str(text)
-            .map_err(|error| invalid(format!("The configuration cannot be used: {error}")))?;
+        let raw: Raw = serde_json::from_str(text).map_err(|error| {
+            CallError::invalid(format!("The configuration cannot be used: {error}"))
+        })?;
         let base_url = raw.base_url.as_deref().map(BaseUrl::parse).transpose()?;
         let mut reach = Reach::new(raw.hosts.as_deref(), raw.allow_private_addresses)?;
         if let Some(base_url) = &base_url {
@@ -136,7 +137,7 @@ impl ServiceSettings {
 
 fn auth(raw: RawAuth) -> Result<Auth, CallError> {
     let token = |kind: &str| {
-        let missing = || invalid(format!("auth of type \"{kind}\" needs a token"));
+        let missing = || CallError::invalid(format!("auth of type \"{kind}\" needs a token"));
         raw.token.clone().map(Secret::new).ok_or_else(missing)
     };
     match raw.kind.as_str() {
@@ -152,11 +153,11 @@ fn auth(raw: RawAuth) -> Result<Auth, CallError> {
                 username,
                 password: Secret::new(password.unwrap_or_default()),
             }),
-            (None, _) => Err(invalid(
+            (None, _) => Err(CallError::invalid(
                 "auth of type \"basic\" needs a token, or username and password",
             )),
         },
-        other => Err(invalid(format!(
+        other => Err(CallError::invalid(format!(
             "auth.type is {other:?}; it must be \"bearer\", \"apiKey\" or \"basic\""
         ))),
     }
@@ -169,13 +170,6 @@ fn retry(raw: &RawRetry) -> RetryPolicy {
         first_delay: raw.delay.map_or(usual.first_delay, milliseconds),
         longest_delay: raw.max_delay.map_or(usual.longest_delay, milliseconds),
     }
-}
-
-/// A JavaScript number of milliseconds. What is no time at all counts as none; what is longer than
-/// a century counts as one, because clocks overflow.
-fn milliseconds(value: f64) -> Duration {
-    const CENTURY: f64 = 100.0 * 365.0 * 86_400_000.0;
-    Duration::try_from_secs_f64(value.clamp(0.0, CENTURY) / 1000.0).unwrap_or_default()
 }
 
 #[expect(

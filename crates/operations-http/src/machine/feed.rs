@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::lines::LineParser;
 use crate::message::reply::is_json;
-use crate::message::{BodyKind, ResponseHead, ResponseKind, errors, media};
+use crate::message::{BodyKind, ResponseHead, ResponseKind, media};
 use crate::sse::{DEFAULT_EVENT_TYPE, Event, Limits, Parser};
 
 /// A batch of this many bytes is handed over before more is read.
@@ -53,7 +53,7 @@ impl StreamKind {
             // Servers that say no more than "text" mean what they have promised.
             BodyKind::Text => Ok(Some(promised)),
             BodyKind::Json => Ok(None),
-            BodyKind::Bytes => Err(errors::failed(format!(
+            BodyKind::Bytes => Err(CallError::failed(format!(
                 "HTTP {}: a stream was expected, and the response is {}",
                 head.status,
                 media::essence(&head.content_type)

@@ -6,7 +6,6 @@ use operations_core::error::CallError;
 use serde_json::Value;
 
 use super::auth::Secret;
-use super::errors;
 use super::operation::HttpOperation;
 use super::value::{Blob, InputValue, MAX_DEPTH};
 
@@ -47,7 +46,7 @@ impl EncodedInput {
             other => tagged(other, &mut self.blobs, 0)?,
         };
         let InputValue::Object(mut values) = value else {
-            return Err(errors::invalid("The input must be an object"));
+            return Err(CallError::invalid("The input must be an object"));
         };
         if let (Some(text), Some(plan)) = (self.body, &operation.request.body) {
             values.insert(plan.input.clone(), InputValue::JsonText(text));
@@ -77,7 +76,7 @@ pub fn call_headers(text: Option<&str>) -> Result<Vec<(String, Secret)>, CallErr
 
 fn tagged(value: Value, blobs: &mut Vec<Vec<u8>>, depth: usize) -> Result<InputValue, CallError> {
     if depth > MAX_DEPTH {
-        return Err(errors::invalid(format!(
+        return Err(CallError::invalid(format!(
             "The input is nested more deeply than {MAX_DEPTH} levels"
         )));
     }
@@ -109,8 +108,8 @@ fn blob(mut parts: impl Iterator<Item = Value>, blobs: &mut [Vec<u8>]) -> Result
     let index = parts.next().and_then(|index| index.as_u64());
     let index = index.and_then(|index| usize::try_from(index).ok());
     let data = index.and_then(|index| blobs.get_mut(index));
-    let data =
-        data.ok_or_else(|| errors::invalid("The input refers to binary data that is not there"))?;
+    let data = data
+        .ok_or_else(|| CallError::invalid("The input refers to binary data that is not there"))?;
     let mut text = || match parts.next() {
         Some(Value::String(text)) => Some(text),
         _ => None,
@@ -125,9 +124,9 @@ fn blob(mut parts: impl Iterator<Item = Value>, blobs: &mut [Vec<u8>]) -> Result
 fn unreadable(error: &serde_json::Error) -> CallError {
     // JSON bodies are not read at all. What is left can express no more than a few levels.
     if error.to_string().contains("recursion limit") {
-        return errors::invalid(
+        return CallError::invalid(
             "A parameter, or a body that is not JSON, is nested more deeply than 127 levels",
         );
     }
-    errors::invalid(format!("The input cannot be read: {error}"))
+    CallError::invalid(format!("The input cannot be read: {error}"))
 }

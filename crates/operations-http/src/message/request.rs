@@ -5,7 +5,6 @@ use url::Url;
 
 use super::auth::{Auth, Secret};
 use super::body::{self, Body, Payload};
-use super::errors;
 use super::escape::Escape;
 use super::headers::{Headers, check_value};
 use super::media;
@@ -244,7 +243,7 @@ fn require(plan: &RequestPlan, input: &IndexMap<String, InputValue>) -> Result<(
     });
     match missing {
         None => Ok(()),
-        Some(parameter) => Err(errors::invalid(format!(
+        Some(parameter) => Err(CallError::invalid(format!(
             "The {} parameter \"{}\" is required and missing",
             parameter.location.as_str(),
             parameter.input
@@ -271,7 +270,7 @@ fn path_value(
     };
     let value = input.get(&parameter.input).map(InputValue::parsed);
     let Some(value) = value.transpose()?.filter(|value| !value.is_absent()) else {
-        return Err(errors::invalid(format!(
+        return Err(CallError::invalid(format!(
             "The path parameter \"{}\" is required and missing or empty",
             parameter.input
         )));
@@ -373,7 +372,7 @@ fn cookie_pairs(parameter: &Parameter, value: &InputValue) -> Result<Vec<String>
         .iter()
         .any(|(name, value)| name.contains([';', '=', ',']) || value.contains(';'))
     {
-        return Err(errors::invalid(format!(
+        return Err(CallError::invalid(format!(
             "The cookie parameter \"{}\" contains a character that would end the cookie",
             parameter.input
         )));

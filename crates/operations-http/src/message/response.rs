@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 
 use super::auth::{Secret, redact};
 use super::charset;
-use super::errors;
 use super::media::{self, Family};
 use operations_core::error::CallError;
 use operations_core::json::{MAX_ANSWER_DEPTH, is_too_deep};
@@ -209,12 +208,12 @@ pub fn invalid_json(head: &ResponseHead, text: &str, secrets: &[Secret]) -> Call
         let message = format!(
             "HTTP {status}: the body of the response ({media_type}) is nested more than {MAX_ANSWER_DEPTH} levels deep"
         );
-        return errors::failed(message).with_details(details(head, None, secrets));
+        return CallError::failed(message).with_details(details(head, None, secrets));
     }
     let message = format!(
         "HTTP {status}: the response says it is {media_type} but its body is not valid JSON"
     );
-    errors::failed(message).with_details(details(head, Some(Value::from(text)), secrets))
+    CallError::failed(message).with_details(details(head, Some(Value::from(text)), secrets))
 }
 
 /// The error for a status outside 2XX. Binary bodies are in its details as text where they are text,
@@ -229,7 +228,7 @@ pub fn failure(head: &ResponseHead, body: Decoded, secrets: &[Secret]) -> CallEr
     };
     let reason = head.reason();
     let reason = redact(&reason, secrets);
-    errors::failed(format!("HTTP {}: {reason}", head.status))
+    CallError::failed(format!("HTTP {}: {reason}", head.status))
         .with_details(details(head, body, secrets))
 }
 

@@ -438,7 +438,7 @@ mod tests {
             may_have_executed: false,
         };
         let told = |call: &Call, delivery: Delivery| {
-            let error = CallError::new(Code::ExecutionError, "x");
+            let error = CallError::failed("x");
             let error = call.told(error.with_details(json!({ "delivery": delivery.as_str() })));
             (error.details.unwrap()["delivery"].clone(), error.message)
         };

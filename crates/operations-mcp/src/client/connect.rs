@@ -1,10 +1,11 @@
 //! How a connection comes about: the start of the process, or the first request; the handshake; the list
 //! of tools.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
+use operations_core::lock::locked;
 use serde_json::json;
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::time::{Instant, timeout_at};
@@ -133,7 +134,7 @@ struct Phase(Mutex<&'static str>);
 
 impl Phase {
     fn set(&self, phase: &'static str) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = phase;
+        *locked(&self.0) = phase;
     }
 }
 
@@ -151,7 +152,7 @@ impl Opening<'_> {
         if self.client.is_asking_user() {
             return "the user's permission";
         }
-        *self.phase.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *locked(&self.phase.0)
     }
 
     async fn run(

@@ -1,10 +1,11 @@
 //! How a client keeps a connection: when one is made, how long a server that fails is left alone, and the end.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
+use operations_core::lock::locked;
 use operations_core::log::{Level, Logger};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -69,11 +70,11 @@ impl Client {
     }
 
     fn current(&self) -> MutexGuard<'_, Option<Arc<Connection>>> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.current)
     }
 
     pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.seen)
     }
 
     pub(crate) fn config(&self) -> &ServerConfig {

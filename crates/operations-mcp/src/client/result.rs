@@ -87,7 +87,7 @@ fn tool_error(
     let envelope = format!(r#"{{"data":{data},"meta":{meta}}}"#);
     // Half a surrogate pair is nothing that details could hold.
     let envelope: Value = serde_json::from_str(&envelope).unwrap_or_default();
-    CallError::new(Code::ExecutionError, message).with_details(json!({
+    CallError::failed(message).with_details(json!({
         "server": server,
         "tool": tool,
         "reason": "tool-failed",
