@@ -53,7 +53,7 @@ describe("an option of the wrong kind", () => {
     [
       "registry",
       { output: "kept" },
-      'RegistryOptions.output must be "normalise", "keep" or "off", not "kept"',
+      'RegistryOptions.output must be "normalise", "keep", "off" or "strict", not "kept"',
     ],
     ["redis", { prefix: 7 }, "createRedisEventTarget: prefix must be a string, not 7"],
     ["redis", { tls: { ca: 7 } }, "createRedisEventTarget: tls.ca must be a string, not 7"],

@@ -106,7 +106,8 @@ export function texts(isName: (name: string) => boolean, what: string): Check {
       throw refusal(path, `must be an object with a string for each ${what}, not ${kindOf(value)}`);
     }
     for (const [name, text] of Object.entries(value)) {
-      if (!isName(name)) throw refusal(path, `has ${JSON.stringify(name)}, which is no name of a ${what}`);
+      if (!isName(name))
+        throw refusal(path, `has ${JSON.stringify(name)}, which cannot be the name of a ${what}`);
       if (typeof text !== "string") {
         throw refusal(`${path}[${JSON.stringify(name)}]`, `must be a string, not ${kindOf(text)}`);
       }

@@ -167,7 +167,7 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler {
   return (event) => {
     const request = readEvent("call.requested", event);
     if (request === undefined || served.has(request.requestId)) {
-      log.warn("Dropped an event that is no call request", {});
+      log.warn("Dropped an event that is not a call request", {});
       return Promise.resolve();
     }
     const running = begin(request);

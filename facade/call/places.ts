@@ -4,6 +4,7 @@ import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { identityIn } from "../registry/authorise.js";
 import type { CallRequestedEvent } from "./events.js";
 
+/** How many calls a call handler serves at a time. */
 export interface PlaceLimits {
   /** Calls and subscriptions at a time. No limit by default. */
   concurrency?: number;
@@ -94,7 +95,7 @@ function callerOf(request: CallRequestedEvent): string {
 export function overloaded(operationId: string): CallError {
   return new CallError(
     InfrastructureErrorCode.EXECUTION_ERROR,
-    `The call of ${operationId} was refused: too many calls are served and wait already. Try again later`,
+    `The call of ${operationId} was refused: too many calls are running or waiting already. Try again later`,
     { reason: "overloaded", delivery: "none", operationId },
   );
 }
@@ -102,7 +103,7 @@ export function overloaded(operationId: string): CallError {
 export function tookTooLong(operationId: string, timeout: number): CallError {
   return new CallError(
     InfrastructureErrorCode.TIMEOUT,
-    `The call of ${operationId} timed out: its handler may take ${timeout} ms`,
+    `The call of ${operationId} timed out: its handler took longer than ${timeout} ms`,
     { reason: "timeout", delivery: "unknown", timeout, operationId },
   );
 }

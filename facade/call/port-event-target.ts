@@ -79,7 +79,7 @@ class PortTarget extends EventTarget implements PortEventTarget {
   #deliver(text: unknown): void {
     const message = read(text);
     if (message === undefined) {
-      log.warn("Dropped a message of a port that is no event of the call protocol", {});
+      log.warn("Dropped a message from a port: it is not an event of the call protocol", {});
       return;
     }
     super.dispatchEvent(new CustomEvent(message.type, { detail: restored(message.detail) }));

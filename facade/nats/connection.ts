@@ -304,7 +304,7 @@ class Transport implements NatsTransport {
     if (!isFirst && served.registry !== registry) {
       throw new CallError(
         InfrastructureErrorCode.VALIDATION_ERROR,
-        "serve: this connection serves another registry already. Connect once more for this one",
+        "serve: this connection already serves another registry. Open a second connection for this one",
       );
     }
     served.registry = registry;

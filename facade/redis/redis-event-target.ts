@@ -247,6 +247,6 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarge
     const count = malformed + tooLarge;
     if (count < Math.max(1, this.#logged * 2)) return;
     this.#logged = count;
-    log.warn(`Dropped ${count} messages that are no events or too large`, { malformed, tooLarge });
+    log.warn(`Dropped ${count} messages that are too large or not events`, { malformed, tooLarge });
   }
 }
