@@ -4,7 +4,6 @@
 //! and it has another order of keys. Here the text stays, and each value knows its place in it, so that what is not
 //! changed is passed on as it came. Values lie in one list, so neither reading nor dropping a deep one recurses.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::text::{Malformed, Scan};
@@ -292,16 +291,6 @@ fn inner(quoted: &str) -> &str {
         .unwrap_or_default()
 }
 
-/// What a string says. Half a surrogate pair is U+FFFD.
-pub(crate) fn unquoted(quoted: &str) -> Cow<'_, str> {
-    let inner = inner(quoted);
-    if inner.contains('\\') {
-        Cow::Owned(write::unescaped(inner))
-    } else {
-        Cow::Borrowed(inner)
-    }
-}
-
 struct Reader<'t> {
     scan: Scan<'t>,
     text: &'t str,
@@ -389,9 +378,11 @@ impl Reader<'_> {
     fn string(&mut self) -> Result<u32, Malformed> {
         let start = self.scan.at;
         self.scan.string()?;
-        let content = match unquoted(self.since(start)) {
-            Cow::Owned(text) => Content::Escaped(text.into()),
-            Cow::Borrowed(_) => Content::Plain,
+        let inner = inner(self.since(start));
+        let content = if inner.contains('\\') {
+            Content::Escaped(write::unescaped(inner).into())
+        } else {
+            Content::Plain
         };
         Ok(self.keep(start, content))
     }

@@ -187,15 +187,15 @@ fn is_text(quoted: &str, name: &str) -> bool {
 }
 
 /// A place in a JSON text that moves forward.
-pub(crate) struct Scan<'a> {
+pub(super) struct Scan<'a> {
     text: &'a str,
     bytes: &'a [u8],
-    pub(crate) at: usize,
+    pub(super) at: usize,
     deepest: usize,
 }
 
 impl<'a> Scan<'a> {
-    pub(crate) fn new(text: &'a str) -> Self {
+    pub(super) fn new(text: &'a str) -> Self {
         Self {
             text,
             bytes: text.as_bytes(),
@@ -208,7 +208,7 @@ impl<'a> Scan<'a> {
         Malformed::Syntax(self.at.min(self.bytes.len()))
     }
 
-    pub(crate) fn peek(&self) -> Option<u8> {
+    pub(super) fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
 
@@ -218,7 +218,7 @@ impl<'a> Scan<'a> {
         byte
     }
 
-    pub(crate) fn expect(&mut self, byte: u8) -> Result<(), Malformed> {
+    pub(super) fn expect(&mut self, byte: u8) -> Result<(), Malformed> {
         if self.peek() == Some(byte) {
             self.at += 1;
             Ok(())
@@ -227,13 +227,13 @@ impl<'a> Scan<'a> {
         }
     }
 
-    pub(crate) fn space(&mut self) {
+    pub(super) fn space(&mut self) {
         while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
             self.at += 1;
         }
     }
 
-    pub(crate) fn end(&mut self) -> Result<(), Malformed> {
+    pub(super) fn end(&mut self) -> Result<(), Malformed> {
         self.space();
         if self.at == self.bytes.len() {
             Ok(())
@@ -249,7 +249,7 @@ impl<'a> Scan<'a> {
     }
 
     /// The text that `scan` goes over.
-    pub(crate) fn slice(
+    fn slice(
         &mut self,
         scan: fn(&mut Self) -> Result<(), Malformed>,
     ) -> Result<&'a str, Malformed> {
@@ -329,7 +329,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    pub(crate) fn word(&mut self, word: &str) -> Result<(), Malformed> {
+    fn word(&mut self, word: &str) -> Result<(), Malformed> {
         let rest = self.bytes.get(self.at..).unwrap_or(&[]);
         if rest.starts_with(word.as_bytes()) {
             self.at += word.len();
@@ -339,7 +339,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    pub(crate) fn string(&mut self) -> Result<(), Malformed> {
+    pub(super) fn string(&mut self) -> Result<(), Malformed> {
         self.expect(b'"')?;
         loop {
             // Most of it is neither an escape nor the end.
@@ -366,7 +366,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    pub(crate) fn digits(&mut self) -> Result<(), Malformed> {
+    fn digits(&mut self) -> Result<(), Malformed> {
         if !self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
             return Err(self.syntax());
         }
@@ -376,7 +376,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    pub(crate) fn number(&mut self) -> Result<(), Malformed> {
+    fn number(&mut self) -> Result<(), Malformed> {
         if self.peek() == Some(b'-') {
             self.at += 1;
         }

@@ -8,7 +8,6 @@ use std::borrow::Cow;
 use super::usual::usual;
 use super::{Flags, ObjectBox, Source, SourceObject};
 use crate::bounds::{MAX_SCHEMA_DEPTH, MAX_SCHEMA_TEXT};
-use crate::json::{Scan, unquoted};
 use crate::problem::SchemaError;
 
 impl<'t> Source<'t> {
@@ -20,12 +19,17 @@ impl<'t> Source<'t> {
         if text.len() > MAX_SCHEMA_TEXT {
             return Err(SchemaError::TooLarge);
         }
-        let mut reader = Reader(Scan::new(text));
+        let mut reader = Reader {
+            text,
+            bytes: text.as_bytes(),
+            at: 0,
+        };
         let value = reader.value()?;
-        match reader.0.end() {
-            Ok(()) => Ok(value),
-            Err(_) => Err(reader.wrong("text after the end of the schema")),
+        reader.skip_space();
+        if reader.at < reader.bytes.len() {
+            return Err(reader.wrong("text after the end of the schema"));
         }
+        Ok(value)
     }
 }
 
@@ -97,19 +101,37 @@ impl<'t> Containers<'t> {
     }
 }
 
-struct Reader<'t>(Scan<'t>);
+struct Reader<'t> {
+    text: &'t str,
+    bytes: &'t [u8],
+    at: usize,
+}
 
 impl<'t> Reader<'t> {
     fn wrong(&self, reason: &'static str) -> SchemaError {
         SchemaError::Encoding {
-            offset: self.0.at,
+            offset: self.at,
             reason,
         }
     }
 
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn skip_space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
     fn eat(&mut self, byte: u8) -> bool {
-        self.0.space();
-        self.0.expect(byte).is_ok()
+        self.skip_space();
+        let found = self.peek() == Some(byte);
+        if found {
+            self.at += 1;
+        }
+        found
     }
 
     fn expect(&mut self, byte: u8, reason: &'static str) -> Result<(), SchemaError> {
@@ -121,7 +143,14 @@ impl<'t> Reader<'t> {
     }
 
     fn word(&mut self, word: &str) -> bool {
-        self.0.word(word).is_ok()
+        let found = self
+            .bytes
+            .get(self.at..)
+            .is_some_and(|rest| rest.starts_with(word.as_bytes()));
+        if found {
+            self.at += word.len();
+        }
+        found
     }
 
     /// Reads a value with the open containers on the heap, not on the stack.
@@ -162,7 +191,7 @@ impl<'t> Reader<'t> {
             return Ok(false);
         }
         if let Some(Open::Object { key, .. }) = open.last_mut() {
-            self.0.space();
+            self.skip_space();
             *key = self.string()?;
             self.expect(b',', ", was expected")?;
         }
@@ -171,8 +200,8 @@ impl<'t> Reader<'t> {
 
     /// A value without parts, or the beginning of a container.
     fn begin(&mut self) -> Result<Begun<'t>, SchemaError> {
-        self.0.space();
-        Ok(Begun::Value(match self.0.peek() {
+        self.skip_space();
+        Ok(Begun::Value(match self.peek() {
             Some(b'"') => Source::String(self.string()?),
             Some(b'[') => return self.tagged(),
             Some(b'-' | b'0'..=b'9') => Source::Number(self.number()?),
@@ -186,7 +215,7 @@ impl<'t> Reader<'t> {
     /// `["tag", ...]`; of containers only the beginning.
     fn tagged(&mut self) -> Result<Begun<'t>, SchemaError> {
         self.expect(b'[', "[ was expected")?;
-        self.0.space();
+        self.skip_space();
         let tag = self.string()?;
         let value = match &*tag {
             "a" => return Ok(Begun::Array),
@@ -210,7 +239,7 @@ impl<'t> Reader<'t> {
             }),
             "d" => {
                 self.expect(b',', ", was expected")?;
-                self.0.space();
+                self.skip_space();
                 // The time of an invalid Date is written as null.
                 Source::Date(if self.word("null") {
                     f64::NAN
@@ -231,7 +260,7 @@ impl<'t> Reader<'t> {
     /// `kind or null, flags, [slot]` after the tag.
     fn object(&mut self) -> Result<SourceObject<'t>, SchemaError> {
         self.expect(b',', ", was expected")?;
-        self.0.space();
+        self.skip_space();
         let kind = if self.word("null") {
             None
         } else {
@@ -255,32 +284,116 @@ impl<'t> Reader<'t> {
 
     fn argument_string(&mut self) -> Result<Cow<'t, str>, SchemaError> {
         self.expect(b',', ", was expected")?;
-        self.0.space();
+        self.skip_space();
         self.string()
     }
 
     /// A small whole number: flags or a slot.
     fn small(&mut self) -> Result<u32, SchemaError> {
-        self.0.space();
-        let digits = self.0.slice(Scan::digits).ok();
+        self.skip_space();
+        let start = self.at;
+        while matches!(self.peek(), Some(b'0'..=b'9')) {
+            self.at += 1;
+        }
+        let digits = self.text.get(start..self.at).unwrap_or_default();
         digits
-            .and_then(|digits| digits.parse().ok())
-            .ok_or_else(|| self.wrong("a small whole number was expected"))
+            .parse()
+            .map_err(|_| self.wrong("a small whole number was expected"))
     }
 
     fn number(&mut self) -> Result<f64, SchemaError> {
-        let digits = self.0.slice(Scan::number).ok();
+        let start = self.at;
+        while matches!(
+            self.peek(),
+            Some(b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E')
+        ) {
+            self.at += 1;
+        }
+        let digits = self.text.get(start..self.at).unwrap_or_default();
         digits
-            .and_then(|digits| digits.parse().ok())
-            .ok_or_else(|| self.wrong("a number was expected"))
+            .parse()
+            .map_err(|_| self.wrong("a number was expected"))
     }
 
     /// A string: a piece of the text itself, unless there is an escape in it.
     fn string(&mut self) -> Result<Cow<'t, str>, SchemaError> {
-        match self.0.slice(Scan::string) {
-            Ok(quoted) => Ok(unquoted(quoted)),
-            Err(_) => Err(self.wrong("a string was expected")),
+        if self.peek() != Some(b'"') {
+            return Err(self.wrong("a string was expected"));
         }
+        self.at += 1;
+        let plain = self.plain()?;
+        if self.peek() == Some(b'"') {
+            self.at += 1;
+            return Ok(Cow::Borrowed(plain));
+        }
+        let mut text = plain.to_owned();
+        while self.peek() == Some(b'\\') {
+            self.at += 1;
+            text.push(self.escape()?);
+            text.push_str(self.plain()?);
+        }
+        self.at += 1;
+        Ok(Cow::Owned(text))
+    }
+
+    /// The text up to the next quote or escape.
+    fn plain(&mut self) -> Result<&'t str, SchemaError> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let end = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'));
+        let start = self.at;
+        self.at += end.unwrap_or(rest.len());
+        if end.is_none() {
+            return Err(self.wrong("a string does not end"));
+        }
+        Ok(self.text.get(start..self.at).unwrap_or_default())
+    }
+
+    fn escape(&mut self) -> Result<char, SchemaError> {
+        let byte = self.peek();
+        self.at += 1;
+        Ok(match byte {
+            Some(b'"') => '"',
+            Some(b'\\') => '\\',
+            Some(b'/') => '/',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => {
+                let unit = self.unit()?;
+                if (0xD800..0xDC00).contains(&unit) {
+                    self.low_half(unit)?
+                } else {
+                    // A low half without its partner has no place in UTF-8.
+                    char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER)
+                }
+            }
+            _ => return Err(self.wrong("an unknown escape")),
+        })
+    }
+
+    /// The second half of a surrogate pair, if it is there.
+    fn low_half(&mut self, high: u32) -> Result<char, SchemaError> {
+        let before = self.at;
+        if self.word("\\u") {
+            let low = self.unit()?;
+            if (0xDC00..0xE000).contains(&low) {
+                let code = 0x1_0000 + ((high - 0xD800) << 10) + (low - 0xDC00);
+                return Ok(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
+            }
+            self.at = before;
+        }
+        Ok(char::REPLACEMENT_CHARACTER)
+    }
+
+    fn unit(&mut self) -> Result<u32, SchemaError> {
+        let digits = self.text.get(self.at..self.at + 4);
+        let digits = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let unit = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        let unit = unit.ok_or_else(|| self.wrong("four hexadecimal digits were expected"))?;
+        self.at += 4;
+        Ok(unit)
     }
 }
 
