@@ -80,8 +80,7 @@ impl ToolProjection {
     #[napi]
     pub fn read_arguments(&self, env: Env, text: String) -> napi::Result<String> {
         self.bridge.run(&env, || {
-            let value =
-                arguments::read_arguments(&text).map_err(|reason| CallError::invalid(reason))?;
+            let value = arguments::read_arguments(&text).map_err(CallError::invalid)?;
             Ok(self.projection.restore(value).to_string())
         })
     }

@@ -135,7 +135,7 @@ describe("calls over NATS", { skip, timeout: 60_000 }, () => {
         return true;
       });
     }
-    await assert.rejects(callMap.call("t.mine", {}), { details: { d: [1] } });
+    await assert.rejects(callMap.call("t.mine", {}), { details: { d: [1], delivery: "done" } });
     assert.equal((await callMap.call("t.tool", {})).meta.isError, true);
     assert.equal(callMap.getPendingCount(), 0);
   });
@@ -145,7 +145,7 @@ describe("calls over NATS", { skip, timeout: 60_000 }, () => {
     await assert.rejects(callMap.call("t.none", {}), {
       code: "OPERATION_NOT_FOUND",
       message: /^Operation not found: t\.none/,
-      details: { operationId: "t.none" },
+      details: { operationId: "t.none", reason: "no-worker", delivery: "none" },
     });
     await assert.rejects(callMap.subscribe("t.none", {}).next(), { code: "OPERATION_NOT_FOUND" });
   });
@@ -241,7 +241,7 @@ describe("calls over NATS", { skip, timeout: 60_000 }, () => {
     await assert.rejects(callMap.call("t.slow", {}, { deadline }), (error) => {
       assert.equal(error.code, "TIMEOUT");
       assert.match(error.message, /timed out/);
-      assert.deepEqual(error.details, { deadline });
+      assert.deepEqual(error.details, { deadline, delivery: "unknown" });
       return true;
     });
     await aborted.promise;

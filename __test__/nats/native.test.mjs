@@ -245,7 +245,7 @@ describe("an imported operation over NATS", { skip, timeout: 120_000 }, () => {
     assert.deepEqual(await call(), {
       code: "OPERATION_NOT_FOUND",
       message: "Operation not found: later.item",
-      details: { operationId: "later.item", headers: {} },
+      details: { operationId: "later.item", delivery: "none", headers: {} },
     });
     // What is not there is explained by JavaScript.
     assert.deepEqual(seen, ["later.item", "later.item"]);

@@ -123,6 +123,7 @@ export const aName = must("a string that is not empty", (value) => isString(valu
 export const aBoolean = must("true or false", (value) => typeof value === "boolean");
 export const aFunction = must("a function", isFunction);
 export const aDuration = must("a number of milliseconds above 0", isPositive);
+export const aPatience = must("a number of milliseconds, 0 or more", (value) => Number(value) >= 0);
 export const aTime = must("a number of milliseconds since the epoch", Number.isFinite);
 export const aSize = must("a whole number above 0", (value) => isWhole(value, 1));
 export const aCount = must("a whole number, 0 or more", (value) => isWhole(value, 0));

@@ -7,22 +7,24 @@ import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
 import type { OperationsIn, TypedCallMap } from "../operation-types.js";
 import {
+  answered,
   errorOf,
   malformedAnswer,
   timedOut,
   tooSlow,
   wasAborted,
   wasSilent,
+  withDelivery,
   withoutResponse,
 } from "../outcomes.js";
 import { type Bus, type DroppedEvents, EventTargetBus, LocalBus, type Receiver } from "./bus.js";
 import {
   CALL_EVENT_TYPES,
+  type CallErrorEvent,
   type CallEvents,
   type CallRequestedEvent,
   type CallRespondedEvent,
 } from "./events.js";
-import { onLoss } from "./loss.js";
 import {
   type CallOptions,
   checkedCall,
@@ -31,6 +33,7 @@ import {
   type SubscribeOptions,
 } from "./options.js";
 import { type Pending, PendingCall, PendingStream } from "./pending.js";
+import { type Server, whileServing } from "./remote.js";
 
 export { wasAborted } from "../outcomes.js";
 export type { CallOptions, SubscribeOptions } from "./options.js";
@@ -99,7 +102,7 @@ export class PendingRequestMap {
     });
     const receiver: Receiver = {
       "call.responded": (event) => this.#responded(event),
-      "call.error": (event) => this.#failed(this.#pending.get(event.requestId), errorOf(event)),
+      "call.error": (event) => this.#answeredWith(event),
       "call.completed": (event) => this.#completed(this.#pending.get(event.requestId)),
       "call.aborted": (event) => this.#aborted(event.requestId),
     };
@@ -231,8 +234,8 @@ export class PendingRequestMap {
   }
 
   /** @internal */
-  [onLoss](listener: (reason: CallError) => void): () => void {
-    return this.#bus.onLoss(listener);
+  [whileServing](server: Server): () => void {
+    return this.#bus.serving(server);
   }
 
   /** How many requests have no final answer yet. */
@@ -283,7 +286,7 @@ export class PendingRequestMap {
     if (pending === undefined) return;
     const envelope = withData(output);
     if (!isResponseEnvelope(envelope)) {
-      this.#failed(pending, malformedAnswer(requestId));
+      this.#failed(pending, this.#told(malformedAnswer(requestId)));
     } else if (pending.isCall) {
       if (this.#remove(pending)) pending.responded(envelope);
     } else if (!pending.responded(envelope)) {
@@ -291,17 +294,37 @@ export class PendingRequestMap {
     }
   }
 
+  #answeredWith(event: CallErrorEvent): void {
+    const pending = this.#pending.get(event.requestId);
+    if (pending === undefined) return;
+    const error = errorOf(event);
+    this.#failed(pending, this.#bus.isRemote ? answered(pending.operationId, error) : error);
+  }
+
   #failed(pending: Pending | undefined, error: unknown): void {
     if (pending !== undefined && this.#remove(pending)) pending.failed(error);
   }
 
   #completed(pending: Pending | undefined): void {
-    if (pending?.isCall === true) this.#failed(pending, withoutResponse(pending.operationId));
-    else this.#ended(pending);
+    if (pending instanceof PendingCall) {
+      this.#failed(pending, this.#told(withoutResponse(pending.operationId)));
+    } else {
+      this.#ended(pending);
+    }
   }
 
+  /** A call that ends without an answer was aborted. */
   #ended(pending: Pending | undefined): void {
-    if (pending !== undefined && this.#remove(pending)) pending.ended();
+    if (pending instanceof PendingCall) {
+      this.#failed(pending, this.#told(wasAborted(pending.operationId)));
+    } else if (pending !== undefined && this.#remove(pending)) {
+      (pending as PendingStream).ended();
+    }
+  }
+
+  /** Over a wire, an error says what may be concluded from it. */
+  #told(error: CallError): CallError {
+    return this.#bus.isRemote ? withDelivery(error, "unknown") : error;
   }
 
   #aborted(requestId: string): void {
@@ -328,7 +351,7 @@ export class PendingRequestMap {
   /** Ends a request from this side: its own error here, `call.aborted` for the other side. */
   #giveUp(pending: Pending, error: CallError): void {
     if (!this.#remove(pending)) return;
-    pending.failed(error);
+    pending.failed(this.#told(error));
     this.#tellAborted(pending.requestId);
     this.#abortChildren(pending.requestId);
   }

@@ -53,8 +53,8 @@ const authFields = group<HTTPAuth>({
 const FIELDS: Fields<HTTPServiceConfig> = {
   namespace: required(aName),
   baseUrl,
-  headers,
-  auth,
+  headers: orFunction(headers),
+  auth: orFunction(auth),
   hosts: must('a list of hosts, such as ["api.example.com", "*.example.org:8443"]', (value) =>
     isListOf(value, isString),
   ),
@@ -85,6 +85,15 @@ const FIELDS: Fields<HTTPServiceConfig> = {
   maxDocumentBytes: aSize,
   allowOutsideFolder: aBoolean,
 };
+
+/** What a function of the configuration gave. */
+export const checkedHeaders = (value: unknown) =>
+  headers(value, "what config.headers returned") as Record<string, string>;
+export const checkedAuth = (value: unknown) => auth(value, "what config.auth returned") as HTTPAuth;
+
+function orFunction(check: Check): Check {
+  return (value, path) => (isFunction(value) ? value : check(value, path));
+}
 
 /** Checks a configuration. */
 export function checkedConfig(config: HTTPServiceConfig): CheckedConfig {

@@ -12,7 +12,7 @@ use futures::{FutureExt, StreamExt};
 use operations_core::clock::now;
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::lock::locked;
-use operations_core::log::Logger;
+use operations_core::log::{Level, Logger};
 use operations_core::mailbox::{Item, Mailbox};
 use operations_core::registry::Registry;
 use serde_json::json;
@@ -26,6 +26,7 @@ use crate::limits::WAITING_NOTICES;
 use crate::options::{Options, Plan, connect_failure};
 use crate::serving;
 use crate::state::{Publication, State, Todo};
+use crate::status;
 use crate::subjects::{Subjects, token_of};
 use crate::submission::{self, Outcome};
 use crate::wire::Notice;
@@ -169,7 +170,7 @@ impl Connection {
             servers,
             connect,
             max_waiting,
-        } = options.plan().await?;
+        } = options.plan()?;
         let (events_in, events) = mpsc::unbounded_channel();
         let connect = connect.event_callback(move |event| {
             let _ = events_in.send(event);
@@ -187,7 +188,9 @@ impl Connection {
         };
         let mut state = State::new(now(), Arc::clone(&me), subjects.clone(), name, max_payload);
         state.caller.limit_waiting(max_waiting);
-        if client.connection_state() != Link::Connected {
+        if client.connection_state() == Link::Connected {
+            state.status.change(now(), status::Link::Connected);
+        } else {
             state.disconnected(now());
         }
         let shared = Arc::new(Shared {
@@ -416,6 +419,7 @@ impl Connection {
         locked(&shared.outbox).push(Outbound::Flush(sender));
         shared.outgoing.notify_one();
         let _ = timeout(LAST_WORDS, flushed).await;
+        shared.act(|now, state, _| state.status.change(now, status::Link::Closed));
         shared.closed.cancel();
     }
 }
@@ -464,6 +468,9 @@ impl Shared {
         for news in todo.native {
             native::take(self, news);
         }
+        for warning in todo.warn {
+            self.logger.log(Level::Warning, MODULE, warning, []);
+        }
         for notice in todo.found {
             if let Notice::Worker { question, .. } = &notice
                 && let Some(sender) = locked(&self.discoveries).get(&**question)
@@ -487,6 +494,12 @@ impl Shared {
             }
         }
         was_empty
+    }
+
+    /// Has JavaScript hear of a change.
+    fn tell_status(&self, state: &State) {
+        self.mailbox
+            .set("connection", &state.status.to_json().to_string());
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {

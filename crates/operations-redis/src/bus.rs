@@ -15,7 +15,7 @@ use crate::listener::Listener;
 use crate::news::News;
 use crate::options::Options;
 use crate::outbox::{Outbox, Outgoing};
-use crate::problem::execution_error;
+use crate::problem::refused;
 use crate::sender::Sender;
 use crate::wanted::Wanted;
 
@@ -94,8 +94,9 @@ impl RedisBus {
         request_id: Option<String>,
     ) -> Result<(), CallError> {
         if self.closed.is_cancelled() {
-            return Err(execution_error(
+            return Err(refused(
                 "The connection to Redis was closed by close(): nothing can be sent".to_owned(),
+                "closed",
                 &self.options,
             ));
         }
@@ -105,8 +106,11 @@ impl RedisBus {
                 "An event {event_type} of {} bytes is larger than maxMessageBytes ({limit}): send less, or raise the limit on both sides",
                 detail.len()
             );
-            return Err(CallError::invalid(message)
-                .with_details(json!({ "bytes": detail.len(), "maxMessageBytes": limit })));
+            return Err(CallError::invalid(message).with_details(json!({
+                "bytes": detail.len(),
+                "maxMessageBytes": limit,
+                "delivery": "none",
+            })));
         }
         let message = Outgoing {
             channel: self.options.channel(event_type),

@@ -159,8 +159,9 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
             Shape::Array(array) => plan.view.arrays.push(ArrayRule::Array(array)),
             Shape::Tuple(tuple) => plan.view.arrays.push(ArrayRule::Tuple(tuple)),
             Shape::Literal(constant) => plan.view.literals.push(*constant),
-            Shape::Number(rules) | Shape::Integer(rules) => plan.raise_minimum(rules.minimum),
-            Shape::Date(rules) => plan.raise_minimum(rules.minimum),
+            Shape::Number(rules) | Shape::Integer(rules) | Shape::Date(rules) => {
+                plan.raise_minimum(rules.minimum);
+            }
             Shape::Uint8Array(rules) => plan.raise_length(rules.min_byte_length),
             Shape::String(rules) => {
                 plan.raise_length(rules.min_length);
