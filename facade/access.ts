@@ -39,6 +39,15 @@ export function enforceAccess(
   if (denial !== undefined) throw accessDenied(operationId, denial);
 }
 
+/** Whether an operation is named to a caller in a list. Rules that cannot be read hide it, and leave the others alone. */
+export function isShownTo(identity: CallerIdentity | undefined, rules: () => AccessRules): boolean {
+  try {
+    return findDenial(rules(), identity) === undefined;
+  } catch {
+    return false;
+  }
+}
+
 export function accessDenied(operationId: string, { reason, details }: Denial): CallError {
   return new CallError(
     InfrastructureErrorCode.ACCESS_DENIED,

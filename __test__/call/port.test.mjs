@@ -53,6 +53,17 @@ describe("across worker threads", () => {
     }),
   );
 
+  it(
+    "a generator that never waits can be left, and others are served beside it",
+    withSpoke(async (map) => {
+      const staying = map.subscribe("spoke.endless", {});
+      assert.equal(unwrap((await staying.next()).value), 0);
+      assert.deepEqual(unwrap(await map.call("spoke.double", { n: 21 })), { n: 42 });
+      await staying.return();
+      while (unwrap(await map.call("spoke.endedStreams", {})) === 0);
+    }),
+  );
+
   it("a Worker is a port itself", async () => {
     const worker = new Worker(spoke, { workerData: {} });
     const target = createPortEventTarget(worker);

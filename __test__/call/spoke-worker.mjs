@@ -10,6 +10,7 @@ import {
 import { query, subscription } from "./support.mjs";
 
 let abortedCalls = 0;
+let endedStreams = 0;
 const registry = new OperationRegistry();
 registry.registerAll(
   [
@@ -17,6 +18,14 @@ registry.registerAll(
     subscription("count", async function* ({ to }) {
       for (let i = 1; i <= to; i++) yield i;
     }),
+    subscription("endless", async function* () {
+      try {
+        for (let i = 0; ; i++) yield i;
+      } finally {
+        endedStreams += 1;
+      }
+    }),
+    query("endedStreams", () => endedStreams),
     query(
       "fail",
       () => {

@@ -81,6 +81,125 @@ describe("a mock of fetch", () => {
   });
 });
 
+/** Responses that no server could have sent, and what is said about them. */
+const UNUSABLE = {
+  undefined: [undefined, "fetch must resolve to a Response, not undefined"],
+  null: [null, "fetch must resolve to a Response, not null"],
+  "a text": ["ok", "fetch must resolve to a Response, not a string"],
+  "an empty object": [{}, "fetch must resolve to a Response, not an object without a status or a body"],
+  "a status that is a text": [
+    { status: "200", json: async () => 1 },
+    'the status of the response must be a whole number such as 200, not "200"',
+  ],
+  "a status that is no status": [
+    { status: 1e6 },
+    "the status of the response must be a whole number such as 200, not 1000000",
+  ],
+  "a body that somebody else reads": [locked(), "ReadableStream is locked"],
+  "a body of numbers": [
+    {
+      status: 200,
+      body: (async function* () {
+        yield 5;
+      })(),
+    },
+    "the body of the response must consist of bytes or text, not a number",
+  ],
+  "headers that throw": [
+    {
+      status: 200,
+      get headers() {
+        throw new Error("no headers today");
+      },
+    },
+    "no headers today",
+  ],
+  "headers with half a surrogate pair": [
+    { status: 200, headers: { x: "\ud800" } },
+    "The headers of the response cannot be read",
+  ],
+};
+
+function locked() {
+  const response = new Response("x");
+  response.body.getReader();
+  return response;
+}
+
+describe("a mock of fetch that cannot be used", () => {
+  for (const [name, [response, message]] of Object.entries(UNUSABLE)) {
+    it(`${name}: is an error that says what is wrong`, async () => {
+      const error = await failureOf(call(response));
+      assert.equal(error.name, "CallError", String(error));
+      assert.equal(error.code, "EXECUTION_ERROR");
+      assert.ok(error.message.startsWith("The request to api.example.com failed: "), error.message);
+      assert.ok(error.message.includes(message), error.message);
+      assert.deepEqual([error.details.delivery, error.details.operationId], ["unknown", "t.it"]);
+    });
+  }
+
+  it("whatever it rejects with", async () => {
+    const unreadable = {
+      get message() {
+        throw new Error("not even that");
+      },
+    };
+    for (const thrown of [undefined, null, 7, "why", Object.create(null), unreadable]) {
+      const fetch = () => Promise.reject(thrown);
+      const error = await failureOf(single("get", {}, { baseUrl, fetch })({}, {}));
+      assert.equal(error.name, "CallError");
+      assert.equal(error.code, "EXECUTION_ERROR");
+      assert.match(error.message, /^The request to api\.example\.com failed: ./);
+    }
+  });
+
+  it("in a stream too", async () => {
+    const operation = { responses: answers("text/event-stream") };
+    const stream = single("get", operation, { baseUrl, fetch: async () => undefined })({}, {});
+    const error = await failureOf(stream.next());
+    assert.equal(error.code, "EXECUTION_ERROR");
+    assert.match(error.message, /fetch must resolve to a Response, not undefined/);
+  });
+});
+
+describe("a body that always has its next piece ready", () => {
+  /** Pieces without end, each there at once. */
+  const endless = (piece, state = {}) => ({
+    status: 200,
+    headers: { "content-type": "text/event-stream" },
+    body: {
+      getReader: () => ({
+        read: async () => ({ done: false, value: piece }),
+        cancel: () => {
+          state.cancelled = true;
+        },
+      }),
+    },
+  });
+  const streaming = { responses: answers("text/event-stream") };
+
+  it("leaves timers, and the time limit of its call, their turn", async () => {
+    const config = { baseUrl, timeout: 50, maxResponseBytes: Number.MAX_SAFE_INTEGER };
+    const fetch = async () => endless(new Uint8Array(0));
+    const error = await failureOf(single("get", {}, { ...config, fetch })({}, {}));
+    assert.equal(error.code, "TIMEOUT");
+  });
+
+  it("can be left by an abort that a timer makes, whether it has events or not", async () => {
+    for (const piece of ["data: 1\n\n", ": nothing\n"]) {
+      const state = {};
+      const controller = new AbortController();
+      setTimeout(() => controller.abort(), 20);
+      const stream = single("get", streaming, { baseUrl, fetch: async () => endless(piece, state) });
+      const reading = (async () => {
+        for await (const { data } of stream({}, { signal: controller.signal })) assert.equal(data, 1);
+      })();
+      assert.equal((await failureOf(reading)).code, "ABORTED");
+      assert.equal(state.cancelled, true);
+    }
+  });
+});
+
 /** Runs a program in a process of its own; what it prints is JSON. */
 function run(program) {
   const entry = pathToFileURL(new URL("../../dist/index.mjs", import.meta.url).pathname).href;
@@ -157,6 +276,37 @@ describe("the global fetch", () => {
         globalThis[Symbol.for("undici.globalDispatcher.1")] = new Agent();
         console.log(JSON.stringify(await ask(package_)));`),
       "dispatched /",
+    );
+  });
+});
+
+describe("a request that has failed", () => {
+  it("is not aborted any more", async () => {
+    let signal;
+    const fetch = async (_, init) => {
+      signal = init.signal;
+      throw new TypeError("fetch failed");
+    };
+    await failureOf(single("get", {}, { baseUrl, fetch })({}, {}));
+    assert.equal(signal.aborted, false);
+  });
+
+  it("does not end the process, where undici leaves its connection open", () => {
+    assert.deepEqual(
+      run(`
+        const server = createServer((_, response) => {
+          response.writeHead(200, { "content-encoding": "gzip, ".repeat(9) + "gzip", "content-length": 50 });
+          response.write("the first of it");
+        });
+        await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+        const { FromOpenAPI } = await load();
+        const baseUrl = "http://127.0.0.1:" + server.address().port;
+        const [{ handler }] = FromOpenAPI(document, { namespace: "t", baseUrl, fetch: globalThis.fetch });
+        const { code } = await handler({}, {}).catch((error) => error);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        console.log(JSON.stringify(code));
+        process.exit();`),
+      "EXECUTION_ERROR",
     );
   });
 });

@@ -42,6 +42,13 @@ async function outcome(registry, call) {
   return there ?? undefined;
 }
 
+/** What the twin makes of a call, without asking JavaScript. */
+async function rust(registry, operationId) {
+  const members = { requestId: "r", operationId, metadata: { script: { value: 1 } } };
+  const [outcome] = await inRust(registry, [{ event: JSON.stringify(members) }]);
+  return outcome;
+}
+
 describe("rules that are changed in place", () => {
   const asked = (registry) =>
     outcome(registry, callOf({ value: 1 }, { identity: { id: "ann", scopes: [] } }));
@@ -75,6 +82,39 @@ describe("rules that are changed in place", () => {
       Object.assign(accessControl, change);
       registry.nativeTwin().look();
       assert.equal(await asked(registry), undefined, JSON.stringify(change));
+    }
+  });
+
+  it("that throw when they are read are left to JavaScript, and the other operations are unharmed", async () => {
+    const refuse = () => {
+      throw new Error("read me not");
+    };
+    const refusing = (target) => new Proxy(target, { get: refuse, ownKeys: refuse, has: refuse });
+    for (const [field, name] of [
+      ["accessControl", "requiredScopes"],
+      ["accessControl", "customAuth"],
+      ["_meta", "output"],
+    ]) {
+      for (const value of [undefined, refusing([])]) {
+        const shared = { accessControl: { requiredScopes: [] }, _meta: {} };
+        const registry = registryWith(shared);
+        registry.register({ ...registry.get("ns.op"), name: "other", accessControl: OPEN, _meta: {} });
+        assert.equal((await asked(registry)).envelopes[0].data, 1);
+        Object.defineProperty(
+          shared[field],
+          name,
+          value === undefined ? { get: refuse, configurable: true } : { value, configurable: true },
+        );
+        registry.nativeTwin().look();
+        const where = `${field}.${name}`;
+        if (field === "accessControl") assert.equal(await rust(registry, "ns.op"), null, where);
+        const { envelopes } = await rust(registry, "ns.other");
+        assert.equal(envelopes[0].data, 1, where);
+        // A twin that is made now, and one that is told of a registration, are as careful.
+        registry.register(registry.get("ns.other"));
+        const { envelopes: after } = await rust(registry, "ns.other");
+        assert.equal(after[0].data, 1, where);
+      }
     }
   });
 

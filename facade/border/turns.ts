@@ -16,6 +16,11 @@ export class Turns {
   /** Lets the event loop turn. */
   async take(): Promise<void> {
     await turn();
+    this.taken();
+  }
+
+  /** The event loop has just turned, for another reason. */
+  taken(): void {
     this.#since = performance.now();
   }
 }

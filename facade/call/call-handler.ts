@@ -9,6 +9,7 @@ import {
   required,
 } from "../border/options.js";
 import { callAt } from "../border/timer.js";
+import { Turns } from "../border/turns.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, mapError } from "../errors.js";
 import { logger } from "../logging.js";
@@ -220,12 +221,15 @@ async function stream(
   alwaysEnforceAccess(context);
   const events = subscribe(registry, operationId, input, context);
   running.onAbort = () => void events.return().catch(() => {});
+  const turns = new Turns();
   for await (const envelope of events) {
     if (running.isAborted) return;
     if (running.cancelTimeout !== undefined) running.heardAt = Date.now();
     const room = callMap.respond(requestId, withoutCookies(envelope));
     // Only a transport that paces its streams has a reason to wait.
     if (room instanceof Promise) await room;
+    // A generator that never waits would keep the abort that ends it from arriving.
+    if (turns.isDue) await turns.take();
   }
   if (!running.isAborted) callMap.complete(requestId);
 }

@@ -75,10 +75,19 @@ let wasReplaced = false;
 
 /** Tells the native side when somebody replaces the global `fetch`, or puts it back. */
 export function tellReplacedFetch(): void {
-  const isReplaced = replacedGlobalFetch() !== undefined;
+  const isReplaced = isFetchReplaced();
   if (isReplaced === wasReplaced) return;
   wasReplaced = isReplaced;
   runtime.setHostSending(isReplaced);
+}
+
+/** Whoever has put something there that cannot even be looked at has replaced it. */
+function isFetchReplaced(): boolean {
+  try {
+    return replacedGlobalFetch() !== undefined;
+  } catch {
+    return true;
+  }
 }
 
 /** Makes a call. */

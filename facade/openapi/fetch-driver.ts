@@ -2,14 +2,18 @@
 // sleeps as it is told. What to do next, and what the answers mean, is the machine's to say.
 
 import { onAbort } from "../border/abort.js";
+import { messageOf, textOf } from "../border/text.js";
+import { Turns } from "../border/turns.js";
 import type { HttpMachine } from "../native-binding.js";
 import {
+  assertResponse,
   type BodyReader,
   bodyReader,
   headerPairs,
   quietly,
   type SomeResponse,
   statusOf,
+  statusTextOf,
 } from "./fetch-response.js";
 import type { HttpService } from "./service.js";
 
@@ -33,6 +37,7 @@ export class FetchDriver {
   /** The body of the last response, where it came in one piece. */
   wholeBody: ArrayBuffer | undefined;
   #interrupt: ((step: number) => void) | undefined;
+  readonly #turns = new Turns();
 
   constructor(service: HttpService, fetch: Fetch, machine: HttpMachine, signal?: AbortSignal) {
     this.#service = service;
@@ -45,7 +50,9 @@ export class FetchDriver {
   /** Goes on until there is something to take from the machine. */
   async advance(): Promise<void> {
     let step = this.machine.step();
-    while (step < STEP.DELIVER) step = await this.#perform(step);
+    while (step < STEP.DELIVER) {
+      step = this.#turns.isDue ? await this.#afterTurn(step) : await this.#perform(step);
+    }
   }
 
   /** Ends it and closes the connection. Whoever takes next is told, unless it was over already. */
@@ -55,6 +62,14 @@ export class FetchDriver {
     this.#ignoreSignal();
     this.#abandon();
     this.#interrupt?.(step);
+  }
+
+  /** A body that always has its next piece ready would keep everybody else waiting, the clock of this call included. */
+  async #afterTurn(step: number): Promise<number> {
+    await this.#turns.take();
+    const next = this.machine.tick();
+    if (next !== step) this.#abandon();
+    return next;
   }
 
   /** Does what the machine says, unless its clock or `cancel` comes first. */
@@ -99,15 +114,21 @@ export class FetchDriver {
     try {
       response = await fetch(url, init);
     } catch (error) {
-      return this.#request === request ? this.#failed(error) : this.machine.step();
+      return this.#failed(request, error);
     }
     if (this.#request !== request) {
       quietly(() => response.body?.cancel?.());
       return this.machine.step();
     }
-    const headers = headerPairs(response);
-    this.#body = bodyReader(response, headers);
-    return this.machine.head(statusOf(response), response.statusText ?? "", JSON.stringify(headers));
+    try {
+      assertResponse(response);
+      const headers = headerPairs(response);
+      this.#body = bodyReader(response, headers);
+      return this.machine.head(statusOf(response), statusTextOf(response), JSON.stringify(headers));
+    } catch (error) {
+      request.abort();
+      return this.#failed(request, error);
+    }
   }
 
   async #read(): Promise<number> {
@@ -116,7 +137,7 @@ export class FetchDriver {
     try {
       piece = await this.#body?.read();
     } catch (error) {
-      return this.#request === request ? this.#failed(error) : this.machine.step();
+      return this.#failed(request, error);
     }
     if (this.#request !== request) return this.machine.step();
     this.wholeBody = this.#body?.whole;
@@ -126,12 +147,13 @@ export class FetchDriver {
     return this.machine.end();
   }
 
-  #failed(error: unknown): number {
-    const { message, cause } = (error ?? {}) as { message?: unknown; cause?: Record<string, unknown> };
-    // A `fetch` says "fetch failed", and the reason in its cause.
-    const words = [message, cause?.message].filter((word) => typeof word === "string" && word !== "");
-    const code = typeof cause?.code === "string" ? cause.code : undefined;
-    return this.machine.failed(words.length > 0 ? words.join(": ") : String(error), code);
+  /** A request has failed. It is forgotten at once: undici has an error of its own, which nobody could catch, for
+   * whoever aborts a request that is over. */
+  #failed(request: AbortController | undefined, error: unknown): number {
+    if (this.#request !== request) return this.machine.step();
+    this.#request = undefined;
+    this.#leaveResponse();
+    return this.machine.failed(...reasonOf(error));
   }
 
   /** The request that is under way is not wanted any more. */
@@ -144,5 +166,20 @@ export class FetchDriver {
   #leaveResponse(): void {
     this.#body?.cancel();
     this.#body = undefined;
+  }
+}
+
+/** Why a `fetch` failed, and the word for it that programs know. It says "fetch failed", and the reason in its cause. */
+function reasonOf(error: unknown): [why: string, code: string | undefined] {
+  try {
+    const { message, cause } = (error ?? {}) as {
+      message?: unknown;
+      cause?: { message?: unknown; code?: unknown };
+    };
+    const words = [message, cause?.message].filter((word) => typeof word === "string" && word !== "");
+    const code = cause?.code;
+    return [words.length > 0 ? words.join(": ") : textOf(error), typeof code === "string" ? code : undefined];
+  } catch (unreadable) {
+    return [messageOf(unreadable), undefined];
   }
 }

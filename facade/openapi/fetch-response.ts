@@ -2,12 +2,13 @@
 // it is used.
 
 import { types } from "node:util";
+import { kindOf, quoted } from "../border/text.js";
 
 /** As much of a `Response` as is used. */
 export interface SomeResponse {
-  readonly status?: number;
-  readonly ok?: boolean;
-  readonly statusText?: string;
+  readonly status?: unknown;
+  readonly ok?: unknown;
+  readonly statusText?: unknown;
   readonly headers?: unknown;
   readonly body?: { cancel?(): unknown } | null;
   arrayBuffer?(): Promise<ArrayBuffer>;
@@ -17,9 +18,27 @@ export interface SomeResponse {
 
 const encoder = new TextEncoder();
 
+const MEMBERS = ["status", "ok", "body", "json", "text", "arrayBuffer"] as const;
+
+/** Refuses what has nothing of a response: a mock that answers nobody in particular with `undefined` or `{}`. */
+export function assertResponse(response: unknown): void {
+  const isObject = typeof response === "object" && response !== null;
+  if (isObject && MEMBERS.some((name) => (response as SomeResponse)[name] != null)) return;
+  const found = isObject ? "an object without a status or a body" : kindOf(response);
+  throw new TypeError(`fetch must resolve to a Response, not ${found}`);
+}
+
 /** The status; of a mock without one, what `ok` says. */
 export function statusOf({ status, ok }: SomeResponse): number {
-  return status ?? (ok === false ? 500 : 200);
+  if (status == null) return ok === false ? 500 : 200;
+  if (Number.isInteger(status) && (status as number) >= 0 && (status as number) <= 999)
+    return status as number;
+  throw new TypeError(`the status of the response must be a whole number such as 200, not ${quoted(status)}`);
+}
+
+/** What the server wrote after the status. */
+export function statusTextOf({ statusText }: SomeResponse): string {
+  return typeof statusText === "string" ? statusText : "";
 }
 
 /** The headers as pairs. */
@@ -140,5 +159,7 @@ const WAYS = {
 function bytesOf(chunk: unknown): Uint8Array {
   if (typeof chunk === "string") return encoder.encode(chunk);
   if (ArrayBuffer.isView(chunk)) return new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-  return new Uint8Array(chunk as ArrayBuffer);
+  if (types.isAnyArrayBuffer(chunk)) return new Uint8Array(chunk);
+  if (chunk == null) return new Uint8Array();
+  throw new TypeError(`the body of the response must consist of bytes or text, not ${kindOf(chunk)}`);
 }

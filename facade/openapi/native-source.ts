@@ -1,6 +1,7 @@
 // A stream that the native client reads.
 
 import { type Batch, toldIn } from "../border/inbox.js";
+import { Turns } from "../border/turns.js";
 import type { HttpService, HttpStream } from "../native-binding.js";
 import type { EncodedInput } from "./encode-input.js";
 import { pending } from "./service.js";
@@ -15,6 +16,7 @@ export class NativeSource implements StreamSource {
   #opening: Promise<void> | undefined;
   #failure: unknown;
   #closed = false;
+  readonly #turns = new Turns();
 
   constructor(
     service: HttpService,
@@ -35,6 +37,8 @@ export class NativeSource implements StreamSource {
 
   take(): string | number {
     if (this.#failure !== undefined) return TAKEN.FAILED;
+    // A server that is quicker than its reader would keep everybody else waiting.
+    if (this.#turns.isDue) return TAKEN.WAIT;
     return this.#stream?.take() ?? TAKEN.WAIT;
   }
 
@@ -47,8 +51,16 @@ export class NativeSource implements StreamSource {
   }
 
   wait(ready: () => void): void {
-    if (this.#stream === undefined) this.#opening?.then(ready);
-    else pending.wait(this.#id, { owner: this.#service, ready, ended: ready });
+    if (this.#turns.isDue) {
+      this.#turns.take().then(ready);
+      return;
+    }
+    const told = () => {
+      this.#turns.taken();
+      ready();
+    };
+    if (this.#stream === undefined) this.#opening?.then(told);
+    else pending.wait(this.#id, { owner: this.#service, ready: told, ended: told });
   }
 
   close(): void {

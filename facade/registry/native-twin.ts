@@ -35,15 +35,19 @@ export class NativeTwin {
     tellIfOpen(id, handler, spec.accessControl);
     this.#tellFormats();
     const work = handler === undefined ? undefined : nativeWorkOf(handler);
-    const rules = copyOfRules(spec.accessControl);
+    const told = toTell(entry);
     // What another library checks is checked in JavaScript.
-    if (work?.isPossible() && own === undefined && rules !== undefined && rules.customAuth === undefined) {
+    if (
+      work?.isPossible() &&
+      own === undefined &&
+      told !== undefined &&
+      told.rules.customAuth === undefined
+    ) {
       lookAround();
       const schemas = schemasOf(spec, work);
       if (schemas !== undefined) {
-        const told = { entry, rules, output: ownMode(spec) };
         this.#told.set(id, told);
-        work.register(this.native, describe(spec, rules, told.output), schemas);
+        work.register(this.native, describe(spec, told.rules, told.output), schemas);
         return;
       }
     }
@@ -60,9 +64,7 @@ export class NativeTwin {
   look(): void {
     lookAround();
     this.#tellFormats();
-    for (const { entry, rules, output } of this.#told.values()) {
-      if (!isCopyOf(rules, entry.spec.accessControl) || ownMode(entry.spec) !== output) this.set(entry);
-    }
+    for (const told of this.#told.values()) if (!isStillSo(told)) this.set(told.entry);
   }
 
   /** Formats that users have registered are checked by functions of theirs. */
@@ -79,6 +81,26 @@ interface Told {
   readonly entry: Entry;
   readonly rules: AccessControl;
   readonly output: OutputMode | undefined;
+}
+
+/** What is to be told of an operation; nothing where only JavaScript can tell what its rules mean, or where reading them
+ * runs code of the user's that throws. */
+function toTell(entry: Entry): Told | undefined {
+  try {
+    const rules = copyOfRules(entry.spec.accessControl);
+    return rules && { entry, rules, output: ownMode(entry.spec) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Asked by a timer, where an exception would end the process. */
+function isStillSo({ entry, rules, output }: Told): boolean {
+  try {
+    return isCopyOf(rules, entry.spec.accessControl) && ownMode(entry.spec) === output;
+  } catch {
+    return false;
+  }
 }
 
 /** JavaScript authorises what it serves. Should anybody ask the native side, nobody may. */

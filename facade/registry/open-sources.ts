@@ -41,12 +41,17 @@ interface Offers {
   getHandler(id: string): object | undefined;
 }
 
+/** Rules that cannot be read let nobody in. */
 function requiresSomething(rules: AccessControl): boolean {
-  const { requiredScopes, requiredScopesAny, resourceType, customAuth } = rules;
-  return (
-    requiredScopes.length > 0 ||
-    (requiredScopesAny?.length ?? 0) > 0 ||
-    resourceType !== undefined ||
-    customAuth !== undefined
-  );
+  try {
+    const { requiredScopes, requiredScopesAny, resourceType, customAuth } = rules;
+    return (
+      requiredScopes.length > 0 ||
+      (requiredScopesAny?.length ?? 0) > 0 ||
+      resourceType !== undefined ||
+      customAuth !== undefined
+    );
+  } catch {
+    return true;
+  }
 }

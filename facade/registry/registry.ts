@@ -1,4 +1,4 @@
-import { findDenial } from "../access.js";
+import { isShownTo } from "../access.js";
 import { aBoolean, anObject, checkedOptions, type Fields, must, oneOf, optionOf } from "../border/options.js";
 import { messageOf, textOf } from "../border/text.js";
 import type { ResponseEnvelope } from "../envelope.js";
@@ -370,8 +370,7 @@ export class OperationRegistry<TOperations = any> {
       served === undefined
         ? entries
         : entries.filter(
-            ({ isInternal, spec }) =>
-              !isInternal && findDenial(spec.accessControl, served.identity) === undefined,
+            ({ isInternal, spec }) => !isInternal && isShownTo(served.identity, () => spec.accessControl),
           );
     return seen.map(({ id }) => id);
   }

@@ -1,6 +1,6 @@
 // Which operations become tools.
 
-import { findDenial } from "../access.js";
+import { isShownTo } from "../access.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import type { CallerIdentity, OperationSpec } from "../types.js";
@@ -41,9 +41,10 @@ export function isInternal(spec: OperationSpec): boolean {
 
 /** Whether the declared rules let the identity pass. A rule of the application's is asked at the call. */
 export function mayCall(spec: OperationSpec, identity: CallerIdentity | undefined): boolean {
-  const rules = spec.accessControl;
-  const declared = rules.customAuth === undefined ? rules : { ...rules, customAuth: undefined };
-  return findDenial(declared, identity) === undefined;
+  return isShownTo(identity, () => {
+    const rules = spec.accessControl;
+    return rules.customAuth === undefined ? rules : { ...rules, customAuth: undefined };
+  });
 }
 
 function wantedBy(include: Include | undefined): (id: string, spec: OperationSpec) => boolean {
