@@ -1,6 +1,7 @@
 // Access rules of operations that are imported: what the configuration of their source says, and what users set on them.
 
-import { refusal } from "./border/options.js";
+import { nearestName } from "./border/nearest-name.js";
+import { anObject, refusal } from "./border/options.js";
 import { compiled } from "./schema/compiled.js";
 import { AccessControlSchema } from "./spec-schemas.js";
 import type { AccessControl, OperationSpec } from "./types.js";
@@ -13,7 +14,19 @@ export function accessRules(given: unknown, path: string): unknown {
   return typeof given === "function" ? given : checkedRules(given, path);
 }
 
+const NAMES = Object.keys(AccessControlSchema.properties);
+
+/** A rule that nobody knows would be a rule that nobody keeps. */
+function refuseUnknown(given: object, path: string): void {
+  const unknown = Object.keys(given).find((name) => !NAMES.includes(name));
+  if (unknown === undefined) return;
+  const nearest = nearestName(unknown, NAMES);
+  const hint = nearest === undefined ? `: there are ${NAMES.join(", ")}` : `. Did you mean ${nearest}?`;
+  throw refusal(`${path}.${unknown.slice(0, 64)}`, `is not an access rule${hint}`, { nearest });
+}
+
 function checkedRules(given: unknown, path: string): AccessControl {
+  refuseUnknown(anObject(given, path) as object, path);
   const schema = compiled(AccessControlSchema);
   if (schema.check(given)) return structuredClone(given) as AccessControl;
   const [error] = schema.errors(given);
@@ -24,7 +37,7 @@ function checkedRules(given: unknown, path: string): AccessControl {
 export function importedRules(rules: ImportedAccessControl | undefined, spec: OperationSpec): AccessControl {
   if (rules === undefined) return spec.accessControl;
   const given = typeof rules === "function" ? rules(spec) : rules;
-  return checkedRules(given, "accessControl");
+  return checkedRules(given, `${spec.namespace}.${spec.name}: accessControl`);
 }
 
 /** Rules that users have set on imported operations, for those that take their places. */

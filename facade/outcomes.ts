@@ -8,6 +8,20 @@ export function errorOf({ code, message, details }: CallErrorEvent): CallError {
   return new CallError(textOf(code), textOf(message), details);
 }
 
+const REASONS: Readonly<Record<string, string>> = {
+  [InfrastructureErrorCode.TIMEOUT]: "timeout",
+  [InfrastructureErrorCode.ABORTED]: "aborted",
+};
+
+/** An error of the protocol's own about a call that may have left the process, with what a caller may conclude from it. */
+export function withDelivery(error: CallError, delivery: "none" | "unknown"): CallError {
+  const details = error.details as Record<string, unknown> | undefined;
+  if (details?.delivery !== undefined) return error;
+  const reason = REASONS[error.code];
+  const more = reason === undefined ? { delivery } : { reason, delivery };
+  return new CallError(error.code, error.message, { ...details, ...more });
+}
+
 export function wasAborted(operationId: string): CallError {
   return new CallError(InfrastructureErrorCode.ABORTED, `The call of ${operationId} was aborted`, {
     operationId,

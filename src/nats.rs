@@ -151,8 +151,10 @@ impl NatsConnection {
     /// JavaScript is about to begin with a call. Says whether it is still wanted.
     #[napi]
     pub fn begin(&self, id: String) -> bool {
-        self.connection
-            .act(|now, state, todo| state.worker.begin(now, &id, todo))
+        self.connection.act(|now, state, todo| {
+            let max_payload = state.max_payload();
+            state.worker.begin(now, &id, max_payload, todo)
+        })
     }
 
     /// The event loop of JavaScript has turned.

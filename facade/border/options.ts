@@ -32,6 +32,9 @@ export function checkedOptions<T extends object>(
       `must be an object, not ${kindOf(options)}`,
     );
   }
+  // First, because a misspelt name explains why another is missing.
+  const unknown = Object.keys(options).filter((name) => !Object.hasOwn(fields, name));
+  if (unknown.length > 0) refuseUnknown(unknown, Object.keys(fields), prefix, others);
   const copy: Record<string, unknown> = {};
   for (const name of Object.keys(fields)) {
     const value = optionOf(options, name);
@@ -39,8 +42,6 @@ export function checkedOptions<T extends object>(
     copy[name] =
       value === undefined && check.isRequired === undefined ? undefined : check(value, prefix + name);
   }
-  const unknown = Object.keys(options).filter((name) => !Object.hasOwn(fields, name));
-  if (unknown.length > 0) refuseUnknown(unknown, Object.keys(fields), prefix, others);
   return copy as T;
 }
 
@@ -105,6 +106,11 @@ export function texts(isName: (name: string) => boolean, what: string): Check {
     if (!isPlainObject(value)) {
       throw refusal(path, `must be an object with a string for each ${what}, not ${kindOf(value)}`);
     }
+    // A `Headers` or a `Map`, which would look empty.
+    if (Symbol.iterator in value) {
+      const hint = "Object.fromEntries() makes one of a Headers object or a Map";
+      throw refusal(path, `must be a plain object with a string for each ${what}; ${hint}`);
+    }
     for (const [name, text] of Object.entries(value)) {
       if (!isName(name)) throw refusal(path, `has ${JSON.stringify(name)}, which is no name of a ${what}`);
       if (typeof text !== "string") {
@@ -115,6 +121,9 @@ export function texts(isName: (name: string) => boolean, what: string): Check {
   };
 }
 
+/** A time of before 26 April 1970, in milliseconds, is a duration that somebody took for a deadline. */
+export const LONGEST_DURATION = 1e10;
+
 export const aString = must("a string", isString);
 /** A string that no message quotes. */
 export const aSecret = must("a string", isString, { secret: true });
@@ -122,13 +131,21 @@ export const aName = must("a string that is not empty", (value) => isString(valu
 export const aBoolean = must("true or false", (value) => typeof value === "boolean");
 export const aFunction = must("a function", isFunction);
 export const aDuration = must("a number of milliseconds above 0", isPositive);
-export const aTime = must("a number of milliseconds since the epoch", Number.isFinite);
+export const aTime = must(
+  "a number of milliseconds since 1970, such as Date.now() + 5_000",
+  (value) => Number.isFinite(value) && !isDuration(value as number),
+);
 export const aSize = must("a whole number above 0", (value) => isWhole(value, 1));
 export const aCount = must("a whole number, 0 or more", (value) => isWhole(value, 0));
 export const aList = must("a list of strings", (value) => isListOf(value, isString));
 export const anything: Check = (value) => value;
 export const anObject = must("an object", isPlainObject);
 export const aSignal = must("an AbortSignal", (value) => value instanceof AbortSignal);
+
+/** Tests have clocks of their own, which may begin anywhere. */
+function isDuration(time: number): boolean {
+  return time < LONGEST_DURATION && Date.now() >= LONGEST_DURATION;
+}
 
 export function isListOf(value: unknown, holds: (item: unknown) => boolean): boolean {
   return Array.isArray(value) && value.every(holds);

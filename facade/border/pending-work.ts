@@ -78,8 +78,8 @@ export class PendingWork<Id extends number | string> implements Receiver {
       const id = this.newId();
       const event = work.event as Waiter["event"];
       this.wait(id, { owner, done: resolve as (value: unknown) => void, failed: reject, event });
-      if (signal !== undefined) this.watch(id, signal, () => work.cancel?.(id));
       try {
+        this.watch(id, signal, () => work.cancel?.(id));
         work.start(id);
       } catch (error) {
         this.failed(id, refusal(error));
@@ -96,7 +96,7 @@ export class PendingWork<Id extends number | string> implements Receiver {
   /** Calls back if the signal is aborted before the work has ended. */
   watch(id: Id, signal: AbortSignal | undefined, aborted: () => void): void {
     const entry = this.#entries.get(id);
-    if (entry !== undefined) entry.release = onAbort(signal, aborted);
+    if (entry !== undefined && signal != null) entry.release = onAbort(signal, aborted);
   }
 
   has(id: Id): boolean {

@@ -9,6 +9,14 @@ export function textOf(value: unknown): string {
   }
 }
 
+/** The same for a name, which may come from anywhere: enough of it to recognise. */
+export function nameOf(value: unknown): string {
+  const text = textOf(value);
+  return text.length > LONGEST_NAME ? `${text.slice(0, LONGEST_NAME)}... (${text.length} characters)` : text;
+}
+
+const LONGEST_NAME = 200;
+
 /** What an error says about itself; anything else that was thrown as text. */
 export function messageOf(error: unknown): string {
   return textOf(error instanceof Error ? error.message : error);

@@ -13,6 +13,7 @@ import {
   tooSlow,
   wasAborted,
   wasSilent,
+  withDelivery,
   withoutResponse,
 } from "../outcomes.js";
 import { type Bus, type DroppedEvents, EventTargetBus, LocalBus, type Receiver } from "./bus.js";
@@ -32,7 +33,6 @@ import {
 } from "./options.js";
 import { type Pending, PendingCall, PendingStream } from "./pending.js";
 
-export { wasAborted } from "../outcomes.js";
 export type { CallOptions, SubscribeOptions } from "./options.js";
 
 /**
@@ -84,6 +84,8 @@ export class PendingRequestMap {
   declare readonly "call.error": EventChannel<CallEvents["call.error"]>;
 
   readonly #bus: Bus;
+  /** Whether calls may leave the process. */
+  readonly #isOutward: boolean;
   readonly #pending = new Map<string, Pending>();
   /** Those that were made by another call, by its id. */
   readonly #children = new Map<string, Set<Pending>>();
@@ -102,6 +104,7 @@ export class PendingRequestMap {
       "call.completed": (event) => this.#completed(this.#pending.get(event.requestId)),
       "call.aborted": (event) => this.#aborted(event.requestId),
     };
+    this.#isOutward = eventTarget !== undefined;
     this.#bus =
       eventTarget === undefined
         ? new LocalBus(receiver)
@@ -120,8 +123,10 @@ export class PendingRequestMap {
     return new Promise((resolve, reject) => {
       const options = checkedCall(operationId, given);
       const { deadline, signal, parentRequestId } = options;
-      if (signal?.aborted === true) throw wasAborted(operationId);
-      if (deadline !== undefined && deadline <= Date.now()) throw timedOut(operationId, deadline, undefined);
+      if (signal?.aborted === true) throw this.#about(wasAborted(operationId), "none");
+      if (deadline !== undefined && deadline <= Date.now()) {
+        throw this.#about(timedOut(operationId, deadline, undefined), "none");
+      }
       const requestId = randomUUID();
       const pending = new PendingCall(requestId, operationId, parentRequestId, resolve, reject);
       this.#add(pending, signal);
@@ -167,7 +172,7 @@ export class PendingRequestMap {
     const { requestId, operationId } = pending;
     const { idleTimeout, signal } = options;
     if (signal?.aborted === true) {
-      pending.failed(wasAborted(operationId));
+      pending.failed(this.#about(wasAborted(operationId), "none"));
       return;
     }
     this.#add(pending, signal);
@@ -282,7 +287,7 @@ export class PendingRequestMap {
     if (pending === undefined) return;
     const envelope = withData(output);
     if (!isResponseEnvelope(envelope)) {
-      this.#failed(pending, malformedAnswer(requestId));
+      this.#failed(pending, this.#about(malformedAnswer(requestId), "unknown"));
     } else if (pending.isCall) {
       if (this.#remove(pending)) pending.responded(envelope);
     } else if (!pending.responded(envelope)) {
@@ -295,12 +300,21 @@ export class PendingRequestMap {
   }
 
   #completed(pending: Pending | undefined): void {
-    if (pending?.isCall === true) this.#failed(pending, withoutResponse(pending.operationId));
-    else this.#ended(pending);
+    if (pending?.isCall === true) {
+      this.#failed(pending, this.#about(withoutResponse(pending.operationId), "unknown"));
+    } else this.#ended(pending);
   }
 
+  /** A call that ends without an answer was aborted. */
   #ended(pending: Pending | undefined): void {
-    if (pending !== undefined && this.#remove(pending)) pending.ended();
+    if (pending === undefined || !this.#remove(pending)) return;
+    if (pending instanceof PendingStream) pending.ended();
+    else pending.failed(this.#about(wasAborted(pending.operationId), "unknown"));
+  }
+
+  /** An error with what a caller can know, where that is a question. */
+  #about(error: CallError, delivery: "none" | "unknown"): CallError {
+    return this.#isOutward ? withDelivery(error, delivery) : error;
   }
 
   #aborted(requestId: string): void {
@@ -327,7 +341,7 @@ export class PendingRequestMap {
   /** Ends a request from this side: its own error here, `call.aborted` for the other side. */
   #giveUp(pending: Pending, error: CallError): void {
     if (!this.#remove(pending)) return;
-    pending.failed(error);
+    pending.failed(this.#about(error, "unknown"));
     this.#tellAborted(pending.requestId);
     this.#abortChildren(pending.requestId);
   }

@@ -3,7 +3,6 @@
 import { onAbort } from "../border/abort.js";
 import type { PushedEvents } from "../border/pushed-events.js";
 import type { ResponseEnvelope } from "../envelope.js";
-import { wasAborted } from "../outcomes.js";
 
 /** Who waits: for one answer, or for many. */
 export abstract class Pending {
@@ -23,8 +22,6 @@ export abstract class Pending {
   /** Takes an answer; says no when there is no room for it. */
   abstract responded(output: ResponseEnvelope): boolean;
   abstract failed(error: unknown): void;
-  /** The other side has ended it, in whichever way. */
-  abstract ended(): void;
   /** Whether one answer is all. */
   abstract readonly isCall: boolean;
 
@@ -67,11 +64,6 @@ export class PendingCall extends Pending {
 
   failed(error: unknown): void {
     this.#reject(error);
-  }
-
-  /** A call that ends without an answer was aborted. */
-  ended(): void {
-    this.#reject(wasAborted(this.operationId));
   }
 }
 

@@ -16,6 +16,7 @@ import {
   required,
   texts,
 } from "../border/options.js";
+import { quoted } from "../border/text.js";
 import { accessRules, type ImportedAccessControl } from "../imported-access.js";
 import type { OutputMode } from "../registry/entry.js";
 import { expandReferences } from "./references.js";
@@ -249,8 +250,8 @@ const FIELDS: Fields<MCPClientConfig> = {
 export function checkedConfig(name: string, config: unknown): MCPClientConfig {
   if (typeof name !== "string" || name === "") {
     throw refusal(
-      "The name of an MCP server",
-      "must be a text that is not empty: it is the namespace of its tools",
+      "MCP server: name",
+      `must be a string that is not empty, because it is the namespace of the tools, not ${quoted(name)}`,
     );
   }
   return checkedOptions<MCPClientConfig>(config, FIELDS, {

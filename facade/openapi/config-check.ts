@@ -1,12 +1,12 @@
 // What an HTTP service can be configured with.
 
+import { nearestName } from "../border/nearest-name.js";
 import {
   aBoolean,
   aCount,
   aDuration,
   aFunction,
   aName,
-  anObject,
   aSecret,
   aSize,
   aString,
@@ -25,6 +25,7 @@ import {
   texts,
 } from "../border/options.js";
 import { quoted } from "../border/text.js";
+import { accessRules } from "../imported-access.js";
 import { logger } from "../logging.js";
 import type { HTTPAuth, HTTPRetry, HTTPServiceConfig, HTTPStreams } from "./config.js";
 
@@ -42,7 +43,8 @@ const selectors = must("a string, a function, or a list of these", (value) => {
 });
 const retry = group<HTTPRetry>({ retries: aCount, delay: aDuration, maxDelay: aDuration });
 const authFields = group<HTTPAuth>({
-  type: required(oneOf("bearer", "apiKey", "basic")),
+  // Whoever mixes the fields up has put a token here.
+  type: required(must('"bearer", "apiKey" or "basic"', isAuthType, { secret: true })),
   token: aSecret,
   headerName: must("the name of a header", (name) => isString(name) && TOKEN.test(name)),
   prefix: aString,
@@ -71,13 +73,11 @@ const FIELDS: Fields<HTTPServiceConfig> = {
   }),
   maxResponseBytes: aSize,
   ca: must("PEM text, or a list of such", (value) => isString(value) || isListOf(value, isString)),
-  accessControl: (value, path) => (isFunction(value) ? value : anObject(value, path)),
+  accessControl: accessRules,
   output: oneOf("normalise", "keep", "off", "strict"),
   include: selectors,
   exclude: selectors,
-  methods: must("a list of HTTP methods", (value) =>
-    isListOf(value, (method) => isString(method) && TOKEN.test(method)),
-  ),
+  methods,
   name: aFunction,
   maxNameLength: must("a whole number, 16 or more", (value) => isWhole(value, 16)),
   preferJson: must("a boolean or a function", (value) => typeof value === "boolean" || isFunction(value)),
@@ -85,6 +85,25 @@ const FIELDS: Fields<HTTPServiceConfig> = {
   maxDocumentBytes: aSize,
   allowOutsideFolder: aBoolean,
 };
+
+const METHODS = ["get", "post", "put", "patch", "delete", "head", "options", "trace", "query"];
+const aMethodList = must("a list of HTTP methods", (value) =>
+  isListOf(value, (method) => isString(method) && TOKEN.test(method)),
+);
+
+/** A document may have methods of its own; one that differs in a letter from those of HTTP is misspelt. */
+function methods(value: unknown, path: string): ReturnType<Check> {
+  for (const method of aMethodList(value, path) as string[]) {
+    const isKnown = METHODS.includes(method.toLowerCase());
+    const nearest = isKnown ? undefined : nearestName(method.toLowerCase(), METHODS, 1);
+    if (nearest !== undefined) {
+      throw refusal(path, `has ${quoted(method)}, which is no method of HTTP. Did you mean ${nearest}?`, {
+        nearest,
+      });
+    }
+  }
+  return value;
+}
 
 /** Checks a configuration. */
 export function checkedConfig(config: HTTPServiceConfig): CheckedConfig {
@@ -115,6 +134,10 @@ function auth(value: unknown, path: string): ReturnType<Check> {
     logger("openapi").warn(`${path} has no token, so calls are made without credentials`, { type });
   }
   return checked;
+}
+
+function isAuthType(value: unknown): boolean {
+  return value === "bearer" || value === "apiKey" || value === "basic";
 }
 
 function isHttpUrl(value: unknown): boolean {

@@ -2,6 +2,7 @@
 
 import { jsonOf, kindOf } from "../border/text.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { importedRules } from "../imported-access.js";
 import { logger } from "../logging.js";
 import type { OpenApiDocument, OpenApiImport } from "../native-binding.js";
 import { native, runtime } from "../runtime.js";
@@ -119,7 +120,7 @@ function operationOf(
   const { accessControl: rules } = config;
   const given = typeof rules === "function" ? rules(operation) : rules;
   // One object for each: a rule that is changed on one operation is not changed on all.
-  if (given !== undefined) operation.accessControl = { ...given };
+  if (given !== undefined) operation.accessControl = importedRules(given, operation);
   return operation;
 }
 

@@ -88,10 +88,9 @@ export class EventStream extends EventIterator<ResponseEnvelope> {
 
   #begin(): StreamSource {
     if (this.#signal?.aborted === true) throw aborted("none");
-    const source = this.#open();
-    this.#source = source;
     this.#ignoreSignal = onAbort(this.#signal, () => this.fail(aborted("unknown")));
-    return source;
+    this.#source = this.#open();
+    return this.#source;
   }
 
   /** The next member of the batch. All members of a response share the object with its headers. */

@@ -1,13 +1,13 @@
 // Operations that are not there, and the id that somebody probably meant.
 
 import { nearestName } from "../border/nearest-name.js";
-import { textOf } from "../border/text.js";
+import { nameOf } from "../border/text.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 
 /** There is no such operation; of those that the caller may know about, one may be near. */
 export function operationNotFound(operationId: unknown, ids: readonly string[]): CallError {
   const nearest = nearestId(operationId, ids);
-  const message = `Operation not found: ${textOf(operationId)}`;
+  const message = `Operation not found: ${nameOf(operationId)}`;
   return nearest === undefined
     ? new CallError(InfrastructureErrorCode.OPERATION_NOT_FOUND, message, { operationId })
     : new CallError(InfrastructureErrorCode.OPERATION_NOT_FOUND, `${message}. Did you mean ${nearest}?`, {

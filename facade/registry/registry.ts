@@ -1,6 +1,15 @@
 import { isShownTo } from "../access.js";
-import { aBoolean, anObject, checkedOptions, type Fields, must, oneOf, optionOf } from "../border/options.js";
-import { messageOf, textOf } from "../border/text.js";
+import {
+  aBoolean,
+  aFunction,
+  anObject,
+  checkedOptions,
+  type Fields,
+  must,
+  oneOf,
+  optionOf,
+} from "../border/options.js";
+import { messageOf, nameOf } from "../border/text.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { CallId, InputById, OutputById, StreamId } from "../operation-types.js";
@@ -54,7 +63,12 @@ export interface RegistryOptions {
 
 const FIELDS: Fields<RegistryOptions> = {
   schemaAdapter: must("a SchemaAdapter", (value) => typeof value === "object" || typeof value === "function"),
-  customAuth: anObject,
+  customAuth: (value, path) => {
+    for (const [name, rule] of Object.entries(anObject(value, path) as object)) {
+      if (rule !== undefined) aFunction(rule, `${path}.${name}`);
+    }
+    return value;
+  },
   trustDirectCalls: aBoolean,
   output: oneOf("normalise", "keep", "off", "strict"),
 };
@@ -141,7 +155,7 @@ export class OperationRegistry<TOperations = any> {
     if (entry === undefined) {
       throw new CallError(
         InfrastructureErrorCode.OPERATION_NOT_FOUND,
-        `Cannot register handler for unknown operation: ${textOf(id)}`,
+        `Cannot register handler for unknown operation: ${nameOf(id)}`,
         { operationId: id },
       );
     }

@@ -124,10 +124,13 @@ impl HttpMachine {
             let pairs = pairs.iter();
             let pairs = pairs.map(|(name, value)| (name.as_str(), value.as_str()));
             let status = u16::try_from(status).unwrap_or_default();
-            Ok(ResponseHead::new(status, Some(&reason), pairs))
+            let mut head = ResponseHead::new(status, Some(&reason), pairs);
+            let is_decoded = head.forget_coding();
+            let has_body = self.machine.outgoing().request().method != "HEAD";
+            let announced = head.announced().filter(|_| has_body && !is_decoded);
+            Ok(Input::Head { head, announced })
         })?;
-        let announced = None;
-        self.handle(&env, Input::Head { head, announced })
+        self.handle(&env, head)
     }
 
     /// A piece of its body.

@@ -199,15 +199,17 @@ impl Caller {
             None => token_of(&operation)?,
         };
         let id: Arc<str> = id.into();
-        self.pending.open(
-            now,
-            Request {
-                id: Arc::clone(&id),
-                operation_id: Arc::clone(&operation),
-                parent: parent.map(Into::into),
-                kind,
-            },
-        )?;
+        self.pending
+            .open(
+                now,
+                Request {
+                    id: Arc::clone(&id),
+                    operation_id: Arc::clone(&operation),
+                    parent: parent.map(Into::into),
+                    kind,
+                },
+            )
+            .map_err(|error| loss::with_delivery(error, "none"))?;
         let deadline = match kind {
             Kind::Call { deadline } => deadline,
             Kind::Subscription { .. } => None,
@@ -270,7 +272,10 @@ impl Caller {
             CallEvent::Responded { output: None, .. } => (Answer::Malformed, None),
             CallEvent::Completed { .. } => (Answer::Completed, None),
             CallEvent::Aborted { .. } => (Answer::Aborted, None),
-            CallEvent::Error { error, .. } => (Answer::Failed(error), None),
+            CallEvent::Error { error, .. } => {
+                let error = loss::answered(error, &outgoing.operation);
+                (Answer::Failed(error), None)
+            }
             CallEvent::Requested(_) => return,
         };
         let effects = self.pending.answer(now, &id, answer);
@@ -357,6 +362,12 @@ impl Caller {
                     self.forget(now, &id, todo);
                 }
                 Effect::Fail(id, error) => {
+                    let delivery = if self.is_parked(&id) {
+                        "none"
+                    } else {
+                        "unknown"
+                    };
+                    let error = loss::with_delivery(error, delivery);
                     todo.deliver(Item::failed(&id, &error));
                     self.forget(now, &id, todo);
                 }

@@ -4,7 +4,7 @@
 use operations_core::call::Refusal;
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::json::Malformed;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 fn lost(reason: &str, delivery: &str, operation_id: &str, message: String) -> CallError {
     CallError::new(InfrastructureErrorCode::ExecutionError, message).with_details(json!({
@@ -14,6 +14,47 @@ fn lost(reason: &str, delivery: &str, operation_id: &str, message: String) -> Ca
     }))
 }
 
+/// An error of the protocol's own, or of a worker, with what a caller may conclude from it. What it says of that itself
+/// stands.
+#[must_use]
+pub fn with_delivery(mut error: CallError, delivery: &str) -> CallError {
+    let reason = [
+        (InfrastructureErrorCode::Timeout, "timeout"),
+        (InfrastructureErrorCode::Aborted, "aborted"),
+    ];
+    let reason = reason.into_iter().find(|(code, _)| error.is(*code));
+    let details = error
+        .details
+        .get_or_insert_with(|| Value::Object(Map::new()));
+    if let Value::Object(members) = details
+        && !members.contains_key("delivery")
+    {
+        if let Some((_, reason)) = reason {
+            members.entry("reason").or_insert_with(|| reason.into());
+        }
+        members.insert("delivery".to_owned(), delivery.into());
+    }
+    error
+}
+
+/// What a worker says about a call. It has looked for the operation, and at who calls, before it began; what it says
+/// about the input it may also say about something that it did for the call.
+#[must_use]
+pub fn answered(error: CallError, operation_id: &str) -> CallError {
+    let names_it = |details: &Value| details["operationId"] == operation_id;
+    let is_about_it = error.details.as_ref().is_some_and(names_it);
+    let is_refusal = error.is(InfrastructureErrorCode::OperationNotFound)
+        || error.is(InfrastructureErrorCode::AccessDenied);
+    let delivery = if is_refusal && is_about_it {
+        "none"
+    } else if error.is(InfrastructureErrorCode::ValidationError) {
+        "unknown"
+    } else {
+        "done"
+    };
+    with_delivery(error, delivery)
+}
+
 /// Nobody serves the operation.
 #[must_use]
 pub fn nobody_serves(operation_id: &str) -> CallError {
@@ -21,7 +62,11 @@ pub fn nobody_serves(operation_id: &str) -> CallError {
         InfrastructureErrorCode::OperationNotFound,
         format!("Operation not found: {operation_id} (no worker on this NATS prefix serves it)"),
     )
-    .with_details(json!({ "operationId": operation_id }))
+    .with_details(json!({
+        "operationId": operation_id,
+        "reason": "no-worker",
+        "delivery": "none",
+    }))
 }
 
 /// The worker that had the call is gone.
@@ -147,7 +192,7 @@ pub fn cannot_be_sent(operation_id: &str, refusal: &Refusal) -> CallError {
         InfrastructureErrorCode::ValidationError,
         format!("The call of {operation_id} cannot be sent: {refusal}"),
     )
-    .with_details(json!({ "operationId": operation_id }))
+    .with_details(json!({ "operationId": operation_id, "delivery": "none" }))
 }
 
 /// An answer that no caller would read.
@@ -157,16 +202,16 @@ pub fn unreadable(operation_id: &str, why: Malformed) -> CallError {
         InfrastructureErrorCode::ExecutionError,
         format!("The output of {operation_id} cannot be sent: {why}"),
     )
-    .with_details(json!({ "operationId": operation_id }))
+    .with_details(json!({ "operationId": operation_id, "delivery": "done" }))
 }
 
 /// A message that the broker would not take.
 #[must_use]
 pub fn too_large(what: &str, operation_id: &str, size: usize, limit: usize) -> CallError {
-    let code = if what == "input" {
-        InfrastructureErrorCode::ValidationError
+    let (code, delivery) = if what == "input" {
+        (InfrastructureErrorCode::ValidationError, "none")
     } else {
-        InfrastructureErrorCode::ExecutionError
+        (InfrastructureErrorCode::ExecutionError, "done")
     };
     CallError::new(
         code,
@@ -174,5 +219,11 @@ pub fn too_large(what: &str, operation_id: &str, size: usize, limit: usize) -> C
             "The {what} of {operation_id} makes a message of {size} bytes; this NATS server takes at most {limit} (max_payload). Send less, or a reference to it, or raise the limit of the server"
         ),
     )
-    .with_details(json!({ "operationId": operation_id, "size": size, "limit": limit }))
+    .with_details(json!({
+        "operationId": operation_id,
+        "size": size,
+        "limit": limit,
+        "reason": "too-large",
+        "delivery": delivery,
+    }))
 }

@@ -203,7 +203,12 @@ impl Sender {
                     self.options.server()
                 ),
             )
-            .with_details(json!({ "channel": message.channel, "server": self.options.server() }));
+            .with_details(json!({
+                "channel": message.channel,
+                "server": self.options.server(),
+                "reason": "no-worker",
+                "delivery": "none",
+            }));
             self.news.failed(&request_id, &error);
         }
         self.finished();

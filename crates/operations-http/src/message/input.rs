@@ -41,7 +41,8 @@ impl EncodedInput {
     /// # Errors
     /// `VALIDATION_ERROR` when it is no input of that notation, or nested too deeply.
     pub fn decode(mut self, operation: &HttpOperation) -> Result<CallInput, CallError> {
-        let value: Value = serde_json::from_str(&self.input).map_err(|error| unreadable(&error))?;
+        let value: Value =
+            serde_json::from_str(&self.input).map_err(|error| unreadable(&error, &self.input))?;
         let value = match value {
             Value::Object(_) => InputValue::from_json(&value)?,
             other => tagged(other, &mut self.blobs, 0)?,
@@ -68,7 +69,7 @@ pub fn call_headers(text: Option<&str>) -> Result<Vec<(String, Secret)>, CallErr
         return Ok(Vec::new());
     };
     let map: IndexMap<String, String> =
-        serde_json::from_str(text).map_err(|error| unreadable(&error))?;
+        serde_json::from_str(text).map_err(|error| unreadable(&error, text))?;
     let headers = map.into_iter();
     Ok(headers
         .map(|(name, value)| (name, Secret::new(value)))
@@ -122,11 +123,18 @@ fn blob(mut parts: impl Iterator<Item = Value>, blobs: &mut [Vec<u8>]) -> Result
     })
 }
 
-fn unreadable(error: &serde_json::Error) -> CallError {
+fn unreadable(error: &serde_json::Error, text: &str) -> CallError {
     // JSON bodies are not read at all. What is left can express no more than a few levels.
     if error.to_string().contains("recursion limit") {
         return errors::invalid(
             "A parameter, or a body that is not JSON, is nested more deeply than 127 levels",
+        );
+    }
+    // JavaScript writes no other escapes of this kind.
+    if text.contains(r"\ud") {
+        return errors::invalid(
+            "A parameter, a header, or a body that is not JSON holds half of a character (a lone surrogate), \
+             which no request can carry",
         );
     }
     errors::invalid(format!("The input cannot be read: {error}"))

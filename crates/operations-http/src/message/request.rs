@@ -147,12 +147,27 @@ pub fn build(
         of_call.filter(|(name, _)| !is_connection_header(name)),
     )?;
     content_type(body.as_ref(), settings.call_headers, &mut headers)?;
+    let url = settings.base_url.join(&filled, &query)?;
+    refuse_long(&url)?;
     Ok(Request {
         method: plan.method.clone(),
-        url: settings.base_url.join(&filled, &query)?,
+        url,
         headers,
         body,
     })
+}
+
+/// What is longer, the HTTP client cannot send, and hardly any server would read.
+fn refuse_long(url: &Url) -> Result<(), CallError> {
+    const LONGEST: usize = u16::MAX as usize - 1;
+    let length = url.as_str().len();
+    if length <= LONGEST {
+        return Ok(());
+    }
+    Err(errors::invalid(format!(
+        "The request cannot be sent: with its parameters, its URL has {length} bytes, and {LONGEST} are the most. \
+         Large values belong into a body"
+    )))
 }
 
 /// The `Accept` header for a list of response types. What no header can carry is passed over.

@@ -53,6 +53,26 @@ impl ResponseHead {
         }
     }
 
+    /// Forgets how the body was compressed, where it is known to be compressed no more: `fetch` undoes these codings, and
+    /// still shows their names and the size of before. Says whether there was something to forget.
+    pub fn forget_coding(&mut self) -> bool {
+        const CODINGS: [&str; 4] = ["gzip", "x-gzip", "deflate", "br"];
+        let coding = self.headers.get("content-encoding").and_then(Value::as_str);
+        let is_known = |name: &str| CODINGS.contains(&name.trim().to_ascii_lowercase().as_str());
+        let is_undone = coding.is_some_and(|list| list.split(',').all(is_known));
+        if is_undone {
+            self.headers.shift_remove("content-encoding");
+            self.headers.shift_remove("content-length");
+        }
+        is_undone
+    }
+
+    /// The size of the body, where the server has told.
+    #[must_use]
+    pub fn announced(&self) -> Option<u64> {
+        self.headers.get("content-length")?.as_str()?.parse().ok()
+    }
+
     /// Whether the status means success.
     #[must_use]
     pub const fn is_success(&self) -> bool {
