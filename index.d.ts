@@ -34,12 +34,15 @@ export type {
 // Registry, streaming, composition
 export { buildEnv, createRegistry, OperationRegistry, subscribe } from "./dist/index.js";
 export type {
+  AuthorisedCall,
   CallId,
   CallMap,
   CustomAuth,
   EnvOf,
   EnvOptions,
+  ImportedAccessControl,
   Mutation,
+  OperationsOf,
   OutputMode,
   Query,
   RegisteredOperation,
@@ -68,9 +71,11 @@ export type {
   CallOptions,
   CallRequestedEvent,
   CallRespondedEvent,
+  CallStats,
   EventChannel,
   MessagePortLike,
   PendingRequestMapOptions,
+  PlaceLimits,
   PortEventTarget,
   SubscribeOptions,
 } from "./dist/index.js";

@@ -49,6 +49,11 @@ describe("our builder builds what TypeBox builds", () => {
         source: Type.Literal("local"),
         operationId: Type.String({ description: "namespace.name of the operation" }),
         timestamp: Type.Number({ description: "Unix milliseconds at the moment of wrapping" }),
+        notes: Type.Optional(
+          Type.Array(Type.Object({ path: Type.String(), message: Type.String() }), {
+            description: "What normalisation made up or replaced, or could not make right",
+          }),
+        ),
       },
       { description: "The result of a handler in this process" },
     );

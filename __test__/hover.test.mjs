@@ -3,24 +3,12 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
-import { fileURLToPath } from "node:url";
 import ts from "typescript";
+import { options, problemsIn, root } from "./support/compile.mjs";
 
-const root = fileURLToPath(new URL("../", import.meta.url));
 const entries = Object.entries(JSON.parse(readFileSync(`${root}package.json`, "utf8")).exports).filter(
   ([, conditions]) => typeof conditions !== "string",
 );
-const options = {
-  module: ts.ModuleKind.NodeNext,
-  moduleResolution: ts.ModuleResolutionKind.NodeNext,
-  target: ts.ScriptTarget.ES2022,
-  lib: ["lib.es2023.d.ts"],
-  types: ["node"],
-  strict: true,
-  noEmit: true,
-  skipLibCheck: true,
-};
-
 /** Every exported name once, with what it stands for and where it is imported from. */
 function exportedNames() {
   const files = entries.map(([, conditions]) => `${root}${conditions.import.types.slice(2)}`);
@@ -116,25 +104,10 @@ describe("what an editor shows", () => {
     const sources = new Map();
     for (const [name, { examples }] of names) {
       examples.forEach((example, i) => {
-        sources.set(`${root}__test__/types/example-${name}-${i}.mts`, moduleOf(example));
+        sources.set(`example-${name}-${i}`, moduleOf(example));
       });
     }
-    const host = ts.createCompilerHost(options);
-    const { fileExists, readFile, getSourceFile } = host;
-    host.fileExists = (file) => sources.has(file) || fileExists(file);
-    host.readFile = (file) => sources.get(file) ?? readFile(file);
-    host.getSourceFile = (file, ...rest) =>
-      sources.has(file)
-        ? ts.createSourceFile(file, sources.get(file), options.target)
-        : getSourceFile(file, ...rest);
-    const program = ts.createProgram([...sources.keys()], options, host);
-    const problems = ts
-      .getPreEmitDiagnostics(program)
-      .map(
-        ({ file, messageText }) =>
-          `${file?.fileName.replace(/.*\//, "")}: ${ts.flattenDiagnosticMessageText(messageText, " ")}`,
-      );
-    assert.deepEqual(problems, []);
+    assert.deepEqual(problemsIn(sources), []);
     assert.ok(sources.size > 90, `only ${sources.size} examples were found`);
   });
 });

@@ -89,7 +89,7 @@ export function isTimeout(error: unknown): error is CallError & { readonly detai
   return isCode(error, InfrastructureErrorCode.TIMEOUT) && isObject(error.details);
 }
 
-/** Codes that another attempt would get too. */
+/** Codes that another attempt would meet with as well. */
 const FINAL: readonly string[] = [
   InfrastructureErrorCode.ACCESS_DENIED,
   InfrastructureErrorCode.VALIDATION_ERROR,
@@ -110,7 +110,7 @@ export function isRetryable(error: unknown): boolean {
   if (!(error instanceof CallError) || field(error, "delivery") !== "none") return false;
   if (error.code === InfrastructureErrorCode.OPERATION_NOT_FOUND)
     return field(error, "reason") === "no-worker";
-  return !FINAL.includes(error.code);
+  return !FINAL.includes(error.code) && field(error, "reason") !== "closed";
 }
 
 function isCode(error: unknown, code: InfrastructureErrorCode): error is CallError {

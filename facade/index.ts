@@ -12,12 +12,14 @@ export {
 } from "./call/events.js";
 export {
   type CallOptions,
+  type CallStats,
   type EventChannel,
   PendingRequestMap,
   PendingRequestMap as PendingRequestMapClass,
   type PendingRequestMapOptions,
   type SubscribeOptions,
 } from "./call/pending-request-map.js";
+export type { PlaceLimits } from "./call/places.js";
 export {
   createPortEventTarget,
   type MessagePortLike,
@@ -30,16 +32,18 @@ export { CallError, type CallErrorCode, InfrastructureErrorCode, mapError } from
 export * from "./from-mcp.js";
 export * from "./from-openapi.js";
 export * from "./from-typemap.js";
+export type { ImportedAccessControl } from "./imported-access.js";
 export type {
   CallId,
   EnvOf,
   Mutation,
+  OperationsOf,
   Query,
   StreamId,
   Subscription,
   TypedCallMap,
 } from "./operation-types.js";
-export type { CustomAuth } from "./registry/authorise.js";
+export type { AuthorisedCall, CustomAuth } from "./registry/authorise.js";
 export { createRegistry } from "./registry/create-registry.js";
 export type { OutputMode } from "./registry/entry.js";
 export { buildEnv, type CallMap, type EnvOptions } from "./registry/env.js";

@@ -104,6 +104,11 @@ describe("an HTTP error", () => {
       message:
         'config.baseUrl must be an absolute http or https URL, not "api.example.com/v1"; did you mean "https://api.example.com/v1"?',
     });
+    for (const host of ["localhost:3000", "127.0.0.1:80/v1", "[::1]:80"]) {
+      assert.throws(() => single("get", {}, { baseUrl: host }), {
+        message: `config.baseUrl must be an absolute http or https URL, not "${host}"; did you mean "http://${host}"?`,
+      });
+    }
     assert.throws(
       () => single("get", {}, { baseUrl: "user:pass@api.example.com" }),
       (error) => {

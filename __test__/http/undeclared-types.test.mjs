@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { rejection } from "../registry/support/operations.mjs";
 import { registryOf, serve } from "./support.mjs";
 
 const schema = {
@@ -14,13 +15,16 @@ const drivers = { "the native client": undefined, "a fetch": (url, init) => genu
 
 for (const [name, fetch] of Object.entries(drivers)) {
   describe(`a response of an undeclared type, through ${name}`, () => {
-    const answer = async (type, body, content = { "application/json": { schema } }) => {
+    const answer = async (type, body, content = { "application/json": { schema } }, config = {}) => {
       const { url: baseUrl } = await serve((_, response) => {
         if (type !== undefined) response.setHeader("content-type", type);
         response.end(body);
       });
       const responses = { 200: { description: "", content } };
-      const registry = registryOf({ "/": { get: { operationId: "it", responses } } }, { baseUrl, fetch });
+      const registry = registryOf(
+        { "/": { get: { operationId: "it", responses } } },
+        { baseUrl, fetch, ...config },
+      );
       return registry.execute("t.it", {}, {});
     };
 
@@ -40,6 +44,22 @@ for (const [name, fetch] of Object.entries(drivers)) {
       assert.equal(problem.meta.notes.length, 1);
       const silent = await answer(undefined, "x");
       assert.match(silent.meta.notes[0].message, /has no content type/);
+    });
+
+    it("is refused in strict mode, however well it fits", async () => {
+      const sent = '{"count":1,"open":true}';
+      for (const content of [{ "application/json": { schema } }, { "application/json": {} }]) {
+        const { thrown } = await rejection(answer("text/x-json", sent, content, { output: "strict" }));
+        assert.equal(thrown.code, "EXECUTION_ERROR");
+        assert.equal(
+          thrown.message,
+          "The response to t.it is of type text/x-json; the document declares another",
+        );
+        assert.equal(thrown.details.envelope.data, sent);
+        assert.deepEqual([thrown.details.reason, thrown.details.delivery], ["undeclared-type", "done"]);
+      }
+      const { thrown } = await rejection(answer(undefined, "x", undefined, { output: "strict" }));
+      assert.match(thrown.message, /^The response to t\.it has no content type; the document/);
     });
 
     it("is none where a range, another case or parameters cover it", async () => {

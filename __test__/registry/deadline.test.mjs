@@ -19,7 +19,7 @@ import { connected, failure, stdio } from "../mcp/support/servers.mjs";
 import { runModule } from "../support/run-node.mjs";
 import { callError, idOf, operation, registered, rejection, subscription } from "./support/operations.mjs";
 
-const soon = (ms = 60) => Date.now() + ms;
+const soon = (ms = 200) => Date.now() + ms;
 const never = () => new Promise(() => {});
 
 /** Resolves when the signal is aborted, with its reason. */
@@ -348,7 +348,7 @@ describe("the call protocol", () => {
   });
 });
 
-describe("other sources", () => {
+describe("other sources", { concurrency: true }, () => {
   const paths = {
     "/slow": { get: { operationId: "slow", responses: answers() } },
     "/events": { get: { operationId: "events", responses: answers("text/event-stream") } },
@@ -378,7 +378,7 @@ describe("other sources", () => {
       const { url, gone } = await silentServer();
       const registry = new OperationRegistry();
       registry.registerAll(FromOpenAPI(documentOf(paths), { namespace: "t", baseUrl: url, ...config }));
-      const deadline = soon(200);
+      const deadline = soon(1_500);
       assertLate((await rejection(registry.execute("t.slow", {}, { deadline }))).thrown, "t.slow", deadline);
       await gone;
     });
@@ -387,7 +387,7 @@ describe("other sources", () => {
       const { url, gone } = await silentServer();
       const registry = new OperationRegistry();
       registry.registerAll(FromOpenAPI(documentOf(paths), { namespace: "t", baseUrl: url, ...config }));
-      const deadline = soon(400);
+      const deadline = soon(1_500);
       const stream = registry.subscribe("t.events", {}, { deadline });
       assert.equal((await stream.next()).value.data, 1);
       assertLate((await rejection(stream.next())).thrown, "t.events", deadline);
@@ -406,7 +406,7 @@ describe("other sources", () => {
 
   it("MCP: the server is told to stop, and what is known about the call is kept", async (t) => {
     const { registry } = await connected(t, stdio());
-    const deadline = soon(300);
+    const deadline = soon(1_500);
     const error = await failure(registry.execute("test.never", {}, { deadline }));
     assertLate(error, "test.never", deadline);
     assert.equal(error.details.delivery, "unknown");

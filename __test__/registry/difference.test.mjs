@@ -29,7 +29,7 @@ test("a call has the same outcome, whichever pipeline serves it", async () => {
   if (done >= 10_000) {
     const native = done - tally["left to JavaScript"];
     assert.ok(native > done / 2, `only ${native} of ${done} calls were served natively`);
-    const kinds = ["ok: local", "ok: http", "ok: mcp", "denied", "invalid input", "error"];
+    const kinds = ["ok: local", "ok: http", "ok: mcp", "denied", "invalid input", "invalid output", "error"];
     const streams = [
       "stream: completed",
       "stream: denied",

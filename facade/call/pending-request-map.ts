@@ -49,6 +49,7 @@ export interface PendingRequestMapOptions {
   maxWaitingEvents?: number;
 }
 
+/** What a map has seen, as `stats()` returns it. */
 export interface CallStats {
   /** Events that did not fit `CallEventMap`, and were dropped. */
   dropped: number;

@@ -4,6 +4,7 @@ import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { identityIn } from "../registry/authorise.js";
 import type { CallRequestedEvent } from "./events.js";
 
+/** How many calls a call handler serves at a time. */
 export interface PlaceLimits {
   /** Calls and subscriptions at a time. No limit by default. */
   concurrency?: number;

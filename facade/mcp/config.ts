@@ -96,7 +96,8 @@ export type MCPOAuthConfig = OAuthSettings &
           server: string;
           url: string;
           redirectUrl: string;
-        }): undefined | string | Promise<undefined | string>;
+          // biome-ignore lint/suspicious/noConfusingVoidType: callbacks that return nothing are what most people write
+        }): string | void | Promise<string | void>;
         clientCredentials?: undefined;
       }
     | {

@@ -176,7 +176,7 @@ function isFile(config: MCPServersFile): config is { mcpServers: MCPServers } {
 }
 
 function loadError(count: number, { wrappers, failures }: MCPLoadReport): CallError {
-  const lines = failures.map(({ name, error }) => `  - ${name}: ${error.message}`);
+  const lines = failures.map(({ error }) => `  - ${error.message}`);
   return new CallError(
     InfrastructureErrorCode.EXECUTION_ERROR,
     `${failures.length} of ${count} MCP servers could not be loaded:\n${lines.join("\n")}`,

@@ -117,13 +117,19 @@ function tellOfOthers(fields: string[]): void {
   });
 }
 
+/** Servers on the same machine rarely have a certificate. */
+function withScheme(address: string): string {
+  const isLoopback = /^(localhost|127(\.\d+){3}|\[::1\])(:|\/|$)/i.test(address);
+  return `${isLoopback ? "http" : "https"}://${address}`;
+}
+
 /** It is quoted where it holds neither a password nor a key, and a missing scheme is the usual mistake. */
 function baseUrl(value: unknown, path: string): ReturnType<Check> {
   if (isHttpUrl(value)) return value;
   const isTellable = isString(value) && !/[@?]/.test(value);
   const found = isString(value) && !isTellable ? "the text that was given" : quoted(value);
-  const meant = isTellable && !value.includes("://") && isHttpUrl(`https://${value}`);
-  const hint = meant ? `; did you mean ${quoted(`https://${value}`)}?` : "";
+  const meant = isTellable && !value.includes("://") ? withScheme(value) : undefined;
+  const hint = isHttpUrl(meant) ? `; did you mean ${quoted(meant)}?` : "";
   throw refusal(path, `must be an absolute http or https URL, not ${found}${hint}`);
 }
 

@@ -77,7 +77,11 @@ export class DeadlineWatch {
     const isEnd = error.code === TIMEOUT && Date.now() >= this.#deadline;
     if (!isEnd && !(error.code === ABORTED && this.expired !== undefined)) return this.expired ?? error;
     const { message } = this.expired ?? this.#timedOut();
-    return new CallError(TIMEOUT, message, { ...Object(error.details), deadline: this.#deadline });
+    return new CallError(TIMEOUT, message, {
+      ...Object(error.details),
+      reason: "timeout",
+      deadline: this.#deadline,
+    });
   }
 
   #timedOut(): CallError {

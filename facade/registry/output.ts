@@ -12,6 +12,7 @@ import { warnAboutOutput } from "./warnings.js";
  * and reported. */
 export function envelopeOf(entry: Entry, result: unknown, registryMode: OutputMode): ResponseEnvelope {
   const envelope = wrapped(entry, result);
+  refuseUndeclaredType(entry, envelope, registryMode);
   const { output } = entry;
   if (output === undefined) return envelope;
   try {
@@ -36,6 +37,18 @@ export function failedCheck(
   if (modeOf(entry, registryMode) === "strict") throw refusal(entry, envelope, notes).error;
   warn(entry, notes, "was left as it is");
   return noted(envelope, notes);
+}
+
+/** In `strict` mode, what is of a type that the document does not declare is no answer. */
+function refuseUndeclaredType(entry: Entry, envelope: ResponseEnvelope, registryMode: OutputMode): void {
+  const { meta } = envelope;
+  if (meta.source !== "http" || !isAsSent(meta) || modeOf(entry, registryMode) !== "strict") return;
+  const type = meta.contentType === "" ? "has no content type" : `is of type ${meta.contentType}`;
+  throw new CallError(
+    InfrastructureErrorCode.EXECUTION_ERROR,
+    `The response to ${entry.id} ${type}; the document declares another`,
+    { operationId: entry.id, envelope, reason: "undeclared-type", delivery: "done" },
+  );
 }
 
 /** Carries the error of `strict` mode out of a check, past what catches errors of the value's own code. */

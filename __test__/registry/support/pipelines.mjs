@@ -42,9 +42,11 @@ function asSent(value) {
 
 /** An outcome as text, for comparing. Keys keep their order; times of wrapping are not compared. */
 export function textOfOutcome(outcome) {
-  return JSON.stringify(outcome, (key, value) =>
+  const text = JSON.stringify(outcome, (key, value) =>
     key === "timestamp" && typeof value === "number" && value > 1e12 ? "<now>" : value,
   );
+  // The details of a native error are well-formed text: half a surrogate pair is U+FFFD in them.
+  return outcome.error === undefined ? text : text.replace(/\\ud[89a-f][0-9a-f]{2}/g, "\ufffd");
 }
 
 /** What became of a call, in a word. */
@@ -53,5 +55,6 @@ export function kindOfOutcome({ envelopes, error }, isStream) {
   if (error === undefined) return isStream ? "stream: completed" : `ok: ${envelopes[0].meta.source}`;
   if (error.code === "ACCESS_DENIED") return `${how}denied`;
   if (error.message.startsWith("Validation failed for input")) return `${how}invalid input`;
+  if (error.message.startsWith("Validation failed for output")) return `${how}invalid output`;
   return isStream && envelopes.length > 0 ? "stream: error after events" : `${how}error`;
 }

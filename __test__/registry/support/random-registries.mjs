@@ -19,7 +19,7 @@ export const hooks = new native.RegistryHooks(runtime);
 const SCOPES = ["read", "write", "admin", "a:b", "é"];
 const KINDS = ["file", "fi", "project", "x:y"];
 const ACTIONS = ["open", "delete"];
-const MODES = [undefined, "normalise", "keep", "off"];
+const MODES = [undefined, "normalise", "keep", "off", "strict"];
 
 const nativeWork = {
   isPossible: () => true,

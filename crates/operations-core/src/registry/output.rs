@@ -172,7 +172,8 @@ impl Shaping<'_> {
             .iter()
             .map(|note| json!({ "path": note.path, "message": note.message }))
             .collect();
-        let envelope: Value = serde_json::from_str(envelope).unwrap_or_default();
+        let envelope = Document::parse(envelope).map(|envelope| envelope.root().to_value());
+        let envelope = envelope.unwrap_or_default();
         let message = format!(
             "Validation failed for output of operation {id}:\n{}",
             lines.join("\n")

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use super::text::{Malformed, Scan};
 use super::write::{self, Infinite};
+use serde_json::Value;
 
 /// Up to this many members an object is searched one by one; a larger one has its names sorted beside it.
 const SCANNED: usize = 16;
@@ -124,9 +125,9 @@ impl Document {
     }
 }
 
-impl From<&serde_json::Value> for Document {
+impl From<&Value> for Document {
     /// What serde has is JSON, so this does not fail.
-    fn from(value: &serde_json::Value) -> Self {
+    fn from(value: &Value) -> Self {
         Self::parse(value.to_string()).unwrap_or_else(|_| Self {
             text: "null".to_owned(),
             nodes: vec![Node {
@@ -251,6 +252,26 @@ impl<'d> Json<'d> {
             json.push_str(self.text());
         } else {
             write::stringify(self, json, Infinite::Kept);
+        }
+    }
+
+    /// The same for code that wants a `Value`, as far as that can hold it: half a surrogate pair is U+FFFD in it, and
+    /// an infinite number is `null`.
+    #[must_use]
+    pub fn to_value(self) -> Value {
+        match self.kind() {
+            Kind::Null => Value::Null,
+            Kind::Bool(value) => Value::Bool(value),
+            Kind::Number(_) => serde_json::from_str(self.text()).unwrap_or_default(),
+            Kind::String(text) => Value::String(text.to_owned()),
+            Kind::Array(_) => (0..)
+                .map_while(|index| self.element(index))
+                .map(Self::to_value)
+                .collect(),
+            Kind::Object(_) => (0..)
+                .map_while(|index| self.member(index))
+                .map(|(name, value)| (name.as_str().unwrap_or_default(), value.to_value()))
+                .collect(),
         }
     }
 
@@ -508,6 +529,18 @@ mod tests {
 
     fn stringified(text: &str) -> String {
         Document::parse(text).unwrap().root().stringify()
+    }
+
+    #[test]
+    fn what_a_value_cannot_hold_is_replaced_and_the_rest_is_kept() {
+        let text = r#"{"half":"a\ud800","big":-1e400,"n":9007199254740993,"list":[null,true,1.5]}"#;
+        let value = Document::parse(text).unwrap().root().to_value();
+        assert_eq!(
+            value,
+            serde_json::json!({
+                "half": "a\u{fffd}", "big": null, "n": 9_007_199_254_740_993_u64, "list": [null, true, 1.5],
+            })
+        );
     }
 
     #[test]

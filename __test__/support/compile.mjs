@@ -1,0 +1,39 @@
+// Compiles modules that exist only as texts, the way a strict user's project does.
+
+import { fileURLToPath } from "node:url";
+import ts from "typescript";
+
+export const root = fileURLToPath(new URL("../../", import.meta.url));
+
+export const options = {
+  module: ts.ModuleKind.NodeNext,
+  moduleResolution: ts.ModuleResolutionKind.NodeNext,
+  target: ts.ScriptTarget.ES2022,
+  lib: ["lib.es2023.d.ts"],
+  types: ["node"],
+  strict: true,
+  noEmit: true,
+  skipLibCheck: true,
+};
+
+/**
+ * @param {Map<string, string>} modules texts by name; they find the package, and its dependencies, by public names
+ * @returns {string[]} what the compiler has to say: `<name>(<line>): <message>`
+ */
+export function problemsIn(modules) {
+  const sources = new Map(Array.from(modules, ([name, text]) => [`${root}__test__/types/${name}.mts`, text]));
+  const host = ts.createCompilerHost(options);
+  const { fileExists, readFile, getSourceFile } = host;
+  host.fileExists = (file) => sources.has(file) || fileExists(file);
+  host.readFile = (file) => sources.get(file) ?? readFile(file);
+  host.getSourceFile = (file, ...rest) =>
+    sources.has(file)
+      ? ts.createSourceFile(file, sources.get(file), options.target)
+      : getSourceFile(file, ...rest);
+  const program = ts.createProgram([...sources.keys()], options, host);
+  return ts.getPreEmitDiagnostics(program).map(({ file, start, messageText }) => {
+    const name = file?.fileName.replace(/.*\/|\.mts$/g, "");
+    const line = file && ts.getLineAndCharacterOfPosition(file, start).line + 1;
+    return `${name}(${line}): ${ts.flattenDiagnosticMessageText(messageText, " ")}`;
+  });
+}
