@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { FromOpenAPI, OperationRegistry, unwrap } from "@alkdev/operations";
+import { connect as connectRaw } from "nats";
 import { sendJson, serve } from "../http/support.mjs";
 import { native } from "../support/internals.mjs";
 import { DOCUMENT } from "./http-document.mjs";
@@ -166,6 +167,38 @@ describe("an imported operation over NATS", { skip, timeout: 120_000 }, () => {
     assert.deepEqual([...new Set(seen.map((id) => id[0]))], ["j"]);
   });
 
+  it("that arrives with no time left is refused as one that JavaScript would serve, and neither runs", async () => {
+    const api = await serve(answer);
+    const config = { baseUrl: api.url };
+    await nats.worker(
+      [
+        ...FromOpenAPI(DOCUMENT, { namespace: "n", ...config }),
+        ...wrapped(FromOpenAPI(DOCUMENT, { namespace: "j", ...config })),
+      ],
+      { prefix: "late" },
+    );
+    const stranger = await connectRaw({ servers: nats.broker.url });
+    try {
+      for (const namespace of ["n", "j"]) {
+        for (const remaining of [0, -5]) {
+          const requestId = `${namespace}${remaining}`;
+          const answers = stranger.subscribe(`late.peer.stranger.${requestId}`, { max: 1 });
+          const payload = { requestId, operationId: `${namespace}.anything`, input: {} };
+          const event = { type: "call.requested", id: "", payload, from: "stranger", remaining };
+          stranger.publish(`late.call.${namespace}=2Eanything`, JSON.stringify(event));
+          for await (const message of answers) {
+            const { type, payload: told } = message.json();
+            assert.deepEqual([type, told.code], ["call.error", "TIMEOUT"], requestId);
+            assert.match(told.message, /timed out before it began/);
+          }
+        }
+      }
+      assert.equal(api.received.length, 0);
+    } finally {
+      await stranger.close();
+    }
+  });
+
   it("is served by JavaScript wherever JavaScript has a say", async () => {
     const api = await serve(answer);
     const imported = (namespace, config) => FromOpenAPI(DOCUMENT, { namespace, baseUrl: api.url, ...config });
@@ -245,7 +278,7 @@ describe("an imported operation over NATS", { skip, timeout: 120_000 }, () => {
     assert.deepEqual(await call(), {
       code: "OPERATION_NOT_FOUND",
       message: "Operation not found: later.item",
-      details: { operationId: "later.item", headers: {} },
+      details: { operationId: "later.item", delivery: "none", headers: {} },
     });
     // What is not there is explained by JavaScript.
     assert.deepEqual(seen, ["later.item", "later.item"]);

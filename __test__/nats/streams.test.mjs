@@ -167,7 +167,10 @@ describe("streams over NATS", { skip, timeout: 60_000 }, () => {
     // The second event waits: it is this side that is silent.
     await sleep(600);
     assert.equal(unwrap((await stream.next()).value), 2);
-    await assert.rejects(stream.next(), { code: "TIMEOUT", details: { idleTimeout: 200 } });
+    await assert.rejects(stream.next(), {
+      code: "TIMEOUT",
+      details: { idleTimeout: 200, reason: "timeout", delivery: "unknown" },
+    });
     await until(() => few.finals === 1);
   });
 
@@ -195,6 +198,7 @@ describe("streams over NATS", { skip, timeout: 60_000 }, () => {
     // A worker that forgets one event.
     const raw = await connectRaw({ servers: nats.broker.url });
     const requests = raw.subscribe("gap.call.*");
+    await raw.flush();
     const { callMap } = await nats.connect({ prefix: "gap" });
     const stream = callMap.subscribe("t.gap", {});
     const first = stream.next();
@@ -226,6 +230,7 @@ describe("streams over NATS", { skip, timeout: 60_000 }, () => {
   it("more than was asked for ends the stream: memory is bounded", async () => {
     const raw = await connectRaw({ servers: nats.broker.url });
     const requests = raw.subscribe("greedy.call.*");
+    await raw.flush();
     const { callMap } = await nats.connect({ prefix: "greedy" });
     const stream = callMap.subscribe("t.greedy", {});
     const first = stream.next();

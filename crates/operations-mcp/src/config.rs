@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use serde::Deserialize;
+use serde_json::json;
 
 use crate::secrets::Secrets;
 
@@ -262,10 +263,11 @@ fn invalid(name: &str, what: &str) -> CallError {
 }
 
 fn endpoint(name: &str, text: &str) -> Result<String, CallError> {
-    let url = url::Url::parse(text)
-        .map_err(|error| invalid(name, &format!("'url' is not a URL ({error})")))?;
+    let refused = |what: &str| invalid(name, what).with_details(json!({ "field": "url" }));
+    let url =
+        url::Url::parse(text).map_err(|error| refused(&format!("'url' is not a URL ({error})")))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return Err(invalid(name, "'url' must be an http or https URL"));
+        return Err(refused("'url' must be an http or https URL"));
     }
     Ok(url.into())
 }

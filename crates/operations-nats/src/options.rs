@@ -127,12 +127,13 @@ impl Options {
             .and_then(Value::as_array)
             .is_some_and(|servers| servers.iter().all(Value::is_string))
         {
-            return Err(problem(
-                "connectNats: servers must be an address (nats://host:port) or a list of them",
+            return Err(refused(
+                "servers",
+                "must be an address (nats://host:port) or a list of them",
             ));
         }
         if !value.get("name").is_some_and(Value::is_string) {
-            return Err(problem("connectNats: name must be a string"));
+            return Err(refused("name", "must be a string"));
         }
         // The parser would quote what it found; a secret in the wrong place must not be told.
         serde_json::from_value(value).map_err(|_| {
@@ -173,9 +174,7 @@ impl Options {
             };
         }
         if servers.is_empty() {
-            return Err(problem(
-                "connectNats: servers must name at least one server",
-            ));
+            return Err(refused("servers", "must name at least one server"));
         }
         if let Some(auth) = self.auth {
             connect = auth.apply(connect).await?;
@@ -203,9 +202,10 @@ enum UrlAuth {
 /// hold a password.
 fn parse_server(text: &str, place: usize) -> Result<(ServerAddr, Option<UrlAuth>), CallError> {
     let wrong = || {
-        problem(&format!(
-            "connectNats: servers[{place}] is no NATS address (nats://host:port, tls://host:port or host:port)"
-        ))
+        refused(
+            &format!("servers[{place}]"),
+            "is no NATS address (nats://host:port, tls://host:port or host:port)",
+        )
     };
     let parsed: ServerAddr = text.parse().map_err(|_| wrong())?;
     let mut url = parsed.into_inner();
@@ -231,7 +231,7 @@ impl Auth {
         if let Some(user) = self.user {
             connect = connect.user_and_password(user, self.password.unwrap_or_default());
         } else if self.password.is_some() {
-            return Err(problem("connectNats: auth.password needs auth.user"));
+            return Err(refused("auth.password", "needs auth.user"));
         }
         if let Some(token) = self.token {
             connect = connect.token(token);
@@ -241,16 +241,23 @@ impl Auth {
         }
         if let Some(credentials) = self.credentials {
             connect = connect.credentials(&credentials).map_err(|_| {
-                problem("connectNats: auth.credentials is not the text of a credentials file")
+                refused("auth.credentials", "is not the text of a credentials file")
             })?;
         }
         if let Some(file) = self.credentials_file {
-            let name = file.display().to_string();
-            connect = connect.credentials_file(file).await.map_err(|error| {
-                problem(&format!(
-                    "connectNats: auth.credentialsFile {name} cannot be used: {}",
-                    error.kind()
-                ))
+            let text = tokio::fs::read_to_string(&file).await.map_err(|error| {
+                let (name, why) = (file.display(), error.kind());
+                refused(
+                    "auth.credentialsFile",
+                    &format!("cannot be read: {name}: {why}"),
+                )
+            })?;
+            connect = connect.credentials(&text).map_err(|_| {
+                let name = file.display();
+                refused(
+                    "auth.credentialsFile",
+                    &format!("is no credentials file: {name}"),
+                )
             })?;
         }
         Ok(connect)
@@ -275,6 +282,11 @@ impl Tls {
 
 fn problem(message: &str) -> CallError {
     CallError::new(InfrastructureErrorCode::ValidationError, message)
+}
+
+/// One option cannot be used.
+fn refused(field: &str, why: &str) -> CallError {
+    problem(&format!("connectNats: {field} {why}")).with_details(json!({ "field": field }))
 }
 
 /// Why there is no connection. The servers are named by host and port only.

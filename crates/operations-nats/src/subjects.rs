@@ -152,7 +152,7 @@ pub(crate) fn invalid(option: &str, value: &str) -> CallError {
             "connectNats: {option} must consist of letters, digits, \"_\" and \"-\" (a prefix also of \".\" between them), not {value:?}"
         ),
     )
-    .with_details(json!({ "option": option }))
+    .with_details(json!({ "field": option }))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use operations_core::error::CallError;
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, ClientBuilder};
 use rustls::crypto::ring;
+use serde_json::json;
 
 use super::resolver::BoundedResolver;
 use crate::message::Reach;
@@ -134,9 +135,8 @@ pub(super) fn certificates(ca: &[String]) -> Result<Vec<Certificate>, CallError>
     for (index, pem) in ca.iter().enumerate() {
         let found = Certificate::from_pem_bundle(pem.as_bytes()).unwrap_or_default();
         if found.is_empty() {
-            return Err(invalid(format!(
-                "ca[{index}] holds no certificate in PEM form"
-            )));
+            let message = format!("ca[{index}] holds no certificate in PEM form");
+            return Err(invalid(message).with_details(json!({ "field": "config.ca" })));
         }
         certificates.extend(found);
     }

@@ -107,6 +107,7 @@ impl Pattern {
                 "hosts has {entry:?}; an entry is a host such as \"api.example.com\", \"*.example.com\" or \"127.0.0.1:8080\", \
                  with \":*\" for every port"
             ))
+            .with_details(json!({ "field": "config.hosts" }))
         };
         // The colons of an IPv6 address are in brackets.
         let colon = entry
