@@ -6,6 +6,7 @@ export type {
   HTTPStreams,
   OpenAPICandidate,
   OpenAPISelector,
+  PerCall,
 } from "./openapi/config.js";
 export { FromOpenAPIFile } from "./openapi/file.js";
 export { FromOpenAPI, inspectOpenAPI } from "./openapi/import.js";

@@ -30,7 +30,7 @@ function checkedRules(given: unknown, path: string): AccessControl {
   const schema = compiled(AccessControlSchema);
   if (schema.check(given)) return structuredClone(given) as AccessControl;
   const [error] = schema.errors(given);
-  throw refusal(`${path}${error?.path ?? ""}`, `is no access rule: ${error?.message ?? ""}`);
+  throw refusal(`${path}${error?.path ?? ""}`, `is not an access rule: ${error?.message ?? ""}`);
 }
 
 /** The rules of an operation that is being imported. Throws if what it is given are none: nothing is open by mistake. */

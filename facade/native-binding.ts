@@ -312,6 +312,7 @@ export interface NatsConnection {
   complete(id: string): void;
   discover(milliseconds: number): Promise<string>;
   stats(): string;
+  status(): string;
   close(milliseconds: number): Promise<void>;
 }
 

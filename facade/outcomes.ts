@@ -8,18 +8,20 @@ export function errorOf({ code, message, details }: CallErrorEvent): CallError {
   return new CallError(textOf(code), textOf(message), details);
 }
 
-const REASONS: Readonly<Record<string, string>> = {
-  [InfrastructureErrorCode.TIMEOUT]: "timeout",
-  [InfrastructureErrorCode.ABORTED]: "aborted",
-};
+/** An error that the other side has answered with. That it has no such operation, it says before it does anything. */
+export function answered(operationId: string, error: CallError): CallError {
+  const { code, details } = error;
+  const about = (details as { operationId?: unknown } | null | undefined)?.operationId;
+  const isUnknown = code === InfrastructureErrorCode.OPERATION_NOT_FOUND && about === operationId;
+  return withDelivery(error, isUnknown ? "none" : "done");
+}
 
-/** An error of the protocol's own about a call that may have left the process, with what a caller may conclude from it. */
-export function withDelivery(error: CallError, delivery: "none" | "unknown"): CallError {
-  const details = error.details as Record<string, unknown> | undefined;
-  if (details?.delivery !== undefined) return error;
-  const reason = REASONS[error.code];
-  const more = reason === undefined ? { delivery } : { reason, delivery };
-  return new CallError(error.code, error.message, { ...details, ...more });
+/** Adds what a caller may conclude, where the error does not say it. What an operation throws may be anything. */
+export function withDelivery(error: CallError, delivery: "none" | "unknown" | "done"): CallError {
+  const { code, message, details } = error;
+  if (details === undefined) return new CallError(code, message, { delivery });
+  if (typeof details !== "object" || details === null || Array.isArray(details)) return error;
+  return "delivery" in details ? error : new CallError(code, message, { ...details, delivery });
 }
 
 export function wasAborted(operationId: string): CallError {

@@ -13,3 +13,4 @@ export {
   type NatsTransport,
   type NatsWorkerInfo,
 } from "./nats/connection.js";
+export type { NatsEvent, NatsStatus } from "./nats/status.js";

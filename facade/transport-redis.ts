@@ -1,6 +1,7 @@
 export {
   createRedisEventTarget,
   type DroppedMessages,
+  type RedisCloseOptions,
   type RedisEventTarget,
   type RedisEventTargetOptions,
 } from "./redis/redis-event-target.js";

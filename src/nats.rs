@@ -229,6 +229,14 @@ impl NatsConnection {
             .act(|_, state, _| state.stats.to_json().to_string())
     }
 
+    /// Whether there is a connection, as JSON.
+    #[napi]
+    #[must_use]
+    pub fn status(&self) -> String {
+        self.connection
+            .act(|_, state, _| state.status.to_json().to_string())
+    }
+
     /// Ends it, after what is being worked on, but not after more than so many milliseconds.
     #[napi]
     pub fn close<'env>(

@@ -2,8 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { rejection } from "../registry/support/operations.mjs";
-import { registryOf, serve } from "./support.mjs";
+import { failureOf, registryOf, serve } from "./support.mjs";
 
 const schema = {
   type: "object",
@@ -35,8 +34,7 @@ for (const [name, fetch] of Object.entries(drivers)) {
       assert.deepEqual(meta.notes, [
         {
           path: "",
-          message:
-            "The response is text/html, and the document declares application/json; it was left as it was sent",
+          message: "The response is text/html, and the document declares only application/json",
         },
       ]);
       const problem = await answer("application/problem+json", '{"title":"No","count":"x"}');
@@ -49,17 +47,22 @@ for (const [name, fetch] of Object.entries(drivers)) {
     it("is refused in strict mode, however well it fits", async () => {
       const sent = '{"count":1,"open":true}';
       for (const content of [{ "application/json": { schema } }, { "application/json": {} }]) {
-        const { thrown } = await rejection(answer("text/x-json", sent, content, { output: "strict" }));
-        assert.equal(thrown.code, "EXECUTION_ERROR");
+        const error = await failureOf(answer("text/x-json", sent, content, { output: "strict" }));
+        assert.equal(error.code, "EXECUTION_ERROR");
         assert.equal(
-          thrown.message,
-          "The response to t.it is of type text/x-json; the document declares another",
+          error.message,
+          "Operation t.it was not answered as declared: " +
+            "The response is text/x-json, and the document declares only application/json",
         );
-        assert.equal(thrown.details.envelope.data, sent);
-        assert.deepEqual([thrown.details.reason, thrown.details.delivery], ["undeclared-type", "done"]);
+        const { envelope, errors, reason, delivery } = error.details;
+        assert.equal(envelope.data, sent);
+        assert.deepEqual(errors, envelope.meta.notes);
+        assert.deepEqual([reason, delivery], ["undeclared-type", "done"]);
       }
-      const { thrown } = await rejection(answer(undefined, "x", undefined, { output: "strict" }));
-      assert.match(thrown.message, /^The response to t\.it has no content type; the document/);
+      const error = await failureOf(answer(undefined, "x", undefined, { output: "strict" }));
+      assert.match(error.message, /The response has no content type, and the document/);
+      const declared = await answer("application/json", sent, undefined, { output: "strict" });
+      assert.deepEqual(declared.data, { count: 1, open: true });
     });
 
     it("is none where a range, another case or parameters cover it", async () => {

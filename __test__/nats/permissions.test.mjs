@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { unwrap } from "@alkdev/operations";
 import { connect } from "nats";
-import { query, skip, sleep, until, useNats } from "./support.mjs";
+import { query, skip, until, useNats } from "./support.mjs";
 
 /** Speaks the protocol by hand. */
 async function stranger(broker, id = "stranger") {
@@ -124,38 +124,5 @@ describe("promises of places", { skip, timeout: 60_000 }, () => {
     }
     assert.equal(worker.stats().malformed, 0);
     await Promise.all([greedy.end(), friend.end()]);
-  });
-});
-
-describe("values that are nested deeply", { skip, timeout: 60_000 }, () => {
-  const nats = useNats();
-  const nested = (levels) => {
-    let value = 1;
-    for (let i = 0; i < levels; i++) value = [value];
-    return value;
-  };
-
-  it("arrive, or are refused at once by whoever would send them", async () => {
-    await nats.worker([query("echo", (input) => input), query("deep", ({ levels }) => nested(levels))]);
-    const { callMap } = await nats.connect();
-    for (const levels of [400, 508, 509, 510]) {
-      assert.deepEqual(unwrap(await callMap.call("t.echo", nested(levels))), nested(levels));
-      assert.deepEqual(unwrap(await callMap.call("t.deep", { levels })), nested(levels));
-    }
-    await assert.rejects(callMap.call("t.echo", nested(511)), { code: "EXECUTION_ERROR", message: /nested/ });
-    for (const levels of [512, 513, 600]) {
-      await assert.rejects(callMap.call("t.echo", nested(levels)), {
-        code: "VALIDATION_ERROR",
-        message: /nested/,
-      });
-    }
-    for (const levels of [511, 512, 600]) {
-      await assert.rejects(callMap.call("t.deep", { levels }), {
-        code: "EXECUTION_ERROR",
-        message: /nested/,
-      });
-    }
-    await sleep(0);
-    assert.equal(callMap.getPendingCount(), 0);
   });
 });

@@ -60,7 +60,8 @@ class Child {
     this.#child = spawn(process.execPath, [file, JSON.stringify(settings)], {
       stdio: ["pipe", "pipe", "inherit"],
     });
-    this.exited = once(this.#child, "exit");
+    // Everything that it has written was read by then.
+    this.exited = once(this.#child, "close");
     createInterface({ input: this.#child.stdout }).on("line", (line) => {
       this.lines.push(JSON.parse(line));
       for (const look of [...this.#waiting]) look();

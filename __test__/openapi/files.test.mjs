@@ -108,7 +108,7 @@ describe("FromOpenAPIFile", () => {
     const fs = { readFile: async () => ({}) };
     await assert.rejects(FromOpenAPIFile("x.json", config, fs), {
       code: "EXECUTION_ERROR",
-      message: /fs\.readFile gave/,
+      message: /fs\.readFile returned object instead of a string/,
     });
   });
 });

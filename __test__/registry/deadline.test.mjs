@@ -410,5 +410,6 @@ describe("other sources", { concurrency: true }, () => {
     const error = await failure(registry.execute("test.never", {}, { deadline }));
     assertLate(error, "test.never", deadline);
     assert.equal(error.details.delivery, "unknown");
+    assert.equal(error.details.reason, "timeout", "the signal was only the way to end it");
   });
 });

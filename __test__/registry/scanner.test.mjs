@@ -195,9 +195,9 @@ describe("files that are broken are skipped with a warning, and the scan goes on
     "an import that is missing": ["m.mjs", "import 'no-such-package-here'", "no-such-package-here"],
     "no default export": ["m.mjs", "export const a = 1", "no default export"],
     "an empty file": ["m.mjs", "", "no default export"],
-    "a default export that is null": ["m.mjs", "export default null", "no operation"],
-    "a default export that is a function": ["m.mjs", "export default () => {}", "no operation"],
-    "a list of operations": ["m.mjs", `export default [${spec("a")}]`, "no operation"],
+    "a default export that is null": ["m.mjs", "export default null", "not an operation"],
+    "a default export that is a function": ["m.mjs", "export default () => {}", "not an operation"],
+    "a list of operations": ["m.mjs", `export default [${spec("a")}]`, "not an operation"],
     "an unknown type": ["m.mjs", `export default ${spec("a", 'type: "QUERY",')}`, "/type"],
     "an empty name": ["m.mjs", `export default ${spec("")}`, "/name"],
     "no scopes": [
@@ -205,7 +205,7 @@ describe("files that are broken are skipped with a warning, and the scan goes on
       `export default ${spec("a", "accessControl: {},")}`,
       "/accessControl/requiredScopes",
     ],
-    "a CommonJS module without exports": ["m.cjs", "", "no operation"],
+    "a CommonJS module without exports": ["m.cjs", "", "not an operation"],
     "a getter that throws": [
       "m.mjs",
       `export default { ...${spec("a")}, get name() { throw new Error("getter") } }`,

@@ -87,6 +87,10 @@ await createMCPClient("asks", {
 await createMCPClient("asks", { ...http, onElicitation: () => ({ action: "dance" }) });
 // @ts-expect-error a function shows the page
 await createMCPClient("asks", { ...http, oauth: { onAuthorize: "a page" } });
+
+declare function openBrowser(url: string): void;
+await createMCPClient("asks", { ...http, oauth: { onAuthorize: ({ url }) => openBrowser(url) } });
+await createMCPClient("asks", { ...http, oauth: { onAuthorize: async ({ url }) => openBrowser(url) } });
 // @ts-expect-error somebody shows the page, or the program has credentials of its own
 await createMCPClient("asks", { ...http, oauth: {} });
 await createMCPClient("own", { ...http, oauth: { clientCredentials: { clientId: "c", clientSecret: "s" } } });

@@ -104,7 +104,7 @@ function itemsOf(batch: Batch): [more: number, ...items: Item[]] {
   try {
     return JSON.parse(textOf(batch));
   } catch (error) {
-    log.error(`What the native side had to tell is no JSON: ${messageOf(error)}`, {});
+    log.error(`A message from the native side is not JSON: ${messageOf(error)}`, {});
     return [1];
   }
 }

@@ -112,7 +112,8 @@ export function texts(isName: (name: string) => boolean, what: string): Check {
       throw refusal(path, `must be a plain object with a string for each ${what}; ${hint}`);
     }
     for (const [name, text] of Object.entries(value)) {
-      if (!isName(name)) throw refusal(path, `has ${JSON.stringify(name)}, which is no name of a ${what}`);
+      if (!isName(name))
+        throw refusal(path, `has ${JSON.stringify(name)}, which cannot be the name of a ${what}`);
       if (typeof text !== "string") {
         throw refusal(`${path}[${JSON.stringify(name)}]`, `must be a string, not ${kindOf(text)}`);
       }
@@ -131,6 +132,7 @@ export const aName = must("a string that is not empty", (value) => isString(valu
 export const aBoolean = must("true or false", (value) => typeof value === "boolean");
 export const aFunction = must("a function", isFunction);
 export const aDuration = must("a number of milliseconds above 0", isPositive);
+export const aPatience = must("a number of milliseconds, 0 or more", (value) => Number(value) >= 0);
 export const aTime = must(
   "a number of milliseconds since 1970, such as Date.now() + 5_000",
   (value) => Number.isFinite(value) && !isDuration(value as number),

@@ -3,7 +3,7 @@
 import type { CallError } from "../errors.js";
 import { CALL_EVENT_TYPES, type CallEvents, type CallEventType } from "./events.js";
 import { readEvent } from "./incoming.js";
-import { isLossy, onLoss } from "./loss.js";
+import { isConnected, leavesProcess, onLoss, type Server, whileServing } from "./remote.js";
 import { soon } from "./soon.js";
 
 type Listener<T extends CallEventType> = (payload: CallEvents[T]) => unknown;
@@ -18,8 +18,10 @@ export interface Bus {
   listen<T extends CallEventType>(type: T, listener: Listener<T>): () => void;
   /** The map waits for answers from now on, or no longer. */
   receive(isWaiting: boolean): void;
-  /** Calls back when events may have been missed. Returns a function that takes it back. */
-  onLoss(listener: (reason: CallError) => void): () => void;
+  /** Whether events leave the process. */
+  readonly isRemote: boolean;
+  /** Somebody works on calls. Returns a function that says that none are left. */
+  serving(server: Server): () => void;
   /** Events that were none of the protocol. */
   readonly dropped: DroppedEvents;
 }
@@ -79,7 +81,9 @@ export class LocalBus implements Bus {
     // Nobody else can reach this bus, so there is no reason to stop.
   }
 
-  onLoss(): () => void {
+  readonly isRemote = false;
+
+  serving(): () => void {
     return () => {};
   }
 }
@@ -132,10 +136,14 @@ export class EventTargetBus implements Bus {
     for (const type of Object.keys(this.#receiver) as (keyof Receiver)[]) {
       this.#listening.push(this.listen(type, this.#receiver[type] as Listener<typeof type>));
     }
-    this.#listening.push(this.onLoss(this.#lost));
+    if (isConnected(this.#target)) this.#listening.push(this.#target[onLoss](this.#lost));
   }
 
-  onLoss(listener: (reason: CallError) => void): () => void {
-    return isLossy(this.#target) ? this.#target[onLoss](listener) : () => {};
+  get isRemote(): boolean {
+    return leavesProcess in this.#target;
+  }
+
+  serving(server: Server): () => void {
+    return isConnected(this.#target) ? this.#target[whileServing](server) : () => {};
   }
 }

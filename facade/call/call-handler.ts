@@ -20,8 +20,8 @@ import { subscribe } from "../registry/subscribe.js";
 import { detailsWithoutCookies, withoutCookies } from "./cookies.js";
 import type { CallAbortedEvent, CallRequestedEvent } from "./events.js";
 import { readEvent } from "./incoming.js";
-import { onLoss } from "./loss.js";
 import { overloaded, type PlaceLimits, Places, tookTooLong } from "./places.js";
+import { type Server, whileServing } from "./remote.js";
 import { Running } from "./running.js";
 import { soon } from "./soon.js";
 
@@ -35,8 +35,8 @@ export interface AnsweringMap {
   respond(requestId: string, output: ResponseEnvelope): unknown;
   emitError(requestId: string, code: string, message: string, details?: unknown): void;
   complete(requestId: string): void;
-  /** Calls back when events may have been missed, aborts among them. Returns a function that takes it back. */
-  [onLoss]?(listener: (reason: CallError) => void): () => void;
+  /** Somebody works on calls. Returns a function that says that none are left. */
+  [whileServing]?(server: Server): () => void;
 }
 
 /**
@@ -112,17 +112,23 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler {
   function listen(): () => void {
     const stops = [
       callMap["call.aborted"].subscribe((event) => abort(event.requestId)),
-      callMap[onLoss]?.(endStreams),
+      callMap[whileServing]?.(server),
     ];
     return () => {
       for (const stop of stops) stop?.();
     };
   }
 
-  /** An abort may have been missed, and a stream that nobody reads would run for ever. Whoever does read it is told. */
-  function endStreams(reason: CallError): void {
+  const server: Server = {
+    serves: (requestId) => served.has(requestId),
+    // An abort may have been missed, and a stream that nobody reads would run for ever. Whoever does read it is told.
+    lost: (reason) => endAll(reason, (running) => running.onAbort !== undefined),
+    giveUp: (reason) => endAll(reason, () => true),
+  };
+
+  function endAll(reason: CallError, isMeant: (running: Running) => boolean): void {
     for (const [requestId, running] of [...served]) {
-      if (running.onAbort === undefined) continue;
+      if (!isMeant(running)) continue;
       abort(requestId);
       report(registry, callMap, running.request, reason);
     }
@@ -168,7 +174,7 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler {
   return (event) => {
     const request = readEvent("call.requested", event);
     if (request === undefined || served.has(request.requestId)) {
-      log.warn("Dropped an event that is no call request", {});
+      log.warn("Dropped an event that is not a call request", {});
       return Promise.resolve();
     }
     const running = begin(request);

@@ -7,6 +7,7 @@ import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
 import type { OperationsIn, TypedCallMap } from "../operation-types.js";
 import {
+  answered,
   errorOf,
   malformedAnswer,
   timedOut,
@@ -19,11 +20,11 @@ import {
 import { type Bus, type DroppedEvents, EventTargetBus, LocalBus, type Receiver } from "./bus.js";
 import {
   CALL_EVENT_TYPES,
+  type CallErrorEvent,
   type CallEvents,
   type CallRequestedEvent,
   type CallRespondedEvent,
 } from "./events.js";
-import { onLoss } from "./loss.js";
 import {
   type CallOptions,
   checkedCall,
@@ -32,6 +33,7 @@ import {
   type SubscribeOptions,
 } from "./options.js";
 import { type Pending, PendingCall, PendingStream } from "./pending.js";
+import { type Server, whileServing } from "./remote.js";
 
 export type { CallOptions, SubscribeOptions } from "./options.js";
 
@@ -85,8 +87,6 @@ export class PendingRequestMap {
   declare readonly "call.error": EventChannel<CallEvents["call.error"]>;
 
   readonly #bus: Bus;
-  /** Whether calls may leave the process. */
-  readonly #isOutward: boolean;
   readonly #pending = new Map<string, Pending>();
   /** Those that were made by another call, by its id. */
   readonly #children = new Map<string, Set<Pending>>();
@@ -101,11 +101,10 @@ export class PendingRequestMap {
     });
     const receiver: Receiver = {
       "call.responded": (event) => this.#responded(event),
-      "call.error": (event) => this.#failed(this.#pending.get(event.requestId), errorOf(event)),
+      "call.error": (event) => this.#answeredWith(event),
       "call.completed": (event) => this.#completed(this.#pending.get(event.requestId)),
       "call.aborted": (event) => this.#aborted(event.requestId),
     };
-    this.#isOutward = eventTarget !== undefined;
     this.#bus =
       eventTarget === undefined
         ? new LocalBus(receiver)
@@ -124,9 +123,9 @@ export class PendingRequestMap {
     return new Promise((resolve, reject) => {
       const options = checkedCall(operationId, given);
       const { deadline, signal, parentRequestId } = options;
-      if (signal?.aborted === true) throw this.#about(wasAborted(operationId), "none");
+      if (signal?.aborted === true) throw this.#told(wasAborted(operationId), "none");
       if (deadline !== undefined && deadline <= Date.now()) {
-        throw this.#about(timedOut(operationId, deadline, undefined), "none");
+        throw this.#told(timedOut(operationId, deadline, undefined), "none");
       }
       const requestId = randomUUID();
       const pending = new PendingCall(requestId, operationId, parentRequestId, resolve, reject);
@@ -173,7 +172,7 @@ export class PendingRequestMap {
     const { requestId, operationId } = pending;
     const { idleTimeout, signal } = options;
     if (signal?.aborted === true) {
-      pending.failed(this.#about(wasAborted(operationId), "none"));
+      pending.failed(this.#told(wasAborted(operationId), "none"));
       return;
     }
     this.#add(pending, signal);
@@ -236,8 +235,8 @@ export class PendingRequestMap {
   }
 
   /** @internal */
-  [onLoss](listener: (reason: CallError) => void): () => void {
-    return this.#bus.onLoss(listener);
+  [whileServing](server: Server): () => void {
+    return this.#bus.serving(server);
   }
 
   /** How many requests have no final answer yet. */
@@ -288,7 +287,7 @@ export class PendingRequestMap {
     if (pending === undefined) return;
     const envelope = withData(output);
     if (!isResponseEnvelope(envelope)) {
-      this.#failed(pending, this.#about(malformedAnswer(requestId), "unknown"));
+      this.#failed(pending, this.#told(malformedAnswer(requestId)));
     } else if (pending.isCall) {
       if (this.#remove(pending)) pending.responded(envelope);
     } else if (!pending.responded(envelope)) {
@@ -296,26 +295,37 @@ export class PendingRequestMap {
     }
   }
 
+  #answeredWith(event: CallErrorEvent): void {
+    const pending = this.#pending.get(event.requestId);
+    if (pending === undefined) return;
+    const error = errorOf(event);
+    this.#failed(pending, this.#bus.isRemote ? answered(pending.operationId, error) : error);
+  }
+
   #failed(pending: Pending | undefined, error: unknown): void {
     if (pending !== undefined && this.#remove(pending)) pending.failed(error);
   }
 
   #completed(pending: Pending | undefined): void {
-    if (pending?.isCall === true) {
-      this.#failed(pending, this.#about(withoutResponse(pending.operationId), "unknown"));
-    } else this.#ended(pending);
+    if (pending instanceof PendingCall) {
+      this.#failed(pending, this.#told(withoutResponse(pending.operationId)));
+    } else {
+      this.#ended(pending);
+    }
   }
 
   /** A call that ends without an answer was aborted. */
   #ended(pending: Pending | undefined): void {
-    if (pending === undefined || !this.#remove(pending)) return;
-    if (pending instanceof PendingStream) pending.ended();
-    else pending.failed(this.#about(wasAborted(pending.operationId), "unknown"));
+    if (pending instanceof PendingCall) {
+      this.#failed(pending, this.#told(wasAborted(pending.operationId)));
+    } else if (pending !== undefined && this.#remove(pending)) {
+      (pending as PendingStream).ended();
+    }
   }
 
-  /** An error with what a caller can know, where that is a question. */
-  #about(error: CallError, delivery: "none" | "unknown"): CallError {
-    return this.#isOutward ? withDelivery(error, delivery) : error;
+  /** Over a wire, an error says what may be concluded from it. */
+  #told(error: CallError, delivery: "none" | "unknown" = "unknown"): CallError {
+    return this.#bus.isRemote ? withDelivery(error, delivery) : error;
   }
 
   #aborted(requestId: string): void {
@@ -342,7 +352,7 @@ export class PendingRequestMap {
   /** Ends a request from this side: its own error here, `call.aborted` for the other side. */
   #giveUp(pending: Pending, error: CallError): void {
     if (!this.#remove(pending)) return;
-    pending.failed(this.#about(error, "unknown"));
+    pending.failed(this.#told(error));
     this.#tellAborted(pending.requestId);
     this.#abortChildren(pending.requestId);
   }

@@ -92,6 +92,7 @@ export class PendingStream extends Pending {
     this.#events.end({ error });
   }
 
+  /** The other side has ended it, in whichever way. */
   ended(): void {
     this.#events.end();
   }

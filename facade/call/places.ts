@@ -95,7 +95,7 @@ function callerOf(request: CallRequestedEvent): string {
 export function overloaded(operationId: string): CallError {
   return new CallError(
     InfrastructureErrorCode.EXECUTION_ERROR,
-    `The call of ${operationId} was refused: too many calls are served and wait already. Try again later`,
+    `The call of ${operationId} was refused: too many calls are running or waiting already. Try again later`,
     { reason: "overloaded", delivery: "none", operationId },
   );
 }
@@ -103,7 +103,7 @@ export function overloaded(operationId: string): CallError {
 export function tookTooLong(operationId: string, timeout: number): CallError {
   return new CallError(
     InfrastructureErrorCode.TIMEOUT,
-    `The call of ${operationId} timed out: its handler may take ${timeout} ms`,
+    `The call of ${operationId} timed out: its handler took longer than ${timeout} ms`,
     { reason: "timeout", delivery: "unknown", timeout, operationId },
   );
 }

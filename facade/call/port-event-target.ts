@@ -1,6 +1,7 @@
 // Events of the call protocol over a MessagePort: between worker threads, or between pages.
 
 import { logger } from "../logging.js";
+import { leavesProcess } from "./remote.js";
 import { restored, wireText } from "./wire-value.js";
 
 /** What a port is here: a `MessagePort` or a `Worker`, of Node or of the web. */
@@ -52,6 +53,7 @@ export function createPortEventTarget(port: MessagePortLike): PortEventTarget {
 }
 
 class PortTarget extends EventTarget implements PortEventTarget {
+  readonly [leavesProcess] = true;
   readonly #port: MessagePortLike;
   readonly #stopListening: () => void;
 
@@ -79,7 +81,7 @@ class PortTarget extends EventTarget implements PortEventTarget {
   #deliver(text: unknown): void {
     const message = read(text);
     if (message === undefined) {
-      log.warn("Dropped a message of a port that is no event of the call protocol", {});
+      log.warn("Dropped a message from a port: it is not an event of the call protocol", {});
       return;
     }
     super.dispatchEvent(new CustomEvent(message.type, { detail: restored(message.detail) }));

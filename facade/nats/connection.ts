@@ -4,6 +4,7 @@ import type { Receiver } from "../border/inbox.js";
 import { keepAlive, keepAliveDuring, letGo } from "../border/keep-alive.js";
 import {
   aBoolean,
+  aPatience,
   aSecret,
   aSize,
   aString,
@@ -25,6 +26,7 @@ import { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
 import { Answers } from "./answers.js";
 import { type NatsCallMap, Requests } from "./call-map.js";
+import { type LinkNews, type NatsEvent, type NatsStatus, statusOf, Watchers } from "./status.js";
 
 /** Credentials. They appear in no message and no log line. */
 export interface NatsAuth {
@@ -189,6 +191,10 @@ export interface NatsTransport {
   readonly discover: (options?: NatsDiscoverOptions) => Promise<NatsDiscovery>;
   /** What was counted since it was made. */
   readonly stats: () => NatsStats;
+  /** Whether there is a connection now. */
+  readonly status: () => NatsStatus;
+  /** Calls back whenever the connection is lost, comes back or is closed. Returns a function that takes it back. */
+  readonly on: (event: NatsEvent, listener: (status: NatsStatus) => unknown) => () => void;
   /** Takes nothing new, finishes what runs, then ends the connection. Calls without an answer reject. */
   readonly close: (options?: NatsCloseOptions) => Promise<void>;
   /** `await using nats = await connectNats(...)` closes it at the end of the block. */
@@ -226,7 +232,6 @@ const FIELDS: Fields<NatsOptions> = {
   waitOnFirstConnect: aBoolean,
 };
 const tlsFields = group<NatsTls>({ caFile: aString, certFile: aString, keyFile: aString, first: aBoolean });
-const milliseconds = must("a number of milliseconds, 0 or more", (value) => Number(value) >= 0);
 
 /**
  * Connects to NATS. Nothing is started before this is called.
@@ -255,6 +260,11 @@ export async function connectNats(options: NatsOptions): Promise<NatsTransport> 
 class Served implements Receiver {
   registry: OperationRegistry | undefined;
   answers: Answers | undefined;
+  readonly watchers = new Watchers();
+
+  changed(_: string, news: LinkNews): void {
+    this.watchers.changed(news);
+  }
 
   asked(_: string, request: CallRequestedEvent): void {
     lookAround();
@@ -285,6 +295,7 @@ class Transport implements NatsTransport {
     this.#served = served;
     this.id = connected.id;
     this.callMap = new Requests(connected, pending);
+    served.watchers.begin(JSON.parse(connected.status()));
   }
 
   // Functions of the object and not of its class, so that they can be taken out of it:
@@ -304,7 +315,7 @@ class Transport implements NatsTransport {
     if (!isFirst && served.registry !== registry) {
       throw new CallError(
         InfrastructureErrorCode.VALIDATION_ERROR,
-        "serve: this connection serves another registry already. Connect once more for this one",
+        "serve: this connection already serves another registry. Open a second connection for this one",
       );
     }
     served.registry = registry;
@@ -334,7 +345,7 @@ class Transport implements NatsTransport {
   readonly discover = async (options: NatsDiscoverOptions = {}): Promise<NatsDiscovery> => {
     const { timeout = DISCOVER_FOR } = checkedOptions<NatsDiscoverOptions>(
       options,
-      { timeout: milliseconds },
+      { timeout: aPatience },
       { prefix: "discover: " },
     );
     return JSON.parse(await keepAliveDuring(this.#native.discover(timeout)));
@@ -342,26 +353,32 @@ class Transport implements NatsTransport {
 
   readonly stats = (): NatsStats => JSON.parse(this.#native.stats());
 
-  readonly close = (options: NatsCloseOptions = {}): Promise<void> => {
-    this.#closing ??= this.#close(options);
-    return this.#closing;
+  readonly status = (): NatsStatus => statusOf(JSON.parse(this.#native.status()));
+
+  readonly on = (event: NatsEvent, listener: (status: NatsStatus) => unknown): (() => void) =>
+    this.#served.watchers.add(event, listener);
+
+  readonly close = async (options: NatsCloseOptions = {}): Promise<void> => {
+    const { drain = DRAIN_FOR } = checkedOptions<NatsCloseOptions>(
+      options,
+      { drain: aPatience },
+      { prefix: "close: " },
+    );
+    this.#closing ??= this.#close(drain);
+    await this.#closing;
   };
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
 
-  async #close(options: NatsCloseOptions): Promise<void> {
-    const { drain = DRAIN_FOR } = checkedOptions<NatsCloseOptions>(
-      options,
-      { drain: milliseconds },
-      { prefix: "close: " },
-    );
+  async #close(drain: number): Promise<void> {
     this.callMap.flush();
     this.#served.answers?.flush();
     try {
       await keepAliveDuring(this.#native.close(drain));
       this.#pending.drain();
+      this.#served.watchers.tell("closed", this.status());
     } finally {
       clearInterval(this.#turning);
       letGo(this);

@@ -55,8 +55,8 @@ const authFields = group<HTTPAuth>({
 const FIELDS: Fields<HTTPServiceConfig> = {
   namespace: required(aName),
   baseUrl,
-  headers,
-  auth,
+  headers: orFunction(headers),
+  auth: orFunction(auth),
   hosts: must('a list of hosts, such as ["api.example.com", "*.example.org:8443"]', (value) =>
     isListOf(value, isString),
   ),
@@ -103,6 +103,15 @@ function methods(value: unknown, path: string): ReturnType<Check> {
     }
   }
   return value;
+}
+
+/** What a function of the configuration gave. */
+export const checkedHeaders = (value: unknown) =>
+  headers(value, "what config.headers returned") as Record<string, string>;
+export const checkedAuth = (value: unknown) => auth(value, "what config.auth returned") as HTTPAuth;
+
+function orFunction(check: Check): Check {
+  return (value, path) => (isFunction(value) ? value : check(value, path));
 }
 
 /** Checks a configuration. */

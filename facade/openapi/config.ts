@@ -1,7 +1,7 @@
 // What a user may say about an HTTP service.
 
 import type { OutputMode } from "../registry/entry.js";
-import type { AccessControl, OperationSpec } from "../types.js";
+import type { AccessControl, OperationContext, OperationSpec } from "../types.js";
 
 /**
  * How requests, and the import of a document, are to be done.
@@ -21,9 +21,10 @@ export interface HTTPServiceConfig {
   namespace: string;
   /** Where the service is. Without it the document's `servers` (or `host` and `schemes`) say so. */
   baseUrl?: string | undefined;
-  /** Headers of each request. */
-  headers?: Record<string, string>;
-  auth?: HTTPAuth;
+  /** Headers of each request, or a function of the call that gives them. */
+  headers?: Record<string, string> | PerCall<Record<string, string>>;
+  /** The credentials of the service; or, for credentials per user, a function of the call's context that gives them. */
+  auth?: HTTPAuth | PerCall<HTTPAuth>;
   /** Hosts that requests and redirects may go to, beside that of `baseUrl`: `"api.example.com"`, `"*.example.com"`,
    * `"127.0.0.1:8080"`; without a port that of the scheme, with `:*` every port. Without it: all. */
   hosts?: readonly string[];
@@ -68,6 +69,17 @@ export interface HTTPServiceConfig {
   /** References may lead to files outside the document's own folder (`FromOpenAPIFile`). */
   allowOutsideFolder?: boolean;
 }
+
+/**
+ * Asked for each call, with its context. Without an answer there is nothing to send along.
+ *
+ * @example
+ * ```ts
+ * const auth: PerCall<HTTPAuth> = async ({ identity }) =>
+ *   identity && { type: "bearer", token: await tokenOf(identity.id) };
+ * ```
+ */
+export type PerCall<T> = (context: OperationContext) => T | undefined | Promise<T | undefined>;
 
 /** The credentials of a service. Without a token (or user name) there are none, and a log line says so. */
 export interface HTTPAuth {

@@ -1,9 +1,8 @@
 // A stream whose bytes come from a `fetch` of the user's. It reads only while somebody waits.
 
 import { type Batch, toldIn } from "../border/inbox.js";
-import type { EncodedInput } from "./encode-input.js";
 import { type Fetch, FetchDriver } from "./fetch-driver.js";
-import type { HttpService } from "./service.js";
+import type { HttpService, OutgoingCall } from "./service.js";
 import { type StreamSource, TAKEN } from "./stream.js";
 
 export class FetchSource implements StreamSource {
@@ -16,11 +15,10 @@ export class FetchSource implements StreamSource {
     fetch: Fetch,
     service: HttpService,
     index: number,
-    encoded: EncodedInput | Promise<EncodedInput>,
-    headers: string | undefined,
+    outgoing: OutgoingCall | Promise<OutgoingCall>,
   ) {
     this.#open = async () => {
-      const { input, body, blobs } = await encoded;
+      const { input, body, blobs, headers } = await outgoing;
       const machine = service.native.drive(index, input, body, blobs, headers, true);
       return new FetchDriver(service, fetch, machine);
     };

@@ -95,7 +95,7 @@ function injected(fs: OpenAPIFS): Files {
       // Node's own `fs.promises` gives bytes to those who do not ask for text.
       const bytes =
         text instanceof Uint8Array ? text : typeof text === "string" ? Buffer.from(text) : undefined;
-      if (bytes === undefined) throw new Error(`fs.readFile gave ${typeof text} in the place of a string`);
+      if (bytes === undefined) throw new Error(`fs.readFile returned ${typeof text} instead of a string`);
       if (bytes.byteLength > limit) throw tooLarge(limit);
       return bytes;
     },

@@ -1,5 +1,6 @@
 // The handlers of imported operations.
 
+import { onAbort } from "../border/abort.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { OpenApiImport } from "../native-binding.js";
@@ -14,14 +15,13 @@ import {
   OperationType,
   type SubscriptionHandler,
 } from "../types.js";
-import { callHeaders } from "./call-headers.js";
 import type { CheckedConfig } from "./config-check.js";
 import { callThroughFetch, replacedFetch, tellReplacedFetch } from "./custom-fetch.js";
-import type { EncodedInput } from "./encode-input.js";
 import { FetchSource } from "./fetch-source.js";
 import { NativeSource } from "./native-source.js";
 import { toEnvelope } from "./outcome.js";
-import { HttpService, pending } from "./service.js";
+import { dependsOnCalls } from "./outgoing.js";
+import { HttpService, type OutgoingCall, pending } from "./service.js";
 import { EventStream } from "./stream.js";
 
 export type { HttpService } from "./service.js";
@@ -51,7 +51,7 @@ export function createHandler(
   };
   if (service.hasCredentials) markCredentials(handler, service);
   markNative(handler, {
-    isPossible: () => service.config.fetch === undefined,
+    isPossible: () => service.config.fetch === undefined && !dependsOnCalls(service.config),
     ownsSchema: (spec, field) => makers[field] !== undefined && makerOf(spec, field) === makers[field],
     register: (registry, spec, { input, output, own }) =>
       registry.setHttp(spec, input, output, own, service.native, imported, index),
@@ -81,24 +81,21 @@ async function call(
 ): Promise<ResponseEnvelope> {
   const signal = context?.signal;
   refuseIfAborted(signal);
-  const headers = callHeaders(context);
-  const encoding = service.encode(index, input);
-  const encoded = encoding instanceof Promise ? await encoding : encoding;
-  refuseIfAborted(signal);
+  const encoding = service.encode(index, input, context);
+  const outgoing = encoding instanceof Promise ? await unlessAborted(encoding, signal) : encoding;
   const fetch = replacedFetch(service.config);
   if (fetch !== undefined) {
-    const { input: text, body, blobs } = encoded;
+    const { input: text, body, blobs, headers } = outgoing;
     const machine = service.native.drive(index, text, body, blobs, headers, false);
     return callThroughFetch(service, fetch, machine, signal);
   }
-  return toEnvelope(await callNatively(service, index, encoded, headers, signal));
+  return toEnvelope(await callNatively(service, index, outgoing, signal));
 }
 
 function callNatively(
   { native: service }: HttpService,
   index: number,
-  { input, body, blobs }: EncodedInput,
-  headers: string | undefined,
+  { input, body, blobs, headers }: OutgoingCall,
   signal: AbortSignal | undefined,
 ): Promise<ResponseEnvelope> {
   return pending.run({
@@ -115,15 +112,26 @@ function openStream(
   input: unknown,
   context: OperationContext | undefined,
 ): NativeSource | FetchSource {
-  const headers = callHeaders(context);
-  const encoded = service.encode(index, input);
+  const outgoing = service.encode(index, input, context);
   const fetch = replacedFetch(service.config);
-  if (fetch === undefined) return new NativeSource(service.native, index, encoded, headers);
-  return new FetchSource(fetch, service, index, encoded, headers);
+  if (fetch === undefined) return new NativeSource(service.native, index, outgoing);
+  return new FetchSource(fetch, service, index, outgoing);
+}
+
+/** What a call waits for before it is sent: a `Blob`, or a function of the user's, which may take for ever. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  return new Promise((resolve, reject) => {
+    const forget = onAbort(signal, () => reject(abortedBefore()));
+    work.then(resolve, reject).finally(forget);
+  });
 }
 
 function refuseIfAborted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted !== true) return;
+  if (signal?.aborted === true) throw abortedBefore();
+}
+
+function abortedBefore(): CallError {
   const message = "The call was aborted by its signal before it began";
-  throw new CallError(InfrastructureErrorCode.ABORTED, message, { delivery: "none", reason: "aborted" });
+  return new CallError(InfrastructureErrorCode.ABORTED, message, { delivery: "none", reason: "aborted" });
 }

@@ -3,8 +3,7 @@
 import { type Batch, toldIn } from "../border/inbox.js";
 import { Turns } from "../border/turns.js";
 import type { HttpService, HttpStream } from "../native-binding.js";
-import type { EncodedInput } from "./encode-input.js";
-import { pending } from "./service.js";
+import { type OutgoingCall, pending } from "./service.js";
 import { type StreamSource, TAKEN } from "./stream.js";
 
 export class NativeSource implements StreamSource {
@@ -12,27 +11,22 @@ export class NativeSource implements StreamSource {
   /** Streams end when it is collected. */
   readonly #service: HttpService;
   #stream: HttpStream | undefined;
-  /** Where the input holds a `Blob`, which has to be read first. */
+  /** Where something has to be waited for first: a `Blob` in the input, or a function of the user's. */
   #opening: Promise<void> | undefined;
   #failure: unknown;
   #closed = false;
   readonly #turns = new Turns();
 
-  constructor(
-    service: HttpService,
-    index: number,
-    encoded: EncodedInput | Promise<EncodedInput>,
-    headers: string | undefined,
-  ) {
+  constructor(service: HttpService, index: number, outgoing: OutgoingCall | Promise<OutgoingCall>) {
     this.#service = service;
-    const open = ({ input, body, blobs }: EncodedInput) => {
+    const open = ({ input, body, blobs, headers }: OutgoingCall) => {
       if (!this.#closed) this.#stream = service.open(this.#id, index, input, body, blobs, headers);
     };
-    if (encoded instanceof Promise) {
-      this.#opening = encoded.then(open).catch((error) => {
+    if (outgoing instanceof Promise) {
+      this.#opening = outgoing.then(open).catch((error) => {
         this.#failure = error;
       });
-    } else open(encoded);
+    } else open(outgoing);
   }
 
   take(): string | number {

@@ -3,9 +3,11 @@
 import { numbers, PendingWork } from "../border/pending-work.js";
 import type { HttpService as NativeService, OpenApiImport } from "../native-binding.js";
 import { native, runtime } from "../runtime.js";
+import type { OperationContext } from "../types.js";
 import type { CheckedConfig } from "./config-check.js";
 import { type BodyPlan, type EncodedInput, encodeInput } from "./encode-input.js";
 import type { FetchDriver } from "./fetch-driver.js";
+import { credentials, outgoing } from "./outgoing.js";
 
 /** Calls and streams of all imports: one mailbox, so that one wake-up hands out whatever has ended. */
 export const pending = new PendingWork<number>(numbers());
@@ -28,7 +30,7 @@ export class HttpService {
 
   get hasCredentials(): boolean {
     const { auth } = this.config;
-    return auth?.token !== undefined || auth?.username !== undefined;
+    return typeof auth === "function" || credentials(auth) !== null;
   }
 
   /** What is under way through a `fetch` of the user's. */
@@ -40,11 +42,26 @@ export class HttpService {
     for (const driver of this.drivers) driver.cancel();
   }
 
-  /** The input of a call, encoded. */
-  encode(index: number, input: unknown): EncodedInput | Promise<EncodedInput> {
+  /** What a call sends, encoded. */
+  encode(index: number, input: unknown, context: OperationContext | undefined): Soon<OutgoingCall> {
     this.#plans[index] ??= planOf(this.native.bodyOf(index));
-    return encodeInput(input, this.#plans[index] ?? undefined);
+    const headers = outgoing(this.config, context);
+    const encoded = encodeInput(input, this.#plans[index] ?? undefined);
+    if (headers instanceof Promise || encoded instanceof Promise) return both(encoded, headers);
+    return { ...encoded, headers };
   }
+}
+
+/** One call, ready for native code. */
+export interface OutgoingCall extends EncodedInput {
+  readonly headers: string | undefined;
+}
+
+type Soon<T> = T | Promise<T>;
+
+async function both(encoded: Soon<EncodedInput>, headers: Soon<string | undefined>): Promise<OutgoingCall> {
+  const [input, sent] = await Promise.all([encoded, headers]);
+  return { ...input, headers: sent };
 }
 
 function planOf(text: string | null): BodyPlan {
@@ -57,14 +74,14 @@ function planOf(text: string | null): BodyPlan {
 function settings(config: CheckedConfig): string {
   const { namespace, baseUrl, headers, auth, timeout, maxResponseBytes, retry, sse, ca } = config;
   const { hosts, allowPrivateAddresses } = config;
-  const hasCredentials = auth?.token !== undefined || auth?.username !== undefined;
   return JSON.stringify({
     namespace,
     hosts,
     allowPrivateAddresses,
     baseUrl,
-    headers,
-    auth: hasCredentials ? auth : undefined,
+    // Functions are asked for each call.
+    headers: typeof headers === "function" ? undefined : headers,
+    auth: typeof auth === "function" ? undefined : (credentials(auth) ?? undefined),
     timeout,
     maxResponseBytes,
     retry: typeof retry === "number" ? { retries: retry } : retry,

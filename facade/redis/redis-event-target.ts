@@ -4,6 +4,7 @@ import { Inbox } from "../border/inbox.js";
 import { keepAlive, letGo } from "../border/keep-alive.js";
 import {
   aBoolean,
+  aPatience,
   aSecret,
   aString,
   checkedOptions,
@@ -14,13 +15,14 @@ import {
   must,
   required,
 } from "../border/options.js";
-import { CALL_EVENT_TYPES, type CallEventType } from "../call/events.js";
+import { CALL_EVENT_TYPES, type CallEvents, type CallEventType } from "../call/events.js";
 import { readEvent } from "../call/incoming.js";
-import { type LossyTarget, onLoss } from "../call/loss.js";
+import { type ConnectedTarget, leavesProcess, onLoss, type Server, whileServing } from "../call/remote.js";
 import { restored, wireText } from "../call/wire-value.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
 import { native, runtime } from "../runtime.js";
+import { Callers, newCaller } from "./callers.js";
 import { CountingTarget } from "./listeners.js";
 
 /**
@@ -47,6 +49,19 @@ export interface RedisEventTargetOptions {
   tls?: { ca?: string; cert?: string; key?: string };
 }
 
+/**
+ * How `close` goes about it.
+ *
+ * @example
+ * ```ts
+ * const options: RedisCloseOptions = { drain: 30_000 };
+ * ```
+ */
+export interface RedisCloseOptions {
+  /** How long calls that are served here may take to finish, in milliseconds (default 10,000). */
+  drain?: number;
+}
+
 /** Messages that were no events. */
 export interface DroppedMessages {
   /** No JSON, or no event of the call protocol on a channel of one. */
@@ -59,8 +74,9 @@ export interface DroppedMessages {
 export interface RedisEventTarget extends EventTarget {
   /** What was dropped so far. */
   readonly dropped: DroppedMessages;
-  /** Sends what waits, then ends the connections. Calls that wait for an answer are rejected. */
-  close(): Promise<void>;
+  /** Takes no new calls, lets those that are served here finish, sends what waits, then ends the connections. Calls that wait
+   * for an answer are rejected. */
+  close(options?: RedisCloseOptions): Promise<void>;
   /** `await using target = createRedisEventTarget(...)` closes it at the end of the block. */
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -105,15 +121,26 @@ const FIELDS: Fields<RedisEventTargetOptions> = {
 };
 const protocolTypes: ReadonlySet<string> = new Set(CALL_EVENT_TYPES);
 
-class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarget {
+const DRAIN_FOR = 10_000;
+
+class RedisTarget extends CountingTarget implements RedisEventTarget, ConnectedTarget {
+  readonly [leavesProcess] = true;
   readonly #inbox = new Inbox({
     event: (type: string, detail: unknown) => this.#deliver(type, restored(detail)),
     failed: (requestId: string, error: CallError) => this.#fail(requestId, error),
-    lost: (_, reason: string) => this.#lose(reason),
+    lost: (_, reason: string) => this.#lose(reason, "connection-lost"),
     changed: (_, counts: Counts) => this.#counted(counts),
   });
   readonly #bus;
   readonly #lossListeners = new Set<(reason: CallError) => void>();
+  readonly #servers = new Set<Server>();
+  /** Under this name those who serve know us. */
+  readonly #me = newCaller();
+  readonly #callers = new Callers({
+    ask: (caller) => this.#publish(caller, "", caller),
+    serves: (requestId) => [...this.#servers].some((server) => server.serves(requestId)),
+    abort: (requestId) => this.#say("call.aborted", { requestId }),
+  });
   /** No events of the call protocol, although they are JSON. */
   #strangers = 0;
   #native: DroppedMessages = { malformed: 0, tooLarge: 0 };
@@ -121,8 +148,12 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarge
   #published = 0;
   #finished = 0;
   #closing: Promise<void> | undefined;
+  #isDraining = false;
+  /** Nothing more is taken in. */
+  #isOver = false;
   #isClosed = false;
   #isSent: (() => void) | undefined;
+  #isDrained: (() => void) | undefined;
 
   constructor(options: RedisEventTargetOptions) {
     super();
@@ -139,20 +170,27 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarge
 
   /** Sends an event to all who listen to its channel, here and elsewhere. */
   override dispatchEvent(event: Event): boolean {
-    if (this.#closing !== undefined) {
+    if (this.#isOver) {
       throw new CallError(
         InfrastructureErrorCode.EXECUTION_ERROR,
         "The Redis event target is closed: nothing can be sent",
+        { reason: "closed", delivery: "none" },
       );
     }
     const { type } = event;
     const detail: unknown = (event as CustomEvent<unknown>).detail;
     // Who asks is told when the question could not be sent.
     const requestId = type === "call.requested" ? readEvent(type, detail)?.requestId : undefined;
-    this.#bus.publish(type, wireText(detail, `The event ${type} cannot be sent`) ?? "", requestId);
+    const isOurs = requestId !== undefined && this.isListenedTo("call.responded");
+    const sent = isOurs && hasPayload(detail) ? { ...detail, from: this.#me } : detail;
+    this.#publish(type, wireText(sent, `The event ${type} cannot be sent`) ?? "", requestId);
+    return true;
+  }
+
+  #publish(type: string, text: string, requestId: string | undefined): void {
+    this.#bus.publish(type, text, requestId);
     this.#published += 1;
     this.#keepAliveIfBusy();
-    return true;
   }
 
   [onLoss](listener: (reason: CallError) => void): () => void {
@@ -160,17 +198,36 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarge
     return () => this.#lossListeners.delete(listener);
   }
 
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
+  [whileServing](server: Server): () => void {
+    this.#servers.add(server);
+    return () => {
+      this.#servers.delete(server);
+      if (this.#servers.size === 0) this.#isDrained?.();
+    };
+  }
+
+  async close(options: RedisCloseOptions = {}): Promise<void> {
+    const { drain = DRAIN_FOR } = checkedOptions<RedisCloseOptions>(
+      options,
+      { drain: aPatience },
+      { prefix: "close: " },
+    );
+    this.#closing ??= this.#close(drain);
+    await this.#closing;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
 
-  async #close(): Promise<void> {
-    this.#lose("The Redis event target was closed while an answer was awaited");
+  async #close(drain: number): Promise<void> {
+    this.#isDraining = true;
+    if (this.#servers.size > 0) await this.#drain(drain);
+    this.#callers.stop();
+    const reason = "The process that was serving the call was closed before it had finished";
+    for (const server of [...this.#servers]) server.giveUp(failure(reason, "worker-closed"));
+    this.#lose("The Redis event target was closed while an answer was awaited", "closed");
+    this.#isOver = true;
     // What those who were waiting have said about it is sent too.
     if (this.#isSending) {
       await new Promise<void>((resolve) => {
@@ -182,23 +239,34 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarge
     this.#keepAliveIfBusy();
   }
 
+  /** Waits until everything that is served is finished, for so many milliseconds at most. */
+  async #drain(milliseconds: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve) => {
+      this.#isDrained = resolve;
+      timer = setTimeout(resolve, milliseconds);
+    });
+    clearTimeout(timer);
+  }
+
   protected override listened(type: string): void {
-    this.#bus.listen(type);
-    if (type === "call.requested") this.#bus.listen("call.aborted");
+    for (const each of this.#with(type)) this.#bus.listen(each);
     this.#keepAliveIfBusy();
   }
 
   protected override unlistened(type: string): void {
-    for (const each of type === "call.requested" ? [type, "call.aborted"] : [type]) {
-      if (!this.#isNeeded(each)) this.#bus.unlisten(each);
+    for (const each of this.#with(type)) {
+      const isAbortOfServer = each === "call.aborted" && this.isListenedTo("call.requested");
+      if (!this.isListenedTo(each) && !isAbortOfServer) this.#bus.unlisten(each);
     }
     this.#keepAliveIfBusy();
   }
 
-  /** Who serves calls is subscribed to aborts from the beginning: one that came right after the first call could
-   * otherwise be missed. */
-  #isNeeded(type: string): boolean {
-    return this.isListenedTo(type) || (type === "call.aborted" && this.isListenedTo("call.requested"));
+  /** Who serves calls is subscribed to aborts from the beginning: one that came right after the first call could otherwise
+   * be missed. Who waits for answers listens to its own channel, too. */
+  #with(type: string): string[] {
+    if (type === "call.requested") return [type, "call.aborted"];
+    return type === "call.responded" ? [type, this.#me] : [type];
   }
 
   #keepAliveIfBusy(): void {
@@ -212,12 +280,35 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarge
   }
 
   #deliver(type: string, detail: unknown): void {
-    if (!protocolTypes.has(type) || readEvent(type as CallEventType, detail) !== undefined) {
+    // Somebody wants to know whether we are there, and we are.
+    if (type === this.#me) return;
+    if (!protocolTypes.has(type)) {
       super.dispatchEvent(new CustomEvent(type, { detail }));
       return;
     }
-    this.#strangers += 1;
-    this.#reportDropped();
+    const payload = readEvent(type as CallEventType, detail);
+    if (payload === undefined) {
+      this.#strangers += 1;
+      this.#reportDropped();
+    } else if (type === "call.requested" && this.#isDraining) {
+      this.#turnAway(payload.requestId);
+    } else {
+      if (type === "call.requested") this.#callers.asked(payload.requestId, detail);
+      super.dispatchEvent(new CustomEvent(type, { detail }));
+    }
+  }
+
+  /** A call that came while this is being closed. */
+  #turnAway(requestId: string): void {
+    if (this.#isOver) return;
+    const type = "call.error";
+    const payload: CallEvents[typeof type] = {
+      requestId,
+      code: InfrastructureErrorCode.EXECUTION_ERROR,
+      message: "The call was not taken: the process that serves it is being closed",
+      details: { reason: "worker-closed", delivery: "none" },
+    };
+    this.dispatchEvent(new CustomEvent(type, { detail: { type, id: "", payload } }));
   }
 
   #counted({ malformed, tooLarge, finished }: Counts): void {
@@ -231,14 +322,23 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarge
 
   /** The question could not be sent: that is the answer to it. */
   #fail(requestId: string, { code, message, details }: CallError): void {
-    const type = "call.error";
-    const payload = { requestId, code, message, details };
+    if (!this.#callers.isCaller(requestId)) {
+      this.#say("call.error", { requestId, code, message, details });
+    } else if (code === InfrastructureErrorCode.OPERATION_NOT_FOUND) {
+      const count = this.#callers.gone(requestId);
+      log.warn(`A caller has disappeared (calls aborted here: ${count})`, {});
+    }
+  }
+
+  /** To those who listen here, and to nobody else. */
+  #say<T extends CallEventType>(type: T, payload: CallEvents[T]): void {
     super.dispatchEvent(new CustomEvent(type, { detail: { type, id: "", payload } }));
   }
 
-  #lose(reason: string): void {
-    const error = new CallError(InfrastructureErrorCode.EXECUTION_ERROR, reason);
+  #lose(message: string, reason: string): void {
+    const error = failure(message, reason);
     for (const listener of [...this.#lossListeners]) listener(error);
+    for (const server of [...this.#servers]) server.lost(error);
   }
 
   /** Once for each doubling: a flood of bad messages is no flood of log lines. */
@@ -247,6 +347,14 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, LossyTarge
     const count = malformed + tooLarge;
     if (count < Math.max(1, this.#logged * 2)) return;
     this.#logged = count;
-    log.warn(`Dropped ${count} messages that are no events or too large`, { malformed, tooLarge });
+    log.warn(`Dropped ${count} messages that are too large or not events`, { malformed, tooLarge });
   }
+}
+
+function failure(message: string, reason: string): CallError {
+  return new CallError(InfrastructureErrorCode.EXECUTION_ERROR, message, { reason, delivery: "unknown" });
+}
+
+function hasPayload(detail: unknown): detail is object {
+  return typeof detail === "object" && detail !== null && "payload" in detail;
 }

@@ -11,8 +11,7 @@ import { warnAboutOutput } from "./warnings.js";
 /** Makes the envelope of a result. It throws in `strict` mode alone: elsewhere what cannot be made right is kept, noted
  * and reported. */
 export function envelopeOf(entry: Entry, result: unknown, registryMode: OutputMode): ResponseEnvelope {
-  const envelope = wrapped(entry, result);
-  refuseUndeclaredType(entry, envelope, registryMode);
+  const envelope = wrapped(entry, result, registryMode);
   const { output } = entry;
   if (output === undefined) return envelope;
   try {
@@ -39,18 +38,6 @@ export function failedCheck(
   return noted(envelope, notes);
 }
 
-/** In `strict` mode, what is of a type that the document does not declare is no answer. */
-function refuseUndeclaredType(entry: Entry, envelope: ResponseEnvelope, registryMode: OutputMode): void {
-  const { meta } = envelope;
-  if (meta.source !== "http" || !isAsSent(meta) || modeOf(entry, registryMode) !== "strict") return;
-  const type = meta.contentType === "" ? "has no content type" : `is of type ${meta.contentType}`;
-  throw new CallError(
-    InfrastructureErrorCode.EXECUTION_ERROR,
-    `The response to ${entry.id} ${type}; the document declares another`,
-    { operationId: entry.id, envelope, reason: "undeclared-type", delivery: "done" },
-  );
-}
-
 /** Carries the error of `strict` mode out of a check, past what catches errors of the value's own code. */
 class Refusal {
   constructor(readonly error: CallError) {}
@@ -68,9 +55,23 @@ export function refusal(entry: Entry, envelope: ResponseEnvelope, errors: readon
   );
 }
 
-/** The result in an envelope, if it is not in one. */
-export function wrapped(entry: Entry, result: unknown): ResponseEnvelope {
-  return isEnvelope(result) ? result : localEnvelope(result, entry.id);
+/** The result in an envelope, if it is not in one. In `strict` mode a response of an undeclared type is refused. */
+export function wrapped(entry: Entry, result: unknown, registryMode: OutputMode): ResponseEnvelope {
+  if (!isEnvelope(result)) return localEnvelope(result, entry.id);
+  if (result.meta.source === "http" && isAsSent(result.meta) && modeOf(entry, registryMode) === "strict") {
+    throw undeclared(entry, result);
+  }
+  return result;
+}
+
+/** Worded as in `crates/operations-core/src/registry/output.rs`. */
+function undeclared(entry: Entry, envelope: ResponseEnvelope): CallError {
+  const errors = envelope.meta.notes;
+  return new CallError(
+    InfrastructureErrorCode.EXECUTION_ERROR,
+    `Operation ${entry.id} was not answered as declared: ${errors?.[0]?.message}`,
+    { operationId: entry.id, errors, envelope, reason: "undeclared-type", delivery: "done" },
+  );
 }
 
 /** What throws when it is looked at is no envelope. */

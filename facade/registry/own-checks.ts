@@ -61,7 +61,7 @@ function ownEnvelope(
   registryMode: OutputMode,
 ): Soon<ResponseEnvelope> {
   if (own.output === undefined) return envelopeOf(entry, result, registryMode);
-  const envelope = wrapped(entry, result);
+  const envelope = wrapped(entry, result, registryMode);
   if (!hasDeclaredData(envelope)) return envelope;
   const fail = (error: unknown) => failedCheck(entry, envelope, error, registryMode);
   try {

@@ -129,7 +129,7 @@ function judge(path: string, exported: unknown, found: RegisteredOperation[]): v
   }
   const errors = schema.errors(seen);
   const lines = errors.map((each) => `  - ${each.path}: ${each.message}`).join("\n");
-  log.warn(`Skipped ${path}: its default export is no operation:\n${lines}`, { path, errors });
+  log.warn(`Skipped ${path}: its default export is not an operation:\n${lines}`, { path, errors });
 }
 
 /** Schemas of some libraries are functions (ArkType's are). What they are is for the registry to say. */

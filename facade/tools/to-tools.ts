@@ -159,7 +159,7 @@ function namesOf(chosen: readonly Candidate[], { names, target }: ToToolsOptions
     if (name === undefined || (typeof name === "string" && name !== "")) return name;
     throw new CallError(
       InfrastructureErrorCode.VALIDATION_ERROR,
-      `names must return a text for ${id}, or undefined`,
+      `names must return a string for ${id}, or undefined`,
     );
   });
   const ids = chosen.map(({ id }) => id);

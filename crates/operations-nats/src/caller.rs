@@ -64,6 +64,14 @@ struct Lane {
     is_contended: bool,
 }
 
+/// What a worker has of ours.
+#[derive(Debug, Default)]
+struct Held {
+    /// The name that its user gave it, or nothing.
+    name: String,
+    ids: HashSet<Arc<str>>,
+}
+
 /// A request of JavaScript's.
 #[derive(Debug)]
 pub struct NewRequest {
@@ -86,7 +94,9 @@ pub struct Caller {
     outgoing: HashMap<Arc<str>, Outgoing>,
     lanes: HashMap<Arc<str>, Lane>,
     /// Which requests a worker holds.
-    held: HashMap<Arc<str>, HashSet<Arc<str>>>,
+    held: HashMap<Arc<str>, Held>,
+    /// Operations of which a request is known to have arrived, over this connection or an earlier one.
+    reached: HashSet<Arc<str>>,
     /// What was sent and when, oldest first.
     unconfirmed: VecDeque<(f64, Arc<str>)>,
     /// Since when there is no connection.
@@ -110,6 +120,7 @@ impl Caller {
             outgoing: HashMap::new(),
             lanes: HashMap::new(),
             held: HashMap::new(),
+            reached: HashSet::new(),
             unconfirmed: VecDeque::new(),
             disconnected_at: None,
             connected_at: 0.0,
@@ -187,7 +198,8 @@ impl Caller {
         } = request;
         let size = payload.len() + AROUND_A_PAYLOAD;
         if size > max_payload {
-            return Err(loss::too_large("input", &operation_id, size, max_payload));
+            let error = loss::too_large("input", &operation_id, size, max_payload);
+            return Err(loss::with_delivery(error, "none"));
         }
         if self.waiting() >= self.max_waiting {
             return Err(loss::overloaded(&operation_id, self.max_waiting));
@@ -199,16 +211,14 @@ impl Caller {
             None => token_of(&operation)?,
         };
         let id: Arc<str> = id.into();
+        let request = Request {
+            id: Arc::clone(&id),
+            operation_id: Arc::clone(&operation),
+            parent: parent.map(Into::into),
+            kind,
+        };
         self.pending
-            .open(
-                now,
-                Request {
-                    id: Arc::clone(&id),
-                    operation_id: Arc::clone(&operation),
-                    parent: parent.map(Into::into),
-                    kind,
-                },
-            )
+            .open(now, request)
             .map_err(|error| loss::with_delivery(error, "none"))?;
         let deadline = match kind {
             Kind::Call { deadline } => deadline,
@@ -264,6 +274,9 @@ impl Caller {
             self.carry_out(now, effects, None, todo);
             return;
         }
+        if !self.reached.contains(&outgoing.operation) {
+            self.reached.insert(Arc::clone(&outgoing.operation));
+        }
         let (answer, output) = match event {
             CallEvent::Responded {
                 output: Some(output),
@@ -273,7 +286,7 @@ impl Caller {
             CallEvent::Completed { .. } => (Answer::Completed, None),
             CallEvent::Aborted { .. } => (Answer::Aborted, None),
             CallEvent::Error { error, .. } => {
-                let error = loss::answered(error, &outgoing.operation);
+                let error = loss::answered(&outgoing.operation, error);
                 (Answer::Failed(error), None)
             }
             CallEvent::Requested(_) => return,
@@ -362,6 +375,7 @@ impl Caller {
                     self.forget(now, &id, todo);
                 }
                 Effect::Fail(id, error) => {
+                    // A request that is here was never begun with, wherever it has been before.
                     let delivery = if self.is_parked(&id) {
                         "none"
                     } else {
@@ -392,8 +406,8 @@ impl Caller {
     /// A worker does not have this request (any more).
     fn let_go(&mut self, worker: &str, id: &str) {
         if let Some(held) = self.held.get_mut(worker) {
-            held.remove(id);
-            if held.is_empty() {
+            held.ids.remove(id);
+            if held.ids.is_empty() {
                 self.held.remove(worker);
             }
         }

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
 use operations_core::clock::now;
 use operations_core::error::{CallError, InfrastructureErrorCode};
-use operations_core::log::Logger;
+use operations_core::log::{Level, Logger};
 use operations_core::mailbox::{Item, Mailbox};
 use operations_core::registry::Registry;
 use serde_json::json;
@@ -25,6 +25,7 @@ use crate::limits::WAITING_NOTICES;
 use crate::options::{Options, Plan, connect_failure};
 use crate::serving;
 use crate::state::{Publication, State, Todo};
+use crate::status;
 use crate::subjects::{Subjects, token_of};
 use crate::submission::{self, Outcome};
 use crate::wire::Notice;
@@ -173,7 +174,7 @@ impl Connection {
             servers,
             connect,
             max_waiting,
-        } = options.plan().await?;
+        } = options.plan()?;
         let (events_in, events) = mpsc::unbounded_channel();
         let connect = connect.event_callback(move |event| {
             let _ = events_in.send(event);
@@ -191,7 +192,9 @@ impl Connection {
         };
         let mut state = State::new(now(), Arc::clone(&me), subjects.clone(), name, max_payload);
         state.caller.limit_waiting(max_waiting);
-        if client.connection_state() != Link::Connected {
+        if client.connection_state() == Link::Connected {
+            state.status.change(now(), status::Link::Connected);
+        } else {
             state.disconnected(now());
         }
         let shared = Arc::new(Shared {
@@ -420,6 +423,7 @@ impl Connection {
         locked(&shared.outbox).push(Outbound::Flush(sender));
         shared.outgoing.notify_one();
         let _ = timeout(LAST_WORDS, flushed).await;
+        shared.act(|now, state, _| state.status.change(now, status::Link::Closed));
         shared.closed.cancel();
     }
 }
@@ -471,6 +475,9 @@ impl Shared {
         for news in todo.native {
             native::take(self, news);
         }
+        for warning in todo.warn {
+            self.logger.log(Level::Warning, MODULE, warning, []);
+        }
         for notice in todo.found {
             if let Notice::Worker { question, .. } = &notice
                 && let Some(sender) = locked(&self.discoveries).get(&**question)
@@ -494,6 +501,12 @@ impl Shared {
             }
         }
         was_empty
+    }
+
+    /// Has JavaScript hear of a change.
+    fn tell_status(&self, state: &State) {
+        self.mailbox
+            .set("connection", &state.status.to_json().to_string());
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {

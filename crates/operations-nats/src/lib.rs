@@ -9,13 +9,14 @@
 //! - [`wire`]: the messages.
 //! - [`caller`], [`worker`], [`peers`]: the two roles of a connection and whom they know, without I/O.
 //! - [`state`]: one connection's roles together; a message goes in, what is to be done comes out.
-//! - [`discovery`], [`serving`]: what is said about workers.
+//! - [`discovery`], [`serving`], [`status`]: what is said about workers, and about the connection.
 //! - [`connection`]: the part that waits.
 
 #![forbid(unsafe_code)]
 
 pub mod caller;
 pub mod connection;
+mod credentials;
 pub mod discovery;
 pub mod limits;
 pub mod loss;
@@ -24,6 +25,7 @@ pub mod peers;
 pub mod serving;
 pub mod state;
 pub mod stats;
+pub mod status;
 pub mod subjects;
 pub mod submission;
 pub mod wire;

@@ -58,3 +58,6 @@ pub const STREAM_WINDOW: u64 = 128;
 
 /// Operations in one message of a worker about itself.
 pub const OPERATIONS_PER_MESSAGE: usize = 500;
+
+/// Of the name of a worker, this many characters are told.
+pub const LONGEST_NAME: usize = 128;

@@ -1,10 +1,37 @@
 //! Errors that only a transport has, and what a caller may conclude from each: `details.delivery` is `"none"` when
-//! the operation cannot have run, and `"unknown"` when it may have.
+//! the operation cannot have run, `"unknown"` when it may have, and `"done"` when this is its answer.
 
 use operations_core::call::Refusal;
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::json::Malformed;
 use serde_json::{Map, Value, json};
+
+/// What a caller may conclude, where the error itself does not say it.
+#[must_use]
+pub fn with_delivery(mut error: CallError, delivery: &str) -> CallError {
+    let details = error
+        .details
+        .get_or_insert_with(|| Value::Object(Map::new()));
+    // What an operation throws may be anything.
+    if let Some(details) = details.as_object_mut() {
+        details
+            .entry("delivery")
+            .or_insert_with(|| Value::from(delivery));
+    }
+    error
+}
+
+/// An error that a worker has answered with. That it has no such operation, it says before it does anything.
+#[must_use]
+pub fn answered(operation_id: &str, error: CallError) -> CallError {
+    let about = error
+        .details
+        .as_ref()
+        .and_then(|details| details.get("operationId"));
+    let is_unknown = &*error.code == InfrastructureErrorCode::OperationNotFound.as_str()
+        && about.and_then(Value::as_str) == Some(operation_id);
+    with_delivery(error, if is_unknown { "none" } else { "done" })
+}
 
 fn lost(reason: &str, delivery: &str, operation_id: &str, message: String) -> CallError {
     CallError::new(InfrastructureErrorCode::ExecutionError, message).with_details(json!({
@@ -14,45 +41,14 @@ fn lost(reason: &str, delivery: &str, operation_id: &str, message: String) -> Ca
     }))
 }
 
-/// An error of the protocol's own, or of a worker, with what a caller may conclude from it. What it says of that itself
-/// stands.
-#[must_use]
-pub fn with_delivery(mut error: CallError, delivery: &str) -> CallError {
-    let reason = [
-        (InfrastructureErrorCode::Timeout, "timeout"),
-        (InfrastructureErrorCode::Aborted, "aborted"),
-    ];
-    let reason = reason.into_iter().find(|(code, _)| error.is(*code));
-    let details = error
-        .details
-        .get_or_insert_with(|| Value::Object(Map::new()));
-    if let Value::Object(members) = details
-        && !members.contains_key("delivery")
-    {
-        if let Some((_, reason)) = reason {
-            members.entry("reason").or_insert_with(|| reason.into());
-        }
-        members.insert("delivery".to_owned(), delivery.into());
-    }
-    error
-}
-
-/// What a worker says about a call. It has looked for the operation, and at who calls, before it began; what it says
-/// about the input it may also say about something that it did for the call.
-#[must_use]
-pub fn answered(error: CallError, operation_id: &str) -> CallError {
-    let names_it = |details: &Value| details["operationId"] == operation_id;
-    let is_about_it = error.details.as_ref().is_some_and(names_it);
-    let is_refusal = error.is(InfrastructureErrorCode::OperationNotFound)
-        || error.is(InfrastructureErrorCode::AccessDenied);
-    let delivery = if is_refusal && is_about_it {
-        "none"
-    } else if error.is(InfrastructureErrorCode::ValidationError) {
-        "unknown"
-    } else {
-        "done"
-    };
-    with_delivery(error, delivery)
+/// The same, where it is known which worker had the call.
+fn lost_at(worker: &str, reason: &str, operation_id: &str, message: String) -> CallError {
+    CallError::new(InfrastructureErrorCode::ExecutionError, message).with_details(json!({
+        "operationId": operation_id,
+        "reason": reason,
+        "delivery": "unknown",
+        "worker": worker,
+    }))
 }
 
 /// Nobody serves the operation.
@@ -72,9 +68,9 @@ pub fn nobody_serves(operation_id: &str) -> CallError {
 /// The worker that had the call is gone.
 #[must_use]
 pub fn worker_lost(operation_id: &str, worker: &str) -> CallError {
-    lost(
+    lost_at(
+        worker,
         "worker-lost",
-        "unknown",
         operation_id,
         format!(
             "The worker {worker} that was running {operation_id} has disappeared. The operation may have been carried out, in part or in full"
@@ -98,9 +94,9 @@ pub fn unconfirmed(operation_id: &str) -> CallError {
 /// The worker has finished the call, and its answer never came.
 #[must_use]
 pub fn answer_lost(operation_id: &str, worker: &str) -> CallError {
-    lost(
+    lost_at(
+        worker,
         "answer-lost",
-        "unknown",
         operation_id,
         format!(
             "The answer of the worker {worker} to the call of {operation_id} was lost on the way (the connection to the broker was interrupted). The operation has most likely been carried out"
@@ -147,19 +143,24 @@ pub fn overloaded(operation_id: &str, waiting: usize) -> CallError {
     )
 }
 
-/// The broker does not let this account publish there.
+/// The broker does not let this account publish there. One that was let before may have got through.
 #[must_use]
-pub fn forbidden(operation_id: &str) -> CallError {
+pub fn forbidden(operation_id: &str, may_have_arrived: bool) -> CallError {
+    let (what, delivery) = if may_have_arrived {
+        ("may not have been sent", "unknown")
+    } else {
+        ("was not sent", "none")
+    };
     CallError::new(
         InfrastructureErrorCode::AccessDenied,
         format!(
-            "The call of {operation_id} was not sent: this account of the NATS server may not publish on its subjects"
+            "The call of {operation_id} {what}: this account of the NATS server may not publish on its subjects"
         ),
     )
     .with_details(json!({
         "operationId": operation_id,
         "reason": "forbidden",
-        "delivery": "none",
+        "delivery": delivery,
     }))
 }
 
@@ -176,12 +177,14 @@ pub fn closed(operation_id: &str, was_sent: bool) -> CallError {
 
 /// The worker was closed before the call was over.
 #[must_use]
-pub fn worker_closed(operation_id: &str) -> CallError {
-    lost(
+pub fn worker_closed(operation_id: &str, worker: &str) -> CallError {
+    lost_at(
+        worker,
         "worker-closed",
-        "unknown",
         operation_id,
-        format!("The worker that was running {operation_id} was closed before it had finished"),
+        format!(
+            "The worker {worker} that was running {operation_id} was closed before it had finished"
+        ),
     )
 }
 

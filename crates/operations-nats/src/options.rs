@@ -2,6 +2,7 @@
 //! line, not through `Debug`.
 
 use std::fmt;
+use std::future::ready;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::credentials;
 use crate::limits::WAITING;
 use crate::subjects::{Subjects, invalid, is_token};
 
@@ -146,14 +148,22 @@ impl Options {
     }
 
     /// Checks what only this crate can check.
-    pub(crate) async fn plan(self) -> Result<Plan, CallError> {
+    pub(crate) fn plan(self) -> Result<Plan, CallError> {
         let subjects = Subjects::new(self.prefix.as_deref().unwrap_or(DEFAULT_PREFIX))?;
         let queue = self.queue.unwrap_or_else(|| DEFAULT_QUEUE.to_owned());
         if !is_token(&queue) {
             return Err(invalid("queue", &queue));
         }
         let pace = Pace::default();
-        let mut connect = ConnectOptions::new()
+        let file = self
+            .auth
+            .as_ref()
+            .and_then(|auth| auth.credentials_file.clone());
+        let mut connect = match file {
+            Some(file) => read_at_each_connection(file)?,
+            None => ConnectOptions::new(),
+        };
+        connect = connect
             .name(&self.name)
             .connection_timeout(CONNECT_TIMEOUT)
             .ping_interval(PING_INTERVAL)
@@ -177,7 +187,7 @@ impl Options {
             return Err(refused("servers", "must name at least one server"));
         }
         if let Some(auth) = self.auth {
-            connect = auth.apply(connect).await?;
+            connect = auth.apply(connect)?;
         }
         if let Some(tls) = self.tls {
             connect = tls.apply(connect);
@@ -226,8 +236,18 @@ fn parse_server(text: &str, place: usize) -> Result<(ServerAddr, Option<UrlAuth>
     Ok((server, auth))
 }
 
+/// Options whose credentials are in a file.
+fn read_at_each_connection(file: PathBuf) -> Result<ConnectOptions, CallError> {
+    // What is wrong with it from the beginning is told at once, with the option's name.
+    credentials::sign(&file, &[])
+        .map_err(|error| problem(&format!("connectNats: auth.credentialsFile: {error}")))?;
+    Ok(ConnectOptions::with_auth_callback(move |nonce| {
+        ready(credentials::sign(&file, &nonce))
+    }))
+}
+
 impl Auth {
-    async fn apply(self, mut connect: ConnectOptions) -> Result<ConnectOptions, CallError> {
+    fn apply(self, mut connect: ConnectOptions) -> Result<ConnectOptions, CallError> {
         if let Some(user) = self.user {
             connect = connect.user_and_password(user, self.password.unwrap_or_default());
         } else if self.password.is_some() {
@@ -242,22 +262,6 @@ impl Auth {
         if let Some(credentials) = self.credentials {
             connect = connect.credentials(&credentials).map_err(|_| {
                 refused("auth.credentials", "is not the text of a credentials file")
-            })?;
-        }
-        if let Some(file) = self.credentials_file {
-            let text = tokio::fs::read_to_string(&file).await.map_err(|error| {
-                let (name, why) = (file.display(), error.kind());
-                refused(
-                    "auth.credentialsFile",
-                    &format!("cannot be read: {name}: {why}"),
-                )
-            })?;
-            connect = connect.credentials(&text).map_err(|_| {
-                let name = file.display();
-                refused(
-                    "auth.credentialsFile",
-                    &format!("is no credentials file: {name}"),
-                )
             })?;
         }
         Ok(connect)

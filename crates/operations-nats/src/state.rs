@@ -14,6 +14,7 @@ use crate::limits::{OPERATIONS_PER_MESSAGE, TICK};
 use crate::loss;
 use crate::peers::Peers;
 use crate::stats::Stats;
+use crate::status::{Link, Status};
 use crate::subjects::{Public, Subjects, token_of};
 use crate::wire::{Arrival, Notice, Served};
 use crate::worker::Worker;
@@ -62,6 +63,8 @@ pub struct Todo {
     pub native: Vec<News>,
     /// What discovery has found.
     pub found: Vec<Notice>,
+    /// Warnings for whoever operates this.
+    pub warn: Vec<String>,
     watch: Vec<Arc<str>>,
 }
 
@@ -126,18 +129,19 @@ pub struct State {
     pub worker: Worker,
     /// What was counted.
     pub stats: Stats,
+    /// What is with the connection.
+    pub status: Status,
     peers: Peers,
     /// Since the connection was lost: those who were not heard of since, and what waits for them. They may be on their way
     /// back too, and a broker keeps nothing for those who are away.
     returning: HashMap<Arc<str>, Vec<Publication>>,
     max_payload: usize,
-    is_connected: bool,
     ticked_at: f64,
     rounds: usize,
 }
 
 impl State {
-    /// A connection that has just been made.
+    /// A connection that is being made.
     #[must_use]
     pub fn new(
         now: f64,
@@ -150,12 +154,12 @@ impl State {
             caller: Caller::new(Arc::clone(&me), subjects.clone()),
             worker: Worker::new(Arc::clone(&me), subjects.clone(), name),
             stats: Stats::default(),
+            status: Status::new(now),
             peers: Peers::default(),
             returning: HashMap::new(),
             me,
             subjects,
             max_payload,
-            is_connected: true,
             ticked_at: now,
             rounds: 0,
         }
@@ -170,7 +174,7 @@ impl State {
     /// Whether there is a connection, as far as it was told.
     #[must_use]
     pub fn is_connected(&self) -> bool {
-        self.is_connected
+        self.status.link() == Link::Connected
     }
 
     /// When [`State::time`] has something to do next.
@@ -198,7 +202,10 @@ impl State {
             .and_then(|()| Object::read(&request.payload))
             .map_err(Refusal::from)
             .and_then(|payload| CallEvent::read_payload(EventType::Requested, &payload))
-            .map_err(|refusal| loss::cannot_be_sent(&request.operation_id, &refusal))?;
+            .map_err(|refusal| {
+                let error = loss::cannot_be_sent(&request.operation_id, &refusal);
+                loss::with_delivery(error, "none")
+            })?;
         let parent = match event {
             CallEvent::Requested(event) => event.parent_request_id,
             _ => None,
@@ -332,7 +339,7 @@ impl State {
     fn notice(&mut self, now: f64, notice: Notice, todo: &mut Todo) {
         self.heard(now, notice.from(), todo);
         match notice {
-            Notice::Taken { from, ids } => self.caller.taken(now, &from, &ids, todo),
+            Notice::Taken { from, name, ids } => self.caller.taken(now, &from, &name, &ids, todo),
             Notice::Busy { from, id } => self.caller.busy(now, &from, &id, todo),
             Notice::Slots {
                 from,
@@ -426,14 +433,21 @@ impl State {
 
     fn tick(&mut self, now: f64, todo: &mut Todo) {
         self.caller.tick(now, todo);
-        if !self.is_connected {
+        if !self.is_connected() {
             return;
         }
         self.worker.tick(now, todo);
         for peer in self.peers.take_gone(now) {
             self.returning.remove(&peer);
             self.caller.worker_gone(now, &peer, todo);
-            for id in self.worker.caller_gone(now, &peer, todo) {
+            let aborted = self.worker.caller_gone(now, &peer, todo);
+            if !aborted.is_empty() {
+                let count = aborted.len();
+                todo.warn.push(format!(
+                    "The caller {peer} has disappeared (calls aborted here: {count})"
+                ));
+            }
+            for id in aborted {
                 self.caller.parent_aborted(now, &id, todo);
             }
         }
@@ -455,7 +469,9 @@ impl State {
 
     /// The connection to the broker is lost.
     pub fn disconnected(&mut self, now: f64) {
-        self.is_connected = false;
+        if self.is_connected() {
+            self.status.change(now, Link::Disconnected);
+        }
         self.caller.disconnected(now);
         self.expect_return();
     }
@@ -469,9 +485,9 @@ impl State {
 
     /// The connection to the broker is back.
     pub fn connected(&mut self, now: f64, max_payload: usize, todo: &mut Todo) {
-        self.is_connected = true;
+        self.status.change(now, Link::Connected);
         self.max_payload = max_payload;
-        self.stats.reconnections += 1;
+        self.stats.reconnections = self.status.reconnections();
         self.peers.forgive(now);
         self.expect_return();
         self.caller.connected(now, todo);

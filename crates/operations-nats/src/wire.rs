@@ -37,6 +37,9 @@ pub enum Notice {
         /// The worker.
         #[serde(with = "shared_text")]
         from: Arc<str>,
+        /// The name that its user gave it.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        name: String,
         /// The calls.
         #[serde(with = "shared_texts")]
         ids: Vec<Arc<str>>,
@@ -408,7 +411,13 @@ mod tests {
         let notices = [
             Notice::Taken {
                 from: Arc::clone(&from),
+                name: "worker-7".to_owned(),
                 ids: vec![Arc::from("a")],
+            },
+            Notice::Taken {
+                from: Arc::clone(&from),
+                name: String::new(),
+                ids: Vec::new(),
             },
             Notice::Credit {
                 from: Arc::clone(&from),

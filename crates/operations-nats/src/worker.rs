@@ -292,6 +292,7 @@ impl Worker {
             for part in ids.chunks(IDS_PER_PING) {
                 let notice = Notice::Taken {
                     from: Arc::clone(&self.me),
+                    name: self.name.clone(),
                     ids: part.to_vec(),
                 };
                 todo.notify_surely(self.subjects.to_peer(&caller, "note"), &notice);
@@ -357,7 +358,7 @@ impl Worker {
             let Some(running) = self.running.get(id) else {
                 continue;
             };
-            let error = loss::worker_closed(&running.operation);
+            let error = loss::worker_closed(&running.operation, &self.name);
             self.fail(id, &error, max_payload, todo);
             if let Some(running) = self.running.get_mut(id)
                 && !std::mem::replace(&mut running.is_aborted, true)

@@ -17,6 +17,7 @@ use operations_core::call;
 use operations_core::mailbox::Kind;
 use operations_nats::caller::NewRequest;
 use operations_nats::state::{Publication, State, Todo};
+use operations_nats::status::Link;
 use operations_nats::subjects::{Subjects, token_of};
 use operations_nats::wire::Served;
 use serde_json::Value;
@@ -100,6 +101,7 @@ impl World {
             id.to_string(),
             MAX_PAYLOAD,
         );
+        state.status.change(self.now, Link::Connected);
         let served = operations
             .iter()
             .map(|operation| Served {

@@ -15,7 +15,7 @@ use crate::listener::Listener;
 use crate::news::News;
 use crate::options::Options;
 use crate::outbox::{Outbox, Outgoing};
-use crate::problem::execution_error;
+use crate::problem::refused;
 use crate::sender::Sender;
 use crate::wanted::Wanted;
 
@@ -94,8 +94,9 @@ impl RedisBus {
         request_id: Option<String>,
     ) -> Result<(), CallError> {
         if self.closed.is_cancelled() {
-            return Err(execution_error(
+            return Err(refused(
                 "The connection to Redis was closed by close(): nothing can be sent".to_owned(),
+                "closed",
                 &self.options,
             ));
         }
@@ -106,8 +107,13 @@ impl RedisBus {
                 detail.len()
             );
             return Err(
-                CallError::new(InfrastructureErrorCode::ValidationError, message)
-                    .with_details(json!({ "bytes": detail.len(), "maxMessageBytes": limit })),
+                CallError::new(InfrastructureErrorCode::ValidationError, message).with_details(
+                    json!({
+                        "bytes": detail.len(),
+                        "maxMessageBytes": limit,
+                        "delivery": "none",
+                    }),
+                ),
             );
         }
         let message = Outgoing {

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::options::Options;
-use crate::problem::execution_error;
+use crate::problem::refused;
 
 /// What may wait to be sent. Beyond either, publishing is refused.
 const WAITING_BYTES: usize = 64 * 1024 * 1024;
@@ -56,12 +56,13 @@ impl Outbox {
         if queue.messages.len() >= WAITING_MESSAGES
             || queue.bytes + message.text.len() > WAITING_BYTES
         {
-            return Err(execution_error(
+            return Err(refused(
                 format!(
                     "{} messages wait to be sent to Redis at {}: it does not keep up, or cannot be reached",
                     queue.messages.len(),
                     options.server()
                 ),
+                "overloaded",
                 options,
             ));
         }
@@ -98,6 +99,15 @@ impl Outbox {
             next.after <= confirmed
                 && (count == 0 || (count < BATCH_MESSAGES && bytes <= BATCH_BYTES))
         })
+    }
+
+    /// Puts messages back that nobody got, before all others and in their order.
+    pub(crate) fn put_back(&self, messages: Vec<Outgoing>) {
+        let mut queue = self.lock();
+        for message in messages.into_iter().rev() {
+            queue.bytes += message.text.len();
+            queue.messages.push_front(message);
+        }
     }
 
     pub(crate) async fn is_filled(&self) {

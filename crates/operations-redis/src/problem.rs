@@ -1,5 +1,7 @@
 //! What went wrong with Redis, in words that hold no secret.
 
+use std::fmt;
+
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::secrets;
 use redis::{ErrorKind, RedisError};
@@ -53,8 +55,48 @@ impl Problem {
     }
 
     /// What a caller gets.
-    pub(crate) fn into_error(self, what: &str, options: &Options) -> CallError {
-        execution_error(format!("{what}: {}", self.reason), options)
+    pub(crate) fn into_error(self, fate: Fate, options: &Options) -> CallError {
+        let message = format!("The request {fate}: {}", self.reason);
+        CallError::new(InfrastructureErrorCode::ExecutionError, message).with_details(json!({
+            "reason": fate.reason(),
+            "delivery": fate.delivery(),
+            "server": options.server(),
+        }))
+    }
+}
+
+/// What became of a message that was to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Nobody has it.
+    NotSent,
+    /// Somebody may have it.
+    MaybeSent,
+}
+
+impl Fate {
+    fn reason(self) -> &'static str {
+        match self {
+            Self::NotSent => "not-sent",
+            Self::MaybeSent => "unconfirmed",
+        }
+    }
+
+    /// What its caller may conclude (`details.delivery`).
+    fn delivery(self) -> &'static str {
+        match self {
+            Self::NotSent => "none",
+            Self::MaybeSent => "unknown",
+        }
+    }
+}
+
+impl fmt::Display for Fate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotSent => "was not sent",
+            Self::MaybeSent => "may not have been sent",
+        })
     }
 }
 
@@ -64,9 +106,13 @@ pub(crate) fn is_login_refused(error: &RedisError) -> bool {
         || matches!(error.code(), Some("NOAUTH" | "WRONGPASS"))
 }
 
-pub(crate) fn execution_error(message: String, options: &Options) -> CallError {
-    CallError::new(InfrastructureErrorCode::ExecutionError, message)
-        .with_details(json!({ "server": options.server() }))
+/// Nothing was taken in, and so nothing was sent.
+pub(crate) fn refused(message: String, reason: &str, options: &Options) -> CallError {
+    CallError::new(InfrastructureErrorCode::ExecutionError, message).with_details(json!({
+        "reason": reason,
+        "delivery": "none",
+        "server": options.server(),
+    }))
 }
 
 fn redact(text: &str, options: &Options) -> String {

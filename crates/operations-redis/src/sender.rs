@@ -10,18 +10,25 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, RedisResult, Value};
 use serde_json::json;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use crate::backoff::Backoff;
 use crate::connect::{CONNECT_TIMEOUT, open};
 use crate::news::News;
 use crate::options::Options;
 use crate::outbox::{Outbox, Outgoing};
-use crate::problem::{Problem, is_login_refused};
+use crate::problem::{Fate, Problem, is_login_refused};
 use crate::wanted::Wanted;
 
 /// How long Redis may take to accept a batch.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// For this long after Redis has come back, those who serve may be on their way back too: the longest pause between two of
+/// their attempts, and a little.
+const SERVERS_RETURN: Duration = Duration::from_secs(6);
+
+/// How often a request that nobody got in that time is sent again.
+const SEND_AGAIN: Duration = Duration::from_millis(50);
 
 /// An open connection.
 struct Connection {
@@ -29,6 +36,8 @@ struct Connection {
     driver: JoinHandle<()>,
     /// The server alone knows who listens, so that "nobody" is conclusive.
     counts_receivers: bool,
+    /// Until when nobody there may be somebody who comes back.
+    returning: Option<Instant>,
 }
 
 impl Drop for Connection {
@@ -50,37 +59,45 @@ impl Sender {
     pub(crate) async fn run(self) {
         let mut backoff = Backoff::new();
         let mut connection: Option<Connection> = None;
+        let mut was_away = false;
         loop {
             self.outbox.is_filled().await;
+            was_away |= connection
+                .as_ref()
+                .is_some_and(|open| open.driver.is_finished());
             let open = match connection.take().filter(|open| !open.driver.is_finished()) {
                 Some(open) => Ok(open),
-                None => self.connect_in_time().await,
+                None => self.connect_in_time(was_away).await,
             };
             match open {
                 Ok(mut open) => {
                     backoff.reset();
-                    if self.send_batch(&mut open).await.is_ok() {
-                        connection = Some(open);
-                    }
+                    was_away = self.send_batch(&mut open).await.is_err();
+                    connection = (!was_away).then_some(open);
                 }
-                Err(problem) => self.postpone(&problem, backoff.wait()).await,
+                Err(problem) => {
+                    was_away = true;
+                    self.postpone(&problem, backoff.wait()).await;
+                }
             }
         }
     }
 
     /// Connects while the first message may wait for it.
-    async fn connect_in_time(&self) -> Result<Connection, Problem> {
+    async fn connect_in_time(&self, was_away: bool) -> Result<Connection, Problem> {
         let end = Instant::now() + CONNECT_TIMEOUT;
         let end = self.outbox.first().map_or(end, |(_, until)| until.min(end));
-        timeout_at(end, self.connect()).await.unwrap_or_else(|_| {
-            Err(Problem::passing(format!(
-                "Redis at {} took too long to connect to",
-                self.options.server()
-            )))
-        })
+        timeout_at(end, self.connect(was_away))
+            .await
+            .unwrap_or_else(|_| {
+                Err(Problem::passing(format!(
+                    "Redis at {} took too long to connect to",
+                    self.options.server()
+                )))
+            })
     }
 
-    async fn connect(&self) -> Result<Connection, Problem> {
+    async fn connect(&self, was_away: bool) -> Result<Connection, Problem> {
         let socket = open(&self.options, None).await?;
         let config = AsyncConnectionConfig::new()
             .set_response_timeout(Some(ANSWER_TIMEOUT))
@@ -110,6 +127,7 @@ impl Sender {
             commands,
             driver,
             counts_receivers,
+            returning: was_away.then(|| Instant::now() + SERVERS_RETURN),
         })
     }
 
@@ -121,7 +139,7 @@ impl Sender {
             let overdue = self
                 .outbox
                 .take(|next, _| problem.is_lasting || next.until <= now);
-            self.not_sent(overdue, problem, "was not sent");
+            self.not_sent(overdue, problem, Fate::NotSent);
             match self.outbox.first() {
                 Some((_, until)) if until < end => sleep_until(until).await,
                 _ => break,
@@ -147,7 +165,7 @@ impl Sender {
                 .trouble()
                 .unwrap_or_else(|| format!("Redis at {} does not answer", self.options.server()));
             let problem = Problem::passing(format!("nobody can listen for the answer: {reason}"));
-            self.not_sent(overdue, &problem, "was not sent");
+            self.not_sent(overdue, &problem, Fate::NotSent);
             return Ok(());
         }
         let batch = self.outbox.take_batch(after);
@@ -164,29 +182,48 @@ impl Sender {
             .await;
         match outcome {
             Ok(receivers) => {
-                self.sent(batch, receivers, open.counts_receivers);
+                let returned = self.sent(batch, receivers, open);
+                if !returned.is_empty() {
+                    self.outbox.put_back(returned);
+                    sleep(SEND_AGAIN).await;
+                }
                 Ok(())
             }
             Err(error) => {
                 let problem = Problem::of(&error, &self.options);
-                self.not_sent(batch, &problem, "may not have been sent");
+                self.not_sent(batch, &problem, Fate::MaybeSent);
                 Err(problem)
             }
         }
     }
 
-    fn sent(&self, batch: Vec<Outgoing>, receivers: Vec<RedisResult<u64>>, counts_receivers: bool) {
-        let is_conclusive = counts_receivers && self.options.require_receiver;
+    /// Sees to what became of messages. Hands back those that nobody got, where somebody may soon be back: a request, and
+    /// what followed it, which may be its abort.
+    fn sent(
+        &self,
+        batch: Vec<Outgoing>,
+        receivers: Vec<RedisResult<u64>>,
+        open: &Connection,
+    ) -> Vec<Outgoing> {
+        let is_conclusive = open.counts_receivers && self.options.require_receiver;
+        let now = Instant::now();
+        let may_return = open.returning.is_some_and(|until| now < until);
+        let mut returned: Vec<Outgoing> = Vec::new();
         for (message, receivers) in batch.into_iter().zip(receivers) {
+            let is_next = message.request_id.is_some() || !returned.is_empty();
             match receivers {
+                Ok(0) if is_conclusive && may_return && is_next && now < message.until => {
+                    returned.push(message);
+                }
                 Ok(0) if is_conclusive => self.nobody_listens(message),
                 Ok(_) => self.finished(),
                 Err(error) => {
                     let problem = Problem::of(&error, &self.options);
-                    self.not_sent(vec![message], &problem, "was not sent");
+                    self.not_sent(vec![message], &problem, Fate::NotSent);
                 }
             }
         }
+        returned
     }
 
     fn finished(&self) {
@@ -204,24 +241,22 @@ impl Sender {
                 ),
             )
             .with_details(json!({
-                "channel": message.channel,
-                "server": self.options.server(),
                 "reason": "no-worker",
                 "delivery": "none",
+                "channel": message.channel,
+                "server": self.options.server(),
             }));
             self.news.failed(&request_id, &error);
         }
         self.finished();
     }
 
-    fn not_sent(&self, messages: Vec<Outgoing>, problem: &Problem, fate: &str) {
+    fn not_sent(&self, messages: Vec<Outgoing>, problem: &Problem, fate: Fate) {
         let mut answers = 0_u64;
         for message in messages {
             match message.request_id {
                 Some(request_id) => {
-                    let error = problem
-                        .clone()
-                        .into_error(&format!("The request {fate}"), &self.options);
+                    let error = problem.clone().into_error(fate, &self.options);
                     self.news.failed(&request_id, &error);
                 }
                 None => answers += 1,

@@ -30,10 +30,9 @@ impl Shaping<'_> {
     pub(super) fn envelope(&self, produced: Produced) -> Result<String, CallError> {
         let json = match produced {
             Produced::Bytes(bytes, meta) => {
-                return Ok(format!(
-                    r#"{{"data":{},"meta":{meta}}}"#,
-                    wire_bytes(&bytes)
-                ));
+                let json = format!(r#"{{"data":{},"meta":{meta}}}"#, wire_bytes(&bytes));
+                self.refuse_undeclared(&meta, || json.clone())?;
+                return Ok(json);
             }
             Produced::Envelope(envelope) => self.known(&envelope),
             Produced::Value(None) => self.local(JsonRef::Undefined),
@@ -54,6 +53,11 @@ impl Shaping<'_> {
         }: &Envelope,
     ) -> Result<String, CallError> {
         let data = JsonRef::from(data.as_ref());
+        if !is_declared {
+            self.refuse_undeclared(meta, || {
+                wire_text(written(data, None, meta), "").unwrap_or_default()
+            })?;
+        }
         let shaped = self.shaped_if(*is_declared, data, || written(data, None, meta))?;
         Ok(match shaped.meta(meta) {
             Some(meta) => written(data, shaped.replacement, &meta),
@@ -161,6 +165,29 @@ impl Shaping<'_> {
         })
     }
 
+    /// Fails in `strict` mode where the source has noted that this is nothing that it declares.
+    fn refuse_undeclared(
+        &self,
+        meta: &str,
+        envelope: impl FnOnce() -> String,
+    ) -> Result<(), CallError> {
+        if self.mode != OutputMode::Strict {
+            return Ok(());
+        }
+        let meta = Document::parse(meta).map(|meta| meta.root().to_value());
+        let notes = &meta.unwrap_or_default()["notes"];
+        let Some(note) = notes[0]["message"].as_str() else {
+            return Ok(());
+        };
+        let id = self.operation_id;
+        let message = format!("Operation {id} was not answered as declared: {note}");
+        let details = json!({
+            "operationId": id, "errors": notes, "envelope": value_of(&envelope()),
+            "reason": "undeclared-type", "delivery": "done",
+        });
+        Err(CallError::new(InfrastructureErrorCode::ExecutionError, message).with_details(details))
+    }
+
     /// What the caller is told when nothing may be made up. Worded as in `facade/registry/output.ts`.
     fn refusal(&self, notes: &[Remark], envelope: &str) -> CallError {
         let id = self.operation_id;
@@ -172,15 +199,22 @@ impl Shaping<'_> {
             .iter()
             .map(|note| json!({ "path": note.path, "message": note.message }))
             .collect();
-        let envelope = Document::parse(envelope).map(|envelope| envelope.root().to_value());
-        let envelope = envelope.unwrap_or_default();
         let message = format!(
             "Validation failed for output of operation {id}:\n{}",
             lines.join("\n")
         );
+        // An infinite number is `null` in the details of an error.
+        let envelope = Document::parse(envelope).map(|envelope| envelope.root().stringify());
+        let envelope = wire_text(envelope.unwrap_or_default(), "").unwrap_or_default();
         CallError::new(InfrastructureErrorCode::ValidationError, message)
-            .with_details(json!({ "errors": errors, "envelope": envelope }))
+            .with_details(json!({ "errors": errors, "envelope": value_of(&envelope) }))
     }
+}
+
+/// An envelope, for the details of an error. It is as it travels already.
+fn value_of(envelope: &str) -> Value {
+    let envelope = Document::parse(envelope).map(|envelope| envelope.root().to_value());
+    envelope.unwrap_or_default()
 }
 
 /// What became of the data of an envelope.

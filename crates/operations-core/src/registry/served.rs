@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream};
-use futures::{FutureExt, StreamExt, TryFutureExt, TryStreamExt};
+use futures::{FutureExt, StreamExt};
 use operations_schema::Program;
 use operations_schema::json::Document;
 use serde_json::{Value, json};
@@ -54,22 +54,19 @@ impl Served {
     #[must_use]
     pub fn answer(self) -> Answer {
         match self.operation.spec.operation_type {
-            OperationType::Query | OperationType::Mutation => {
-                Answer::One(self.execute().map_err(on_wire).boxed())
-            }
+            OperationType::Query | OperationType::Mutation => Answer::One(self.execute().boxed()),
             OperationType::Subscription => {
-                let items = stream::unfold(Stage::New(self), Stage::next);
-                Answer::Many(items.map_err(on_wire).boxed())
+                Answer::Many(stream::unfold(Stage::New(self), Stage::next).boxed())
             }
         }
     }
 
-    async fn execute(mut self) -> Result<String, Failure> {
+    async fn execute(mut self) -> Result<String, CallError> {
         let (input, context) = self.admit()?;
         let limits = Limits::of(&context);
         let work = self.handler.call(input, context);
         let produced = limits.hold(work, &self.call.operation_id).await?;
-        Ok(self.envelope(produced?)?)
+        self.envelope(produced.map_err(on_wire)?)
     }
 
     /// Lets the caller and the input in.
@@ -164,7 +161,7 @@ fn check_input(program: &Program, id: &str, input: Option<&Document>) -> Result<
     )
 }
 
-/// An error as it travels: with details as they are when JavaScript has read and written them (without a negative zero,
+/// An error of a handler as it travels: with details as they are when JavaScript has read and written them (without a negative zero,
 /// say).
 fn on_wire(Failure { error, body }: Failure) -> CallError {
     let mut error = *error;
@@ -188,12 +185,12 @@ enum Stage {
 }
 
 impl Stage {
-    async fn next(self) -> Option<(Result<String, Failure>, Self)> {
+    async fn next(self) -> Option<(Result<String, CallError>, Self)> {
         let (served, mut items, limits) = match self {
             Self::Over => return None,
             Self::Open(served, items, limits) => (served, items, limits),
             Self::New(mut served) => match served.admit() {
-                Err(error) => return Some((Err(error.into()), Self::Over)),
+                Err(error) => return Some((Err(error), Self::Over)),
                 Ok((input, context)) => {
                     let limits = Limits::of(&context);
                     let items = served.handler.subscribe(input, context);
@@ -206,10 +203,10 @@ impl Stage {
             Ok(None) => None,
             Ok(Some(Ok(produced))) => match served.envelope(produced) {
                 Ok(envelope) => Some((Ok(envelope), Self::Open(served, items, limits))),
-                Err(error) => Some((Err(error.into()), Self::Over)),
+                Err(error) => Some((Err(error), Self::Over)),
             },
-            Ok(Some(Err(failure))) => Some((Err(failure), Self::Over)),
-            Err(error) => Some((Err(error.into()), Self::Over)),
+            Ok(Some(Err(failure))) => Some((Err(on_wire(failure)), Self::Over)),
+            Err(error) => Some((Err(error), Self::Over)),
         }
     }
 }

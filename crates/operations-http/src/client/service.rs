@@ -13,8 +13,8 @@ use super::pool::{Pool, certificates};
 use super::settings::ServiceSettings;
 use crate::machine::{About, Input, Machine, Output};
 use crate::message::{
-    BaseUrl, CallInput, Failure, HttpOperation, Reach, Reply, Request, RequestPlan, ResponseKind,
-    Secret, Settings, errors, request, resolve_server,
+    BaseUrl, CallInput, Failure, HttpOperation, Outgoing, Reach, Reply, Request, RequestPlan,
+    ResponseKind, Secret, Settings, errors, request, resolve_server,
 };
 
 /// A text that was fetched.
@@ -259,11 +259,16 @@ impl Service {
             &resolved
         };
         self.reach.check(base_url.url())?;
+        let Outgoing {
+            headers,
+            service_headers,
+            auth,
+        } = &input.outgoing;
         let settings = Settings {
             base_url,
-            default_headers: &self.settings.headers,
-            call_headers: &input.headers,
-            auth: self.settings.auth.as_ref(),
+            default_headers: service_headers.as_ref().unwrap_or(&self.settings.headers),
+            call_headers: headers,
+            auth: auth.as_ref().or(self.settings.auth.as_ref()),
         };
         if self.settings.base_url.is_none() && settings.has_credentials() {
             self.check_trust(base_url.url())?;

@@ -46,24 +46,12 @@ struct Raw {
     hosts: Option<Vec<String>>,
     allow_private_addresses: bool,
     headers: IndexMap<String, String>,
-    auth: Option<RawAuth>,
+    auth: Option<Auth>,
     timeout: Option<f64>,
     max_response_bytes: Option<f64>,
     retry: Option<RawRetry>,
     sse: RawSse,
     ca: Vec<String>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct RawAuth {
-    #[serde(rename = "type")]
-    kind: String,
-    token: Option<String>,
-    header_name: Option<String>,
-    prefix: Option<String>,
-    username: Option<String>,
-    password: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -90,8 +78,12 @@ impl ServiceSettings {
     /// # Errors
     /// `VALIDATION_ERROR` that names the setting and never quotes a secret.
     pub fn from_json(text: &str) -> Result<Self, CallError> {
-        let raw: Raw = serde_json::from_str(text)
-            .map_err(|error| invalid(format!("The configuration cannot be used: {error}")))?;
+        let raw: Raw = serde_json::from_str(text).map_err(|error| {
+            let why = error.to_string();
+            // Where it stands in a text that the user has never seen says nothing.
+            let why = why.split(" at line ").next().unwrap_or_default();
+            invalid(format!("The configuration cannot be used: {why}"))
+        })?;
         let base_url = raw.base_url.as_deref().map(BaseUrl::parse).transpose()?;
         let mut reach = Reach::new(raw.hosts.as_deref(), raw.allow_private_addresses)?;
         if let Some(base_url) = &base_url {
@@ -115,7 +107,7 @@ impl ServiceSettings {
             reach,
             base_url,
             headers: headers.collect(),
-            auth: raw.auth.map(auth).transpose()?,
+            auth: raw.auth,
             rules: Rules {
                 timeout: (!timeout.is_zero()).then_some(timeout),
                 max_response_bytes: max_response_bytes.map_or(DEFAULT_MAX_RESPONSE_BYTES, bytes),
@@ -131,34 +123,6 @@ impl ServiceSettings {
             last_event_id: sse.last_event_id.unwrap_or_default(),
             ca: raw.ca,
         })
-    }
-}
-
-fn auth(raw: RawAuth) -> Result<Auth, CallError> {
-    let token = |kind: &str| {
-        let missing = || invalid(format!("auth of type \"{kind}\" needs a token"));
-        raw.token.clone().map(Secret::new).ok_or_else(missing)
-    };
-    match raw.kind.as_str() {
-        "bearer" => token("bearer").map(Auth::Bearer),
-        "apiKey" => Ok(Auth::ApiKey {
-            key: token("apiKey")?,
-            header_name: raw.header_name.clone(),
-            prefix: raw.prefix.clone(),
-        }),
-        "basic" if raw.token.is_some() => token("basic").map(Auth::BasicToken),
-        "basic" => match (raw.username, raw.password) {
-            (Some(username), password) => Ok(Auth::Basic {
-                username,
-                password: Secret::new(password.unwrap_or_default()),
-            }),
-            (None, _) => Err(invalid(
-                "auth of type \"basic\" needs a token, or username and password",
-            )),
-        },
-        other => Err(invalid(format!(
-            "auth.type is {other:?}; it must be \"bearer\", \"apiKey\" or \"basic\""
-        ))),
     }
 }
 

@@ -6,6 +6,8 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use serde::Deserialize;
+
 use super::headers::Headers;
 use operations_core::error::CallError;
 use operations_core::secrets::{self, MASK};
@@ -40,7 +42,8 @@ impl fmt::Display for Secret {
 }
 
 /// The credentials of a service.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "RawAuth")]
 pub enum Auth {
     /// `Authorization: Bearer <token>`.
     Bearer(Secret),
@@ -62,6 +65,50 @@ pub enum Auth {
         /// The password.
         password: Secret,
     },
+}
+
+/// Credentials as a configuration has them.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct RawAuth {
+    #[serde(rename = "type")]
+    kind: String,
+    token: Option<String>,
+    header_name: Option<String>,
+    prefix: Option<String>,
+    username: Option<String>,
+    password: Option<String>,
+}
+
+impl TryFrom<RawAuth> for Auth {
+    type Error = String;
+
+    /// What is wrong is told without quoting a secret.
+    fn try_from(raw: RawAuth) -> Result<Self, String> {
+        let token = |kind: &str| {
+            let missing = || format!("auth of type \"{kind}\" needs a token");
+            raw.token.clone().map(Secret::new).ok_or_else(missing)
+        };
+        match raw.kind.as_str() {
+            "bearer" => token("bearer").map(Self::Bearer),
+            "apiKey" => Ok(Self::ApiKey {
+                key: token("apiKey")?,
+                header_name: raw.header_name.clone(),
+                prefix: raw.prefix.clone(),
+            }),
+            "basic" if raw.token.is_some() => token("basic").map(Self::BasicToken),
+            "basic" => match (raw.username, raw.password) {
+                (Some(username), password) => Ok(Self::Basic {
+                    username,
+                    password: Secret::new(password.unwrap_or_default()),
+                }),
+                (None, _) => {
+                    Err("auth of type \"basic\" needs a token, or username and password".to_owned())
+                }
+            },
+            _ => Err("auth.type must be \"bearer\", \"apiKey\" or \"basic\"".to_owned()),
+        }
+    }
 }
 
 impl Auth {

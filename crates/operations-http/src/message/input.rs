@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use operations_core::error::CallError;
 use serde_json::Value;
 
-use super::auth::Secret;
+use super::auth::{Auth, Secret};
 use super::errors;
 use super::operation::HttpOperation;
 use super::value::{Blob, InputValue, MAX_DEPTH};
@@ -15,8 +15,19 @@ use super::value::{Blob, InputValue, MAX_DEPTH};
 pub struct CallInput {
     /// A value for each property of the input.
     pub values: IndexMap<String, InputValue>,
-    /// Headers of this call.
+    /// Headers and credentials of this call.
+    pub outgoing: Outgoing,
+}
+
+/// What goes out with one call beside its input.
+#[derive(Debug, Default)]
+pub struct Outgoing {
+    /// Headers that go before all others.
     pub headers: Vec<(String, Secret)>,
+    /// In the place of the service's own headers, where those depend on the call.
+    pub service_headers: Option<Vec<(String, Secret)>>,
+    /// Credentials, where those depend on the call.
+    pub auth: Option<Auth>,
 }
 
 /// An input on its way from JavaScript: owned, so that it can be read on another thread.
@@ -31,7 +42,8 @@ pub struct EncodedInput {
     pub body: Option<String>,
     /// Binary data, which the notation refers to.
     pub blobs: Vec<Vec<u8>>,
-    /// The headers of the call, a JSON object of strings.
+    /// The headers of the call, a JSON object of strings; or a list of these, of the service's headers for this call,
+    /// and of its credentials, each of them `null` where there are none.
     pub headers: Option<String>,
 }
 
@@ -55,9 +67,35 @@ impl EncodedInput {
         }
         Ok(CallInput {
             values,
-            headers: call_headers(self.headers.as_deref())?,
+            outgoing: outgoing(self.headers.as_deref())?,
         })
     }
+}
+
+fn outgoing(text: Option<&str>) -> Result<Outgoing, CallError> {
+    let Some(text) = text.filter(|text| text.starts_with('[')) else {
+        let headers = call_headers(text)?;
+        return Ok(Outgoing {
+            headers,
+            ..Outgoing::default()
+        });
+    };
+    let (headers, service_headers, auth): (Option<Texts>, Option<Texts>, Option<Auth>) =
+        serde_json::from_str(text).map_err(|error| unreadable(&error, text))?;
+    Ok(Outgoing {
+        headers: headers.map(secret).unwrap_or_default(),
+        service_headers: service_headers.map(secret),
+        auth,
+    })
+}
+
+type Texts = IndexMap<String, String>;
+
+fn secret(headers: Texts) -> Vec<(String, Secret)> {
+    let headers = headers.into_iter();
+    headers
+        .map(|(name, value)| (name, Secret::new(value)))
+        .collect()
 }
 
 /// The headers of one call, from a JSON object.
@@ -68,12 +106,8 @@ pub fn call_headers(text: Option<&str>) -> Result<Vec<(String, Secret)>, CallErr
     let Some(text) = text else {
         return Ok(Vec::new());
     };
-    let map: IndexMap<String, String> =
-        serde_json::from_str(text).map_err(|error| unreadable(&error, text))?;
-    let headers = map.into_iter();
-    Ok(headers
-        .map(|(name, value)| (name, Secret::new(value)))
-        .collect())
+    let headers: Texts = serde_json::from_str(text).map_err(|error| unreadable(&error, text))?;
+    Ok(secret(headers))
 }
 
 fn tagged(value: Value, blobs: &mut Vec<Vec<u8>>, depth: usize) -> Result<InputValue, CallError> {

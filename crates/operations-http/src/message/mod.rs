@@ -28,7 +28,7 @@ pub mod value;
 pub use self::auth::{Auth, Secret};
 pub use self::body::{Body, Payload};
 pub use self::headers::Headers;
-pub use self::input::{CallInput, EncodedInput};
+pub use self::input::{CallInput, EncodedInput, Outgoing};
 pub use self::multipart::{Multipart, Part};
 pub use self::operation::{HttpOperation, ResponseKind};
 pub use self::plan::{BodyPlan, Encoding, Location, Parameter, RequestPlan, Server, Style};

@@ -120,7 +120,7 @@ impl ResponseHead {
             essence => format!("is {essence}"),
         };
         self.note = Some(format!(
-            "The response {sent}, and the document declares {}; it was left as it was sent",
+            "The response {sent}, and the document declares only {}",
             declared.join(", ")
         ));
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use operations_core::call::Answer;
 
 use super::{Caller, Lane, Outgoing, Stage};
-use crate::limits::{STREAM_WINDOW, UNCONFIRMED, WORKERS_RETURN};
+use crate::limits::{LONGEST_NAME, STREAM_WINDOW, UNCONFIRMED, WORKERS_RETURN};
 use crate::loss;
 use crate::state::Todo;
 use crate::subjects::token_of;
@@ -103,17 +103,27 @@ impl Caller {
             return;
         };
         let operation = Arc::clone(operation);
-        let ids: Vec<Arc<str>> = self
+        // Permissions may have changed, and nobody says which of the messages was refused.
+        let was_permitted = self.reached.contains(&operation);
+        let ids: Vec<(Arc<str>, bool)> = self
             .outgoing
             .iter()
-            .filter(|(_, outgoing)| {
-                outgoing.operation == operation
-                    && matches!(outgoing.stage, Stage::Sent { .. } | Stage::Parked { .. })
+            .filter(|(_, outgoing)| outgoing.operation == operation)
+            .filter_map(|(id, outgoing)| match outgoing.stage {
+                Stage::Parked { .. } => Some((Arc::clone(id), false)),
+                Stage::Sent { at } => {
+                    Some((Arc::clone(id), was_permitted || at < self.connected_at))
+                }
+                Stage::Offered { .. } | Stage::Taken { .. } => None,
             })
-            .map(|(id, _)| Arc::clone(id))
             .collect();
-        for id in ids {
-            self.fail(now, &id, loss::forbidden, todo);
+        for (id, may_have_arrived) in ids {
+            self.fail(
+                now,
+                &id,
+                |operation| loss::forbidden(operation, may_have_arrived),
+                todo,
+            );
         }
     }
 
@@ -224,7 +234,14 @@ impl Caller {
     }
 
     /// A worker has these. Those that nobody waits for any more it need not do.
-    pub fn taken(&mut self, now: f64, worker: &Arc<str>, ids: &[Arc<str>], todo: &mut Todo) {
+    pub fn taken(
+        &mut self,
+        now: f64,
+        worker: &Arc<str>,
+        name: &str,
+        ids: &[Arc<str>],
+        todo: &mut Todo,
+    ) {
         for id in ids {
             let Some(outgoing) = self.outgoing.get_mut(id) else {
                 self.send_aborted(worker, id, todo);
@@ -243,11 +260,13 @@ impl Caller {
                 worker: Arc::clone(worker),
             };
             todo.watch(worker);
-            self.held
-                .entry(Arc::clone(worker))
-                .or_default()
-                .insert(Arc::clone(id));
+            let held = self.held.entry(Arc::clone(worker)).or_default();
+            if held.name.is_empty() {
+                held.name = name.chars().take(LONGEST_NAME).collect();
+            }
+            held.ids.insert(Arc::clone(id));
             let operation = Arc::clone(&outgoing.operation);
+            self.reached.insert(Arc::clone(&operation));
             if was_sent && let Some(lane) = self.lanes.get_mut(&operation) {
                 lane.sent = lane.sent.saturating_sub(1);
             }

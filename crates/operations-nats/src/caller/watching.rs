@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use operations_core::error::CallError;
 
-use super::{Caller, Outgoing, Stage};
+use super::{Caller, Held, Outgoing, Stage};
 use crate::limits::{CONFIRMATION, IDS_PER_PING, RECONNECTION, STREAM_WINDOW, TICK};
 use crate::loss;
 use crate::state::Todo;
@@ -71,7 +71,7 @@ impl Caller {
     /// The ids that a worker is asked about, and how far its streams may go (again, in case it was lost).
     /// Where there are too many for one question, each `round` asks about others.
     pub fn ask_about(&self, worker: &str, round: usize, todo: &mut Todo) -> Vec<Arc<str>> {
-        let Some(ids) = self.held.get(worker) else {
+        let Some(Held { ids, .. }) = self.held.get(worker) else {
             return Vec::new();
         };
         for id in ids {
@@ -101,25 +101,34 @@ impl Caller {
     /// A worker does not know these (any more): it has answered, and the answer did not come.
     pub fn answers_lost(&mut self, now: f64, worker: &str, ids: &[Arc<str>], todo: &mut Todo) {
         for id in ids {
-            let is_there = self.held.get(worker).is_some_and(|held| held.contains(id));
-            if is_there {
-                self.fail(
-                    now,
-                    id,
-                    |operation| loss::answer_lost(operation, worker),
-                    todo,
-                );
-            }
+            let Some(held) = self.held.get(worker).filter(|held| held.ids.contains(id)) else {
+                continue;
+            };
+            let name = called(&held.name, worker);
+            self.fail(
+                now,
+                id,
+                |operation| loss::answer_lost(operation, &name),
+                todo,
+            );
         }
     }
 
     /// A worker has disappeared.
     pub fn worker_gone(&mut self, now: f64, worker: &str, todo: &mut Todo) {
-        for id in self.held.remove(worker).unwrap_or_default() {
+        let Some(Held { name, ids }) = self.held.remove(worker) else {
+            return;
+        };
+        let name = called(&name, worker);
+        todo.warn.push(format!(
+            "The worker {name} has disappeared (calls that fail with it: {})",
+            ids.len()
+        ));
+        for id in ids {
             self.fail(
                 now,
                 &id,
-                |operation| loss::worker_lost(operation, worker),
+                |operation| loss::worker_lost(operation, &name),
                 todo,
             );
         }
@@ -168,4 +177,9 @@ impl Caller {
         let effects = self.pending.give_up(id, error);
         self.carry_out(now, effects, None, todo);
     }
+}
+
+/// How a worker is told of: by its name, if it has said one.
+fn called(name: &str, id: &str) -> String {
+    if name.is_empty() { id } else { name }.to_owned()
 }

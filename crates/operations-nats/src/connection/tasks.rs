@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_nats::Event;
 use async_nats::connection::State as Link;
+use async_nats::{ClientError, Event};
 use operations_core::log::Level;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
@@ -59,35 +59,48 @@ pub(super) async fn follow(shared: Arc<Shared>, mut events: mpsc::UnboundedRecei
             ),
             Event::ServerError(error) => {
                 let text = error.to_string();
-                take_refusal(&shared, &text);
+                if !take_refusal(&shared, &text) {
+                    shared.act(|_, state, _| state.status.failed(&text));
+                }
                 let message = format!("The NATS server reports: {text}");
                 shared.logger.log(Level::Warning, MODULE, message, []);
             }
-            Event::ClientError(error) => shared.logger.log(
-                Level::Debug,
-                MODULE,
-                format!("A connection attempt failed: {error}"),
-                [],
-            ),
+            Event::ClientError(error) => attempt_failed(&shared, &error),
             Event::LameDuckMode | Event::Draining | Event::Closed => {}
         }
     }
 }
 
-/// What the server does not let this account do, if that is what it says.
-fn take_refusal(shared: &Arc<Shared>, text: &str) {
+/// What the server does not let this account do. Says whether that is what the text is about.
+fn take_refusal(shared: &Arc<Shared>, text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     if !lower.contains("permissions violation") {
-        return;
+        return false;
     }
     let Some(subject) = text.split('"').nth(1) else {
-        return;
+        return true;
     };
     if lower.contains("for publish") {
         shared.act(|now, state, todo| state.on_forbidden(now, subject, todo));
     } else {
         locked(&shared.forbidden).insert(subject.to_owned());
     }
+    true
+}
+
+/// An attempt to connect has failed. The same problem, again and again, is one warning.
+fn attempt_failed(shared: &Arc<Shared>, error: &ClientError) {
+    let problem = error.to_string();
+    let is_new = shared.act(|_, state, _| {
+        let is_new = state.status.failed(&problem);
+        if is_new {
+            shared.tell_status(state);
+        }
+        is_new
+    });
+    let level = if is_new { Level::Warning } else { Level::Debug };
+    let message = format!("No connection to NATS: {problem}");
+    shared.logger.log(level, MODULE, message, []);
 }
 
 /// Tells the state whether there is a connection. Events of the client can be lost, its state cannot.
@@ -103,6 +116,7 @@ fn look_at_link(shared: &Arc<Shared>) {
         } else {
             state.disconnected(now);
         }
+        shared.tell_status(state);
         true
     });
     if changed {

@@ -456,6 +456,15 @@ impl<'a> Host for JsonBuilder<'a> {
         pattern: &Pattern,
         budget: &mut Budget,
     ) -> Result<bool, Interrupt> {
+        if let JsonPart::Made(made) = value
+            && matches!(self.made(made), Some(Made::Array(_) | Made::Object(_)))
+        {
+            // A `RegExp` kind meets a container: it is as text what it would be in a document.
+            let mut json = String::new();
+            self.push_to(value, &mut json);
+            let document = Document::parse(json).map_err(|_| Interrupt::TypeBoxThrows)?;
+            return JsonHost::new().matches((&document).into(), id, pattern, budget);
+        }
         self.lend(value, |host, value| {
             host.matches(value, id, pattern, budget)
         })

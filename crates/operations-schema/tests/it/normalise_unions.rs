@@ -207,6 +207,17 @@ fn unevaluated_properties_of_an_intersection() {
 }
 
 #[test]
+fn what_was_made_is_the_same_text_to_a_pattern_as_what_was_sent() {
+    let object = |inner: &str| json!({ "~": "Object", "required": ["a"], "properties": { "a": { "~": inner } } });
+    // `undefined` would match; an object does not.
+    let pattern = json!({ "~": "RegExp", "source": "^[a-z]+$", "flags": "" });
+    let schema = json!({ "~": "Union", "anyOf": [object("Never"), pattern] });
+    let notes = ["unfilled /a", "kept "];
+    expect(&schema, &json!({}), &json!({}), &notes);
+    expect(&schema, &json!({ "b": 1 }), &json!({}), &notes);
+}
+
+#[test]
 fn a_contradiction_leaves_the_value() {
     let schema = json!({ "~": "Intersect", "allOf": [number(), string()] });
     for value in [json!(1), json!("1"), json!(null)] {

@@ -1,0 +1,35 @@
+// What a transport to other processes has to say to the call protocol, and wants to know of it.
+
+import type { CallError } from "../errors.js";
+
+/** On a target whose events leave the process: every error of a call over it says what a caller may conclude. */
+export const leavesProcess: unique symbol = Symbol("@alkdev/operations: events leave the process");
+
+/** A transport that loses its connection cannot know which answers it has missed. Whoever waits for one is told,
+ * and does not wait for ever. */
+export const onLoss: unique symbol = Symbol("@alkdev/operations: events may have been missed");
+
+/** Whoever serves calls says so for as long as there are any. */
+export const whileServing: unique symbol = Symbol("@alkdev/operations: calls are being served");
+
+/** Somebody who works on calls. */
+export interface Server {
+  /** Whether it works on this request. */
+  serves(requestId: string): boolean;
+  /** Events may have been missed, aborts among them. */
+  lost(reason: CallError): void;
+  /** Nothing can be sent any more: it ends everything, and those who wait are told why. */
+  giveUp(reason: CallError): void;
+}
+
+/** A target with a connection that can be lost. */
+export interface ConnectedTarget extends EventTarget {
+  /** Registers a listener; the returned function removes it. */
+  [onLoss](listener: (reason: CallError) => void): () => void;
+  /** Registers somebody who works on calls; the returned function says that none are left. */
+  [whileServing](server: Server): () => void;
+}
+
+export function isConnected(target: EventTarget): target is ConnectedTarget {
+  return onLoss in target;
+}
