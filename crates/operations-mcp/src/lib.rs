@@ -17,3 +17,5 @@ mod transport;
 pub use client::{CallOptions, Client, Host, OnProgress, Query, Question, Started, ToolHandler};
 pub use config::{Algorithm, ClientCredentials, Http, OAuth, ServerConfig, Stdio, Target};
 pub use secrets::Secrets;
+#[doc(hidden)]
+pub use transport::message::read_messages;
