@@ -68,16 +68,20 @@ export type {
   CallEventMapValue,
   CallHandler,
   CallHandlerConfig,
+  CallHandlerStats,
   CallOptions,
   CallRequestedEvent,
   CallRespondedEvent,
   CallStats,
   EventChannel,
+  IdentityMessage,
   MessagePortLike,
   PendingRequestMapOptions,
   PlaceLimits,
   PortEventTarget,
   SubscribeOptions,
+  VerifiedIdentity,
+  VerifyIdentity,
 } from "./dist/index.js";
 
 // Scanner

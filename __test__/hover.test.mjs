@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import ts from "typescript";
-import { options, problemsIn, root } from "./support/compile.mjs";
+import { options, problemsIn, root, shownTypes } from "./support/compile.mjs";
 
 const entries = Object.entries(JSON.parse(readFileSync(`${root}package.json`, "utf8")).exports).filter(
   ([, conditions]) => typeof conditions !== "string",
@@ -55,6 +55,9 @@ const VALUES = {
   registry: 'declare const registry: import("@alkdev/operations").OperationRegistry;',
   envelope: 'declare const envelope: import("@alkdev/operations").ResponseEnvelope;',
   nats: 'declare const nats: import("@alkdev/operations/transport-nats").NatsTransport;',
+  callMap: 'declare const callMap: import("@alkdev/operations").PendingRequestMap;',
+  served: 'declare const served: import("@alkdev/operations/serve").Served;',
+  wrapper: 'declare const wrapper: import("@alkdev/operations").MCPClientWrapper;',
   greet: `const greet = defineOperation({ namespace: "demo", name: "greet", version: "1", type: "query", description: "",
     inputSchema: Type.Object({ name: Type.String() }), outputSchema: Type.Object({ greeting: Type.String() }),
     accessControl: { requiredScopes: [] }, handler: ({ name }) => ({ greeting: name }) });`,
@@ -63,6 +66,8 @@ const VALUES = {
 /** An example as a module: what it names is imported or declared, as a reader would. */
 function moduleOf(example) {
   const declares = (name) => new RegExp(`(?:const|let) (?:${name}\\b|\\{[^}]*\\b${name}\\b)`).test(example);
+  // What belongs to the module, and what may stand in a block.
+  const ofModule = /^import .*$|^declare module [\s\S]*?^\}$/gm;
   const uses = (name, where = example) => new RegExp(`\\b${name}\\b`).test(where);
   const scene = Object.entries(VALUES)
     .filter(([name]) => uses(name) && !declares(name))
@@ -76,9 +81,9 @@ import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 ${SCENE}${scene}
 {
-${example.replace(/^import .*$/gm, "")}
+${example.replace(ofModule, "")}
 }
-${(example.match(/^import .*$/gm) ?? []).join("\n")}
+${(example.match(ofModule) ?? []).join("\n")}
 export {};
 `;
 }
@@ -92,8 +97,8 @@ describe("what an editor shows", () => {
     );
   });
 
-  it("each function, class and constant has an example", () => {
-    const without = Array.from(names).filter(([, { isValue, examples }]) => isValue && examples.length === 0);
+  it("each has an example", () => {
+    const without = Array.from(names).filter(([, { examples }]) => examples.length === 0);
     assert.deepEqual(
       without.map(([name]) => name),
       [],
@@ -108,7 +113,62 @@ describe("what an editor shows", () => {
       });
     }
     assert.deepEqual(problemsIn(sources), []);
-    assert.ok(sources.size > 90, `only ${sources.size} examples were found`);
+    assert.ok(sources.size >= names.size, `only ${sources.size} examples were found`);
+  });
+});
+
+describe("the types that an editor shows of a typed registry", () => {
+  const shown = shownTypes(`
+import { buildEnv, createRegistry, defineOperation } from "@alkdev/operations";
+import { Type } from "@sinclair/typebox";
+import { z } from "zod";
+const rest = { version: "1", description: "", accessControl: { requiredScopes: [] } };
+export const greet = defineOperation({
+  ...rest, namespace: "demo", name: "greet", type: "query",
+  inputSchema: Type.Object({ name: Type.String(), loud: Type.Optional(Type.Boolean()) }),
+  outputSchema: Type.Object({ greeting: Type.String() }),
+  handler: ({ name }) => ({ greeting: name }),
+});
+export const add = defineOperation({
+  ...rest, namespace: "tasks", name: "add", type: "mutation",
+  inputSchema: z.object({ title: z.string().trim().default("Untitled") }),
+  outputSchema: z.object({ id: z.number() }),
+  handler: ({ title }) => ({ id: title.length }),
+});
+export const ticks = defineOperation({
+  ...rest, namespace: "demo", name: "ticks", type: "subscription",
+  inputSchema: Type.Object({}), outputSchema: Type.Number(),
+  handler: async function* () { yield 1; },
+});
+export const registry = createRegistry([greet, add, ticks]);
+export const called = registry.execute("demo.greet", { name: "Ada" });
+export const stream = registry.subscribe("demo.ticks", {});
+export const env = buildEnv({ registry, context: {} });
+`);
+
+  it("are what one would write by hand", () => {
+    const greeting = "{ loud?: boolean | undefined; name: string; }";
+    const task = "{ title?: string | undefined; }";
+    assert.equal(
+      shown.registry,
+      `OperationRegistry<{ demo: { greet: Query<${greeting}, { greeting: string; }>; ticks: Subscription<{}, number>; }; ` +
+        `tasks: { add: Mutation<${task}, { id: number; }>; }; }>`,
+    );
+    assert.equal(shown.called, "Promise<ResponseEnvelope<{ greeting: string; }, ResponseMeta>>");
+    assert.equal(shown.stream, "AsyncGenerator<ResponseEnvelope<number, ResponseMeta>, void, unknown>");
+    assert.equal(
+      shown.env,
+      `{ readonly demo: { readonly greet: (input: ${greeting}) => Promise<ResponseEnvelope<{ greeting: string; }, ResponseMeta>>; }; ` +
+        `readonly tasks: { readonly add: (input: ${task}) => Promise<ResponseEnvelope<{ id: number; }, ResponseMeta>>; }; }`,
+    );
+  });
+
+  it("name the schemas of an operation", () => {
+    assert.equal(
+      shown.greet,
+      'DefinedOperation<"demo", "greet", "query", TObject<{ name: TString; loud: TOptional<TBoolean>; }>, ' +
+        "TObject<{ greeting: TString; }>, OperationContext>",
+    );
   });
 });
 

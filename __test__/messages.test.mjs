@@ -56,6 +56,17 @@ describe("registering", () => {
 });
 
 describe("a call", () => {
+  it("of an operation whose name is endless repeats only its beginning", async () => {
+    const registry = new OperationRegistry();
+    const id = "x".repeat(1_000_000);
+    const error = await registry.execute(id, {}).catch((thrown) => thrown);
+    assert.equal(error.message, `Operation not found: ${"x".repeat(200)}... (1000000 characters)`);
+    assert.throws(
+      () => registry.registerHandler(id, () => 1),
+      ({ message }) => message.length < 300,
+    );
+  });
+
   it("that timed out says after how long, and what the deadline was", async () => {
     const { execute } = registered({ namespace: "a", name: "slow", handler: () => new Promise(() => {}) });
     const deadline = Date.now() + 500;

@@ -41,7 +41,17 @@ export interface ResponseEnvelope<T = unknown, M extends ResponseMeta = Response
  */
 export type ResponseMeta = LocalResponseMeta | HTTPResponseMeta | MCPResponseMeta;
 
-/** A handler in this process. */
+/**
+ * A handler in this process.
+ *
+ * @example
+ * ```ts
+ * if (envelope.meta.source === "local") {
+ *   const meta: LocalResponseMeta = envelope.meta;
+ *   console.log(meta.operationId, new Date(meta.timestamp));
+ * }
+ * ```
+ */
 export interface LocalResponseMeta {
   source: "local";
   /** `namespace.name` of the operation. */
@@ -52,7 +62,17 @@ export interface LocalResponseMeta {
   notes?: ResponseNote[];
 }
 
-/** An HTTP response, or one event of a stream of them. */
+/**
+ * An HTTP response, or one event of a stream of them.
+ *
+ * @example
+ * ```ts
+ * if (envelope.meta.source === "http") {
+ *   const meta: HTTPResponseMeta = envelope.meta;
+ *   console.log(meta.statusCode, meta.headers["x-request-id"]);
+ * }
+ * ```
+ */
 export interface HTTPResponseMeta {
   source: "http";
   statusCode: number;
@@ -65,13 +85,31 @@ export interface HTTPResponseMeta {
   notes?: ResponseNote[];
 }
 
-/** Something in `data` that nobody sent, or that is not as declared; `path` is a JSON Pointer. */
+/**
+ * Something in `data` that nobody sent, or that is not as declared; `path` is a JSON Pointer.
+ *
+ * @example
+ * ```ts
+ * const notes: ResponseNote[] = envelope.meta.notes ?? [];
+ * for (const { path, message } of notes) console.warn(`${path}: ${message}`);
+ * ```
+ */
 export interface ResponseNote {
   path: string;
   message: string;
 }
 
-/** The result of an MCP tool. */
+/**
+ * The result of an MCP tool.
+ *
+ * @example
+ * ```ts
+ * if (envelope.meta.source === "mcp") {
+ *   const meta: MCPResponseMeta = envelope.meta;
+ *   if (meta.isError) console.warn(meta.content);
+ * }
+ * ```
+ */
 export interface MCPResponseMeta {
   source: "mcp";
   /** The tool ran and says that it failed. */

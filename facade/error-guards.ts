@@ -1,9 +1,20 @@
 // Questions about what a call rejected with. Each narrows `details`.
 
+import { isObject } from "./border/options.js";
 import { CallError, InfrastructureErrorCode } from "./errors.js";
 import type { ValueError } from "./schema/compiled.js";
 
-/** What an HTTP answer outside 2XX leaves in `details`. */
+/**
+ * What an HTTP answer outside 2XX leaves in `details`.
+ *
+ * @example
+ * ```ts
+ * if (isHTTPError(error)) {
+ *   const { statusCode, body }: HTTPErrorDetails = error.details;
+ *   console.warn(statusCode, body);
+ * }
+ * ```
+ */
 export interface HTTPErrorDetails {
   statusCode: number;
   headers: Record<string, string>;
@@ -11,12 +22,32 @@ export interface HTTPErrorDetails {
   body: unknown;
 }
 
-/** What a refused value leaves in `details`. */
+/**
+ * What a refused value leaves in `details`.
+ *
+ * @example
+ * ```ts
+ * if (isValidationError(error)) {
+ *   const { errors }: ValidationErrorDetails = error.details;
+ *   console.warn(formatValueErrors(errors));
+ * }
+ * ```
+ */
 export interface ValidationErrorDetails {
   errors: ValueError[];
 }
 
-/** What a refused caller may learn: what was missing. */
+/**
+ * What a refused caller may learn: what was missing.
+ *
+ * @example
+ * ```ts
+ * if (isAccessError(error)) {
+ *   const { missingScopes = [] }: AccessErrorDetails = error.details;
+ *   console.warn(`ask for ${missingScopes.join(", ")}`);
+ * }
+ * ```
+ */
 export interface AccessErrorDetails {
   operationId: string;
   identityRequired?: boolean;
@@ -26,7 +57,17 @@ export interface AccessErrorDetails {
   customAuth?: string;
 }
 
-/** When time ran out. */
+/**
+ * When time ran out.
+ *
+ * @example
+ * ```ts
+ * if (isTimeout(error)) {
+ *   const { deadline }: TimeoutDetails = error.details;
+ *   if (deadline !== undefined) console.warn(`not done by ${new Date(deadline).toISOString()}`);
+ * }
+ * ```
+ */
 export interface TimeoutDetails {
   deadline?: number;
   idleTimeout?: number;
@@ -119,8 +160,4 @@ function isCode(error: unknown, code: InfrastructureErrorCode): error is CallErr
 
 function field({ details }: CallError, name: string): unknown {
   return isObject(details) ? details[name] : undefined;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
 }

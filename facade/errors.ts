@@ -34,7 +34,14 @@ export declare namespace InfrastructureErrorCode {
   type UNKNOWN_ERROR = "UNKNOWN_ERROR";
 }
 
-/** A code of ours, or any other string. (The odd form keeps completion for ours.) */
+/**
+ * A code of ours, or any other string. (The odd form keeps completion for ours.)
+ *
+ * @example
+ * ```ts
+ * const code: CallErrorCode = "OUT_OF_STOCK"; // one of your own, or one of InfrastructureErrorCode
+ * ```
+ */
 export type CallErrorCode = InfrastructureErrorCode | (string & {});
 
 /**
@@ -63,6 +70,16 @@ export class CallError extends Error {
       writable: true,
     });
   }
+}
+
+/** Something that the caller, the configuration or a document has to change. */
+export function invalid(message: string, details?: unknown): CallError {
+  return new CallError(InfrastructureErrorCode.VALIDATION_ERROR, message, details);
+}
+
+/** Something that went wrong on the way to the other side, or there. */
+export function failed(message: string, details?: unknown): CallError {
+  return new CallError(InfrastructureErrorCode.EXECUTION_ERROR, message, details);
 }
 
 /**

@@ -1,11 +1,19 @@
 // Access rules of operations that are imported: what the configuration of their source says, and what users set on them.
 
-import { refusal } from "./border/options.js";
+import { unknownRule } from "./access-rules.js";
+import { anObject, refusal } from "./border/options.js";
 import { compiled } from "./schema/compiled.js";
 import { AccessControlSchema } from "./spec-schemas.js";
 import type { AccessControl, OperationSpec } from "./types.js";
 
-/** Rules for all operations of a source, or a function that has them for each. */
+/**
+ * Rules for all operations of a source, or a function that has them for each.
+ *
+ * @example
+ * ```ts
+ * const rules: ImportedAccessControl = ({ type }) => ({ requiredScopes: type === "query" ? [] : ["write"] });
+ * ```
+ */
 export type ImportedAccessControl = AccessControl | ((spec: OperationSpec) => AccessControl);
 
 /** What the configuration of a source may say: rules, or a function. */
@@ -14,6 +22,10 @@ export function accessRules(given: unknown, path: string): unknown {
 }
 
 function checkedRules(given: unknown, path: string): AccessControl {
+  const unknown = unknownRule(anObject(given, path) as object);
+  if (unknown !== undefined) {
+    throw refusal(`${path}.${unknown.name}`, unknown.message, { nearest: unknown.nearest });
+  }
   const schema = compiled(AccessControlSchema);
   if (schema.check(given)) return structuredClone(given) as AccessControl;
   const [error] = schema.errors(given);
@@ -24,7 +36,7 @@ function checkedRules(given: unknown, path: string): AccessControl {
 export function importedRules(rules: ImportedAccessControl | undefined, spec: OperationSpec): AccessControl {
   if (rules === undefined) return spec.accessControl;
   const given = typeof rules === "function" ? rules(spec) : rules;
-  return checkedRules(given, "accessControl");
+  return checkedRules(given, `${spec.namespace}.${spec.name}: accessControl`);
 }
 
 /** Rules that users have set on imported operations, for those that take their places. */

@@ -1,5 +1,10 @@
 export { checkAccess, enforceAccess } from "./access.js";
-export { buildCallHandler, type CallHandler, type CallHandlerConfig } from "./call/call-handler.js";
+export {
+  buildCallHandler,
+  type CallHandler,
+  type CallHandlerConfig,
+  type CallHandlerStats,
+} from "./call/call-handler.js";
 export {
   type CallAbortedEvent,
   type CallCompletedEvent,
@@ -25,6 +30,7 @@ export {
   type MessagePortLike,
   type PortEventTarget,
 } from "./call/port-event-target.js";
+export type { IdentityMessage, VerifiedIdentity, VerifyIdentity } from "./call/verify-identity.js";
 export * from "./envelope.js";
 export * from "./envelope-schemas.js";
 export * from "./error-guards.js";

@@ -88,6 +88,13 @@ export interface NativeBinding {
     runtime: Runtime,
     output: string,
   ) => NativeRegistry;
+  /** A registry that is served; `options` is JSON (`serve/options.ts`). */
+  readonly RegistryServer: new (
+    runtime: Runtime,
+    mailbox: Mailbox,
+    registry: NativeRegistry,
+    options: string,
+  ) => RegistryServer;
   /** The native state machine of pending requests, step by step. In test builds only. */
   readonly CallMachine?: new (
     maxWaiting: number,
@@ -184,7 +191,7 @@ export interface OpenApiImport {
   /** JSON Schema of the operation at this place in the list. */
   inputSchema(index: number): string;
   outputSchema(index: number): string;
-  /** JSON: `OpenAPIReportEntry[]` of `openapi/report.ts`. */
+  /** JSON: `OpenAPIReportEntry[]` of `openapi/types.ts`. */
   report(): string;
 }
 
@@ -299,7 +306,7 @@ export interface NatsConnection {
   leave(id: string): void;
   consumed(id: string, count: number): void;
   pendingCount(): number;
-  serve(registry: NativeRegistry, concurrency: number | null): Promise<void>;
+  serve(registry: NativeRegistry, concurrency: number, verifies: boolean): Promise<void>;
   /** Whether a call that is about to begin is still wanted. */
   begin(id: string): boolean;
   /** The event loop has turned. */
@@ -313,6 +320,30 @@ export interface NatsConnection {
   discover(milliseconds: number): Promise<string>;
   stats(): string;
   status(): string;
+  close(milliseconds: number): Promise<void>;
+}
+
+/** A registry that is served. Outputs and details are JSON. */
+export interface RegistryServer {
+  /** Opens a port, and resolves to the URL. */
+  listen(host: string, port: number): Promise<string>;
+  /** Serves these operations only. */
+  showOnly(ids: string[]): void;
+  /** Whether a call that is about to begin is still wanted. */
+  begin(id: string): boolean;
+  /** One line for each: an id, a tab and the answer as JSON; or an id alone, the work on which is over. */
+  answerAll(outcomes: string): void;
+  /** Whether a stream may go on at once. */
+  sendEvent(id: string, output: string): boolean;
+  fail(id: string, code: string, message: string, details: string | null): void;
+  complete(id: string): void;
+  /** Says how far a call is: a JSON object. */
+  tellProgress(id: string, progress: string): void;
+  /** Something about the operations has changed that only JavaScript knows of. */
+  touch(): void;
+  /** Speaks MCP over standard input and output, with somebody who has this identity, and resolves when they are gone. */
+  converse(identity: string | null): Promise<void>;
+  stats(): string;
   close(milliseconds: number): Promise<void>;
 }
 

@@ -7,21 +7,49 @@ import type { ResponseEnvelope } from "./envelope.js";
 import type { CallerInput, CallerOutput, IsAny } from "./schema-types.js";
 import type { OperationEnv } from "./types.js";
 
-/** An operation that reads, by what callers pass and what they get. */
+/**
+ * An operation that reads, by what callers pass and what they get.
+ *
+ * @example
+ * ```ts
+ * type Remote = { demo: { greet: Query<{ name: string }, { greeting: string }> } };
+ * const { data } = await nats.callMap.typed<Remote>().call("demo.greet", { name: "Ada" });
+ * data.greeting; // a string
+ * ```
+ */
 export interface Query<TInput = unknown, TOutput = unknown> {
   readonly type: "query";
   readonly input: TInput;
   readonly output: TOutput;
 }
 
-/** An operation that changes something, by what callers pass and what they get. */
+/**
+ * An operation that changes something, by what callers pass and what they get.
+ *
+ * @example
+ * ```ts
+ * type Remote = { tasks: { create: Mutation<{ title: string }, { id: number }> } };
+ * const { data } = await nats.callMap.typed<Remote>().call("tasks.create", { title: "Write" });
+ * data.id; // a number
+ * ```
+ */
 export interface Mutation<TInput = unknown, TOutput = unknown> {
   readonly type: "mutation";
   readonly input: TInput;
   readonly output: TOutput;
 }
 
-/** An operation that yields many results, by what callers pass and what each result is. */
+/**
+ * An operation that yields many results, by what callers pass and what each result is.
+ *
+ * @example
+ * ```ts
+ * type Remote = { clock: { ticks: Subscription<{ every: number }, number> } };
+ * for await (const { data } of nats.callMap.typed<Remote>().subscribe("clock.ticks", { every: 1_000 })) {
+ *   data.toFixed(); // a number
+ * }
+ * ```
+ */
 export interface Subscription<TInput = unknown, TOutput = unknown> {
   readonly type: "subscription";
   readonly input: TInput;
@@ -44,6 +72,12 @@ export type SignatureOf<TOperation> = TOperation extends {
 /**
  * Operations by namespace and name. A conditional type, so that an editor shows the operations and not the formula; and
  * in two forms, because the keys of the second, which the compiler has to work out at every look, are slow.
+ *
+ * @example
+ * ```ts
+ * type Operations = OperationsOf<typeof greet>; // { demo: { greet: Query<...> } }
+ * const remote = nats.callMap.typed<Operations>();
+ * ```
  */
 export type OperationsOf<TOperation extends { namespace: string; name: string }> =
   HasUnknownIds<TOperation> extends false
@@ -76,11 +110,27 @@ type IdsOf<TOperations, TType> = {
   }[keyof TOperations[N] & string];
 }[keyof TOperations & string];
 
-/** What `execute` and `call` take as id. */
+/**
+ * What `execute` and `call` take as id.
+ *
+ * @example
+ * ```ts
+ * const typed = createRegistry([greet]);
+ * const id: CallId<(typeof typed)["~operations"]> = "demo.greet";
+ * ```
+ */
 export type CallId<TOperations> =
   IsAny<TOperations> extends true ? string : IdsOf<TOperations, "query" | "mutation">;
 
-/** What `subscribe` takes as id. */
+/**
+ * What `subscribe` takes as id.
+ *
+ * @example
+ * ```ts
+ * type Remote = { clock: { ticks: Subscription<{ every: number }, number> } };
+ * const id: StreamId<Remote> = "clock.ticks";
+ * ```
+ */
 export type StreamId<TOperations> =
   IsAny<TOperations> extends true ? string : IdsOf<TOperations, "subscription">;
 
@@ -109,7 +159,16 @@ export type OutputById<TOperations, TId extends string, TOtherwise> =
       ? TOutput
       : never;
 
-/** The environment that composition offers: each QUERY and MUTATION as a function. */
+/**
+ * The environment that composition offers: each QUERY and MUTATION as a function.
+ *
+ * @example
+ * ```ts
+ * const typed = createRegistry([greet]);
+ * const env: EnvOf<(typeof typed)["~operations"]> = buildEnv({ registry: typed, context: {} });
+ * await env.demo.greet({ name: "Ada" });
+ * ```
+ */
 export type EnvOf<TOperations> =
   IsAny<TOperations> extends true
     ? OperationEnv
@@ -123,7 +182,15 @@ export type EnvOf<TOperations> =
         };
       };
 
-/** A call map that knows the operations on the other side. */
+/**
+ * A call map that knows the operations on the other side.
+ *
+ * @example
+ * ```ts
+ * const remote: TypedCallMap<OperationsOf<typeof greet>> = nats.callMap.typed<OperationsOf<typeof greet>>();
+ * const { data } = await remote.call("demo.greet", { name: "Ada" });
+ * ```
+ */
 export interface TypedCallMap<TOperations> {
   /** Calls an operation. Resolves with its envelope, or rejects. */
   call<TId extends CallId<TOperations>>(

@@ -2,7 +2,7 @@
 
 import { textOf } from "./border/text.js";
 import type { CallErrorEvent } from "./call/events.js";
-import { CallError, InfrastructureErrorCode } from "./errors.js";
+import { CallError, failed, InfrastructureErrorCode } from "./errors.js";
 
 export function errorOf({ code, message, details }: CallErrorEvent): CallError {
   return new CallError(textOf(code), textOf(message), details);
@@ -18,11 +18,18 @@ export function answered(operationId: string, error: CallError): CallError {
 
 /** Adds what a caller may conclude, where the error does not say it. What an operation throws may be anything. */
 export function withDelivery(error: CallError, delivery: "none" | "unknown" | "done"): CallError {
-  const { code, message, details } = error;
-  if (details === undefined) return new CallError(code, message, { delivery });
+  const { code, message, details = {} } = error;
   if (typeof details !== "object" || details === null || Array.isArray(details)) return error;
-  return "delivery" in details ? error : new CallError(code, message, { ...details, delivery });
+  if ("delivery" in details) return error;
+  const reason = REASONS[code];
+  return new CallError(code, message, { ...(reason !== undefined && { reason }), ...details, delivery });
 }
+
+/** The short word in `details.reason` for the ends that have a code of their own. */
+const REASONS: Readonly<Record<string, string | undefined>> = {
+  [InfrastructureErrorCode.TIMEOUT]: "timeout",
+  [InfrastructureErrorCode.ABORTED]: "aborted",
+};
 
 export function wasAborted(operationId: string): CallError {
   return new CallError(InfrastructureErrorCode.ABORTED, `The call of ${operationId} was aborted`, {
@@ -57,16 +64,14 @@ export function wasSilent(operationId: string, idleTimeout: number): CallError {
 }
 
 export function tooSlow(operationId: string, limit: number): CallError {
-  return new CallError(
-    InfrastructureErrorCode.EXECUTION_ERROR,
+  return failed(
     `The subscription to ${operationId} was ended: ${limit} events wait for a consumer that is too slow. Read faster, or raise maxWaitingEvents`,
     { maxWaitingEvents: limit },
   );
 }
 
 export function malformedAnswer(requestId: string): CallError {
-  return new CallError(
-    InfrastructureErrorCode.EXECUTION_ERROR,
+  return failed(
     `The answer to request ${requestId} is no ResponseEnvelope: the other side does not follow the call protocol`,
     { requestId },
   );

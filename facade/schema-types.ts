@@ -7,6 +7,11 @@ import type { Static as StaticOfTypeBox1 } from "typebox" with { "resolution-mod
 /**
  * A schema of TypeBox 0.34 or of a fork. Each copy of TypeBox tags its schemas with a `Kind` symbol of its own
  * `unique symbol` type, so the type is told by what they all share.
+ *
+ * @example
+ * ```ts
+ * const schema: TypeBoxSchema = Type.String();
+ * ```
  */
 export interface TypeBoxSchema {
   readonly params: unknown[];
@@ -16,7 +21,16 @@ export interface TypeBoxSchema {
 /** A schema of TypeBox 1.x. */
 export type TypeBox1Schema = { readonly "~kind": string } | { readonly "~unsafe": unknown };
 
-/** A schema of Zod, Valibot, ArkType or any other library that follows Standard Schema. */
+/**
+ * A schema of Zod, Valibot, ArkType or any other library that follows Standard Schema.
+ *
+ * @example
+ * ```ts
+ * const anything: StandardSchema<string> = {
+ *   "~standard": { vendor: "mine", version: 1, validate: (value) => ({ value }) },
+ * };
+ * ```
+ */
 export interface StandardSchema<TInput = unknown, TOutput = TInput> {
   readonly "~standard": {
     readonly vendor: string;
@@ -26,17 +40,40 @@ export interface StandardSchema<TInput = unknown, TOutput = TInput> {
   };
 }
 
-/** What an operation's schema may be. */
+/**
+ * What an operation's schema may be.
+ *
+ * @example
+ * ```ts
+ * const schemas: AnySchema[] = [Type.Object({ name: Type.String() })]; // or of Zod, Valibot, ArkType
+ * ```
+ */
 export type AnySchema = TypeBoxSchema | TypeBox1Schema | StandardSchema;
 
-/** What a schema accepts: with defaults and transforms, the side before them. */
+/**
+ * What a schema accepts: with defaults and transforms, the side before them.
+ *
+ * @example
+ * ```ts
+ * const schema = Type.Object({ name: Type.String() });
+ * const input: SchemaInput<typeof schema> = { name: "Ada" };
+ * ```
+ */
 export type SchemaInput<S> = S extends { readonly "~standard": { readonly types?: infer T } }
   ? NonNullable<T> extends { readonly input: infer I }
     ? I
     : unknown
   : StaticOf<S>;
 
-/** What a schema produces: with defaults and transforms, the side after them. */
+/**
+ * What a schema produces: with defaults and transforms, the side after them.
+ *
+ * @example
+ * ```ts
+ * const schema = Type.Object({ greeting: Type.String() });
+ * const output: SchemaOutput<typeof schema> = { greeting: "Hello" };
+ * ```
+ */
 export type SchemaOutput<S> = S extends { readonly "~standard": { readonly types?: infer T } }
   ? NonNullable<T> extends { readonly output: infer O }
     ? O

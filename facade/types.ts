@@ -84,8 +84,9 @@ export interface ErrorDefinition {
 
 /**
  * Properties that an application adds to every context. Empty here; declare yours once, and everybody who makes or
- * reads a context knows them:
+ * reads a context knows them.
  *
+ * @example
  * ```ts
  * declare module "@alkdev/operations" {
  *   interface OperationContextExtensions {
@@ -121,7 +122,14 @@ export interface OperationContext extends OperationContextExtensions {
   onProgress?(progress: { progress: number; total?: number; message?: string }): void;
 }
 
-/** Other operations, ready to be called: `env.namespace.name(input)`. */
+/**
+ * Other operations, ready to be called: `env.namespace.name(input)`.
+ *
+ * @example
+ * ```ts
+ * const total = async (env: OperationEnv) => (await env["cart"]!["total"]!({ id: 7 })).data;
+ * ```
+ */
 export type OperationEnv = Record<
   string,
   // biome-ignore lint/suspicious/noExplicitAny: what an operation takes is known to its schema only
@@ -131,6 +139,21 @@ export type OperationEnv = Record<
 /**
  * An operation without its handler. The type arguments are the types of the two schemas (or, as
  * some prefer to write it, of the values that they describe).
+ *
+ * @example
+ * ```ts
+ * const spec: OperationSpec = {
+ *   namespace: "demo",
+ *   name: "greet",
+ *   version: "1.0.0",
+ *   type: OperationType.QUERY,
+ *   description: "Says hello",
+ *   inputSchema: Type.Object({ name: Type.String() }),
+ *   outputSchema: Type.String(),
+ *   accessControl: { requiredScopes: [] },
+ * };
+ * registry.registerSpec(spec);
+ * ```
  */
 // biome-ignore lint/suspicious/noExplicitAny: a spec that says nothing about its types
 export interface OperationSpec<TInput = any, TOutput = any> {
@@ -192,6 +215,14 @@ export type SubscriptionHandler<
 /**
  * An operation with its handler, whose input and output follow from the schemas. An interface, so that it can be
  * extended. `defineOperation` is stricter: it also holds the kind of handler against `type`.
+ *
+ * @example
+ * ```ts
+ * interface AuditedOperation extends IOperationDefinition {
+ *   owner: string;
+ * }
+ * const owners = (operations: AuditedOperation[]) => operations.map(({ owner }) => owner);
+ * ```
  */
 export interface IOperationDefinition<
   // biome-ignore lint/suspicious/noExplicitAny: a definition that says nothing about its types
@@ -205,19 +236,43 @@ export interface IOperationDefinition<
     | SubscriptionHandler<HandlerInput<TInput>, HandlerOutput<TOutput>, TContext>;
 }
 
-/** Rules as they may be written: with lists that are `as const`, say. */
+/**
+ * Rules as they may be written: with lists that are `as const`, say.
+ *
+ * @example
+ * ```ts
+ * const scopes = ["tasks:read"] as const;
+ * const accessControl: AccessRules = { requiredScopes: scopes };
+ * ```
+ */
 export interface AccessRules extends Omit<AccessControl, "requiredScopes" | "requiredScopesAny"> {
   requiredScopes: readonly string[];
   requiredScopesAny?: readonly string[] | undefined;
 }
 
-/** Who calls, as it may be written: with lists that are `as const`, say. */
+/**
+ * Who calls, as it may be written: with lists that are `as const`, say.
+ *
+ * @example
+ * ```ts
+ * const caller: CallerIdentity = { id: "ada", scopes: ["tasks:read"] as const };
+ * await registry.execute("tasks.list", {}, { identity: caller });
+ * ```
+ */
 export interface CallerIdentity extends Omit<Identity, "scopes" | "resources"> {
   scopes: readonly string[];
   resources?: Readonly<Record<string, readonly string[]>> | undefined;
 }
 
-/** What a caller says about a call. A handler gets the same object, as its `OperationContext`. */
+/**
+ * What a caller says about a call. A handler gets the same object, as its `OperationContext`.
+ *
+ * @example
+ * ```ts
+ * const context: CallContext = { identity, deadline: Date.now() + 5_000 };
+ * await registry.execute("tasks.list", {}, context);
+ * ```
+ */
 export interface CallContext extends Omit<OperationContext, "identity"> {
   identity?: CallerIdentity | undefined;
 }
@@ -234,7 +289,15 @@ interface SpecDraft {
   _meta?: Record<string, unknown> | undefined;
 }
 
-/** An operation as `defineOperation` and `register` take it: its handler fits its type and its schemas. */
+/**
+ * An operation as `defineOperation` and `register` take it: its handler fits its type and its schemas.
+ *
+ * @example
+ * ```ts
+ * type Draft = OperationDraft<"demo", "greet", "query", typeof greet.inputSchema, typeof greet.outputSchema, OperationContext>;
+ * const again = (draft: Draft) => defineOperation(draft);
+ * ```
+ */
 export interface OperationDraft<
   TNamespace extends string,
   TName extends string,
@@ -262,7 +325,15 @@ export interface OperationDraft<
  */
 type WithoutInference<T, TSchema> = [T][TSchema extends unknown ? 0 : never];
 
-/** Any operation, whatever its types, with or without its handler. */
+/**
+ * Any operation, whatever its types, with or without its handler.
+ *
+ * @example
+ * ```ts
+ * const count = (operations: readonly AnyOperation[]) => operations.filter(({ type }) => type === "query").length;
+ * count([greet]);
+ * ```
+ */
 export interface AnyOperation extends SpecDraft {
   namespace: string;
   name: string;
@@ -272,7 +343,14 @@ export interface AnyOperation extends SpecDraft {
   handler?: ((input: never, context: never) => unknown) | undefined;
 }
 
-/** The handler that a type of operation needs. Where the type is not known, either. */
+/**
+ * The handler that a type of operation needs. Where the type is not known, either.
+ *
+ * @example
+ * ```ts
+ * const handler: HandlerOf<"query", { name: string }, string, OperationContext> = ({ name }) => `Hello, ${name}`;
+ * ```
+ */
 export type HandlerOf<TType extends OperationType, TInput, TOutput, TContext extends OperationContext> = [
   TType,
 ] extends ["subscription"]
@@ -281,7 +359,15 @@ export type HandlerOf<TType extends OperationType, TInput, TOutput, TContext ext
     ? OperationHandler<TInput, TOutput, TContext> | SubscriptionHandler<TInput, TOutput, TContext>
     : OperationHandler<TInput, TOutput, TContext>;
 
-/** An operation that knows its own id: what `defineOperation` returns and `createRegistry` takes. */
+/**
+ * An operation that knows its own id: what `defineOperation` returns and `createRegistry` takes.
+ *
+ * @example
+ * ```ts
+ * type Greet = DefinedOperation<"demo", "greet", "query", typeof greet.inputSchema, typeof greet.outputSchema>;
+ * const operation: Greet = greet;
+ * ```
+ */
 export interface DefinedOperation<
   TNamespace extends string,
   TName extends string,

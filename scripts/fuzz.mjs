@@ -1,6 +1,7 @@
 // npm run fuzz -- [pairs] [seed]: random tests on as many cases as one likes. The difference tests of the schema engine
 // in JavaScript get that many pairs (1,000,000), the judges that are not ours (fuzz/tests/oracles) a tenth of them as
-// pairs and a fiftieth as event streams. Needs a built addon: node scripts/build.mjs --profile ci
+// pairs and a fiftieth as event streams, and the targets for messages of other processes as many cases as there are pairs.
+// Needs a built addon: node scripts/build.mjs --profile ci
 
 import { join } from "node:path";
 import { describeFindings, runPairs } from "../__test__/schema/support/difference.mjs";
@@ -39,13 +40,14 @@ for (const [name, share, makeSubjects] of [
   }
 }
 
-const oracles = ["test", "--profile", "ci", "--locked", "--test", "oracles", "--", "--nocapture"];
-const outcome = attempt("cargo", oracles, {
+const tests = ["--test", "oracles", "--test", "messages"];
+const outcome = attempt("cargo", ["test", "--profile", "ci", "--locked", ...tests, "--", "--nocapture"], {
   cwd: join(root, "fuzz"),
   env: {
     OPERATIONS_SEED: String(seed),
     OPERATIONS_PAIRS: String(Math.ceil(pairs / 10)),
     OPERATIONS_STREAMS: String(Math.ceil(pairs / 50)),
+    OPERATIONS_CASES: String(pairs),
   },
 });
 if (outcome !== 0) failed = true;

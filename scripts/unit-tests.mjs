@@ -46,6 +46,8 @@ export async function runTests(files) {
   const events = run({
     files: slowFirst(files).map((file) => join(root, file)),
     concurrency: availableParallelism(),
+    // Far beyond what any file takes: one that hangs is named, instead of holding the run for ever.
+    timeout: 10 * 60_000,
   });
   const count = ({ file, nesting, details }) => {
     if (nesting === 0) times.set(file, (times.get(file) ?? 0) + details.duration_ms);

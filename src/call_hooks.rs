@@ -1,10 +1,11 @@
 //! The state machine of pending requests, for the test that holds it against the facade's own. In test builds only.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use napi_derive::napi;
 use operations_core::call::{Answer, Effect, Kind, PendingRequests, Request};
 use operations_core::error::CallError;
+use operations_core::lock::locked;
 use serde_json::{Value, json};
 
 /// `PendingRequests`, step by step. What is to be done after a step is told as JSON.
@@ -104,21 +105,18 @@ impl CallMachine {
     /// When there is something to do next.
     #[napi]
     pub fn next_due(&self) -> Option<f64> {
-        self.requests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .next_due()
+        locked(&self.requests).next_due()
     }
 
     /// How many requests are pending.
     #[napi]
     pub fn count(&self) -> u32 {
-        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        let requests = locked(&self.requests);
         u32::try_from(requests.len()).unwrap_or(u32::MAX)
     }
 
     fn step(&self, step: impl FnOnce(&mut PendingRequests) -> Vec<Effect>) -> String {
-        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut requests = locked(&self.requests);
         let effects: Vec<Value> = step(&mut requests).iter().map(told).collect();
         Value::Array(effects).to_string()
     }

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use napi::bindgen_prelude::{Env, Uint8Array};
 use napi_derive::napi;
-use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::error::CallError;
 use operations_core::mailbox;
 use operations_http::message::input::call_headers;
 use operations_http::{EncodedInput, HttpOperation, Service, ServiceSettings};
@@ -208,12 +208,7 @@ impl HttpService {
 impl HttpService {
     fn operation(&self, index: u32) -> Result<Arc<HttpOperation>, CallError> {
         let found = self.operations.get(index as usize).map(Arc::clone);
-        found.ok_or_else(|| {
-            CallError::new(
-                InfrastructureErrorCode::UnknownError,
-                format!("There is no operation {index}"),
-            )
-        })
+        found.ok_or_else(|| CallError::unknown(format!("There is no operation {index}")))
     }
 }
 

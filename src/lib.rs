@@ -27,6 +27,7 @@ mod registry;
 #[cfg(feature = "test-hooks")]
 mod registry_hooks;
 mod schema;
+mod serve;
 mod sse;
 #[cfg(feature = "test-hooks")]
 mod test_hooks;

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use napi::bindgen_prelude::{Env, within_runtime_if_available};
 use napi_derive::napi;
-use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::clock::milliseconds;
+use operations_core::error::CallError;
 use operations_core::mailbox::{self, Item};
 use operations_mcp::{CallOptions, Client, OnProgress, Query, ServerConfig};
 use tokio::runtime::Handle;
@@ -17,9 +18,6 @@ use crate::border::runtime::Runtime;
 use crate::border::tasks::Tasks;
 use crate::mcp_host::MailboxHost;
 
-/// The longest time limit: a year.
-const LONGEST: f64 = 365.0 * 24.0 * 3600.0 * 1000.0;
-
 /// One MCP server.
 #[napi]
 pub struct McpClient {
@@ -29,11 +27,9 @@ pub struct McpClient {
     tasks: Tasks,
 }
 
-/// A time in milliseconds.
-fn duration(milliseconds: Option<f64>) -> Option<Duration> {
-    milliseconds
-        .filter(|limit| *limit > 0.0)
-        .map(|limit| Duration::from_secs_f64(limit.min(LONGEST) / 1000.0))
+/// A time limit, in milliseconds.
+fn limit(given: Option<f64>) -> Option<Duration> {
+    given.filter(|given| *given > 0.0).map(milliseconds)
 }
 
 fn outcome(request: u32, result: Result<String, CallError>) -> Item {
@@ -111,8 +107,8 @@ impl McpClient {
             })
         });
         let options = CallOptions {
-            timeout: duration(timeout),
-            deadline: duration(left),
+            timeout: limit(timeout),
+            deadline: limit(left),
             reset_timeout_on_progress,
             on_progress,
         };
@@ -144,15 +140,10 @@ impl McpClient {
                 "listPrompts" => Query::Prompts,
                 "readResource" => Query::Resource(name),
                 "getPrompt" => Query::Prompt(name, arguments.as_deref()),
-                _ => {
-                    return Err(CallError::new(
-                        InfrastructureErrorCode::UnknownError,
-                        format!("Unknown MCP query: {what}"),
-                    ));
-                }
+                _ => return Err(CallError::unknown(format!("Unknown MCP query: {what}"))),
             };
             let options = CallOptions {
-                timeout: duration(timeout),
+                timeout: limit(timeout),
                 ..CallOptions::default()
             };
             client.query(query, options, &cancel).await

@@ -2,10 +2,11 @@
 //! back under numbers. How many questions may be open at a time is the client's to decide.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use operations_core::lock::locked;
 use operations_core::mailbox::{Item, Mailbox};
 use operations_mcp::{Host, Question};
 use tokio::sync::oneshot;
@@ -31,7 +32,7 @@ impl MailboxHost {
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.open)
     }
 
     /// The answer to a question, or why there is none.

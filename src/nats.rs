@@ -1,11 +1,11 @@
 //! A NATS connection, for `facade/nats/`.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use napi::bindgen_prelude::{Env, PromiseRaw};
 use napi_derive::napi;
 use operations_core::call::Kind;
+use operations_core::clock;
 use operations_core::error::CallError;
 use operations_nats::caller::NewRequest;
 use operations_nats::{Connection, Options, discovery, serving};
@@ -126,13 +126,14 @@ impl NatsConnection {
     }
 
     /// Serves the operations of a registry, so many calls at a time. What the native registry cannot do is asked of
-    /// JavaScript.
+    /// JavaScript; everything is, where JavaScript has to verify who calls.
     #[napi]
     pub fn serve<'env>(
         &self,
         env: &'env Env,
         registry: &NativeRegistry,
-        concurrency: Option<f64>,
+        concurrency: f64,
+        verifies: bool,
     ) -> napi::Result<PromiseRaw<'env, ()>> {
         let connection = Arc::clone(&self.connection);
         let registry = Arc::clone(&registry.registry);
@@ -142,7 +143,9 @@ impl NatsConnection {
                 let concurrency = serving::concurrency(concurrency)?;
                 // Not the connection's own thread, which has messages to read.
                 let runtime = Handle::current();
-                connection.serve(registry, concurrency, runtime).await
+                connection
+                    .serve(registry, concurrency, verifies, runtime)
+                    .await
             },
             |_, ()| Ok(()),
         )
@@ -151,8 +154,10 @@ impl NatsConnection {
     /// JavaScript is about to begin with a call. Says whether it is still wanted.
     #[napi]
     pub fn begin(&self, id: String) -> bool {
-        self.connection
-            .act(|now, state, todo| state.worker.begin(now, &id, todo))
+        self.connection.act(|now, state, todo| {
+            let max_payload = state.max_payload();
+            state.worker.begin(now, &id, max_payload, todo)
+        })
     }
 
     /// The event loop of JavaScript has turned.
@@ -212,7 +217,9 @@ impl NatsConnection {
         self.bridge.spawn(
             env,
             async move {
-                let found = connection.discover(duration(milliseconds)).await?;
+                let found = connection
+                    .discover(clock::milliseconds(milliseconds))
+                    .await?;
                 Ok(discovery::summary(found))
             },
             |_, json| Ok(json),
@@ -224,7 +231,7 @@ impl NatsConnection {
     #[must_use]
     pub fn stats(&self) -> String {
         self.connection
-            .act(|_, state, _| state.stats.to_json().to_string())
+            .act(|_, state, _| state.stats.to_json(state.worker.len()).to_string())
     }
 
     /// Whether there is a connection, as JSON.
@@ -246,15 +253,10 @@ impl NatsConnection {
         self.bridge.spawn(
             env,
             async move {
-                connection.close(duration(milliseconds)).await;
+                connection.close(clock::milliseconds(milliseconds)).await;
                 Ok(())
             },
             |_, ()| Ok(()),
         )
     }
-}
-
-/// A duration of JavaScript's; what is none counts as no time at all.
-fn duration(milliseconds: f64) -> Duration {
-    Duration::try_from_secs_f64(milliseconds / 1_000.0).unwrap_or_default()
 }

@@ -5,9 +5,6 @@ use std::sync::Arc;
 use napi::bindgen_prelude::{Env, ObjectFinalize, PromiseRaw, Uint8Array};
 use napi_derive::napi;
 use operations_core::error::CallError;
-use operations_core::error::InfrastructureErrorCode::{
-    ExecutionError, UnknownError, ValidationError,
-};
 use operations_core::panic;
 use operations_http::message::HttpOperation;
 use operations_openapi::{Document, ImportChoices, ImportedOperation, ReportEntry, import, survey};
@@ -105,8 +102,9 @@ impl OpenApiDocument {
     #[napi]
     pub fn import_with(&self, env: Env, choices: String) -> napi::Result<OpenApiImport> {
         self.bridge.run(&env, || {
-            let choices: ImportChoices = serde_json::from_str(&choices)
-                .map_err(|error| invalid(format!("The choices of an import: {error}")))?;
+            let choices: ImportChoices = serde_json::from_str(&choices).map_err(|error| {
+                CallError::invalid(format!("The choices of an import: {error}"))
+            })?;
             let imported = import(&self.document, &choices);
             Ok(OpenApiImport {
                 bridge: Arc::clone(&self.bridge),
@@ -135,7 +133,7 @@ pub(crate) fn read_document<'env>(
             let read = move || panic::guard(|| Document::parse_at(text_of(&bytes)?, &uri));
             tokio::task::spawn_blocking(read)
                 .await
-                .map_err(|_| CallError::new(ExecutionError, "The process is ending"))?
+                .map_err(|_| CallError::failed("The process is ending"))?
         },
         move |env, document| Ok(OpenApiDocument::of(env, bridge, document)),
     )
@@ -204,14 +202,14 @@ impl OpenApiImport {
 
     pub(crate) fn known(&self, index: u32) -> Result<Arc<ImportedOperation>, CallError> {
         let found = self.operations.get(index as usize).map(Arc::clone);
-        found.ok_or_else(|| invalid(format!("There is no operation {index}")))
+        found.ok_or_else(|| CallError::invalid(format!("There is no operation {index}")))
     }
 }
 
 /// The text of a file.
 fn text_of(bytes: &[u8]) -> Result<&str, CallError> {
     std::str::from_utf8(bytes).map_err(|error| {
-        invalid(format!(
+        CallError::invalid(format!(
             "Not an OpenAPI document: the file is not UTF-8 text (byte {})",
             error.valid_up_to()
         ))
@@ -220,13 +218,6 @@ fn text_of(bytes: &[u8]) -> Result<&str, CallError> {
 
 fn to_json(value: &impl Serialize) -> Result<String, CallError> {
     serde_json::to_string(value).map_err(|error| {
-        CallError::new(
-            UnknownError,
-            format!("The result cannot be written as JSON: {error}"),
-        )
+        CallError::unknown(format!("The result cannot be written as JSON: {error}"))
     })
-}
-
-fn invalid(message: String) -> CallError {
-    CallError::new(ValidationError, message)
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use napi::bindgen_prelude::Env;
 use napi_derive::napi;
-use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::error::CallError;
 use operations_core::registry::{Made, OnlyHost, Operation, OutputMode, Registry, Schema, Work};
 use operations_core::spec::OperationSpec;
 use operations_http::HttpHandler;
@@ -160,9 +160,8 @@ pub(crate) fn imported_schema(schema: Result<Value, CallError>) -> Made {
 
 fn read<T: DeserializeOwned>(json: &str) -> Result<T, CallError> {
     serde_json::from_str(json).map_err(|error| {
-        CallError::new(
-            InfrastructureErrorCode::UnknownError,
-            format!("The native registry was told something odd: {error}"),
-        )
+        CallError::unknown(format!(
+            "The native registry was told something odd: {error}"
+        ))
     })
 }

@@ -9,7 +9,7 @@ use futures::{FutureExt, StreamExt};
 use napi::bindgen_prelude::{Env, PromiseRaw};
 use napi_derive::napi;
 use operations_core::call::{CallEvent, EventType};
-use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::error::CallError;
 use operations_core::json::{Document, Json, Kind, Object, push_string};
 use operations_core::registry::{
     Answer, Call, Context, Envelope, Handler, Outcome, Produced, Registry, Route, Work,
@@ -82,10 +82,7 @@ async fn run_one(
     event: &str,
     json: &mut String,
 ) -> Result<(), CallError> {
-    let odd = || {
-        let message = format!("This is no request: {event}");
-        CallError::new(InfrastructureErrorCode::UnknownError, message)
-    };
+    let odd = || CallError::unknown(format!("This is no request: {event}"));
     let payload = Object::read(event).map_err(|_| odd())?;
     let Ok(CallEvent::Requested(event)) = CallEvent::read_payload(EventType::Requested, &payload)
     else {
@@ -156,7 +153,7 @@ impl Handler for Scripted {
         let script = script(&context);
         let steps: Vec<Outcome> = script
             .iter()
-            .flat_map(|script| (0..).map_while(|index| script.root().element(index)))
+            .flat_map(|script| script.root().elements())
             .map(step)
             .collect();
         stream::iter(steps).boxed()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use napi::bindgen_prelude::{Env, Object, Unknown};
 use napi_derive::napi;
-use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::error::CallError;
 use operations_schema::bounds::{EMITTED_UNITS, WORK_FROM_OUTSIDE};
 use operations_schema::check::{check_within, parts};
 use operations_schema::compile::Draft;
@@ -55,7 +55,8 @@ fn options(text: &str) -> Result<CompileOptions, CallError> {
         .into_iter()
         .flatten()
     {
-        let source = Source::try_from(document).map_err(|error| invalid(error.to_string()))?;
+        let source =
+            Source::try_from(document).map_err(|error| CallError::invalid(error.to_string()))?;
         options.documents.insert(uri.clone(), source);
     }
     Ok(options)
@@ -77,7 +78,7 @@ impl Schema {
                 .map_or_else(|| Ok(CompileOptions::default()), |text| options(&text))?;
             Source::from_encoded(&encoded)
                 .and_then(|source| compile(&source, &options))
-                .map_err(|error| invalid(error.to_string()))
+                .map_err(|error| CallError::invalid(error.to_string()))
         })?;
         Ok(Self {
             bridge,
@@ -478,13 +479,9 @@ fn report(found: &[ValueError]) -> String {
 }
 
 fn document(text: String) -> Result<Document, CallError> {
-    Document::parse(text).map_err(|why| invalid(format!("not JSON: {why}")))
+    Document::parse(text).map_err(|why| CallError::invalid(format!("not JSON: {why}")))
 }
 
 fn parse(text: &str) -> Result<Value, CallError> {
-    serde_json::from_str(text).map_err(|error| invalid(format!("not JSON: {error}")))
-}
-
-fn invalid(message: String) -> CallError {
-    CallError::new(InfrastructureErrorCode::ValidationError, message)
+    serde_json::from_str(text).map_err(|error| CallError::invalid(format!("not JSON: {error}")))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use napi::bindgen_prelude::{Env, Function, PromiseRaw, Unknown};
 use napi_derive::napi;
-use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::error::CallError;
 use operations_core::log::Level;
 use serde_json::{Value, json};
 
@@ -156,9 +156,7 @@ impl TestHooks {
                     milliseconds
                 })
                 .await
-                .map_err(|error| {
-                    CallError::new(InfrastructureErrorCode::UnknownError, error.to_string())
-                })
+                .map_err(|error| CallError::unknown(error.to_string()))
             },
             |_, done| Ok(done),
         )

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use napi::bindgen_prelude::Env;
 use napi_derive::napi;
 use operations_core::error::CallError;
-use operations_core::error::InfrastructureErrorCode::ValidationError;
 use operations_tools::{Projection, Target, arguments, names, preview, project_schema, redact};
 use serde_json::{Value, json};
 
@@ -35,7 +34,7 @@ impl ToolProjection {
                     or_root(&unusable.path)
                 );
                 let details = json!({ "path": unusable.path, "reason": unusable.reason });
-                CallError::new(ValidationError, message).with_details(details)
+                CallError::invalid(message).with_details(details)
             })
         })?;
         Ok(Self { bridge, projection })
@@ -81,8 +80,7 @@ impl ToolProjection {
     #[napi]
     pub fn read_arguments(&self, env: Env, text: String) -> napi::Result<String> {
         self.bridge.run(&env, || {
-            let value = arguments::read_arguments(&text)
-                .map_err(|reason| CallError::new(ValidationError, reason))?;
+            let value = arguments::read_arguments(&text).map_err(CallError::invalid)?;
             Ok(self.projection.restore(value).to_string())
         })
     }
@@ -140,13 +138,13 @@ fn target_of(name: &str) -> Result<Target, CallError> {
             known.join(", "),
             json!(name)
         );
-        CallError::new(ValidationError, message)
+        CallError::invalid(message)
     })
 }
 
 fn parsed(text: &str) -> Result<Value, CallError> {
     serde_json::from_str(text)
-        .map_err(|error| CallError::new(ValidationError, format!("Not usable as JSON: {error}")))
+        .map_err(|error| CallError::invalid(format!("Not usable as JSON: {error}")))
 }
 
 fn or_root(path: &str) -> &str {

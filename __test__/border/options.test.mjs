@@ -10,6 +10,7 @@ import {
   OperationRegistry,
   PendingRequestMap,
 } from "@alkdev/operations";
+import { serve } from "@alkdev/operations/serve";
 import { toTools } from "@alkdev/operations/tools";
 import { connectNats } from "@alkdev/operations/transport-nats";
 import { createRedisEventTarget } from "@alkdev/operations/transport-redis";
@@ -25,6 +26,7 @@ const places = {
   nats: (options) => connectNats({ servers: "nats://127.0.0.1:1", name: "n", ...options }),
   mcp: (options) => createMCPClient("m", { command: "x", ...options }),
   openapi: async (options) => FromOpenAPI(document, { namespace: "t", ...options }),
+  serve: (options) => serve(new OperationRegistry(), { doors: { http: true }, ...options }),
   tools: async (options) => toTools(new OperationRegistry(), { target: "openai", ...options }),
 };
 
@@ -37,10 +39,14 @@ function refusedBy(place, options) {
   });
 }
 
+const TIME = "a number of milliseconds since 1970, such as Date.now() + 5_000";
+const PLAIN = "Object.fromEntries() makes one of a Headers object or a Map";
+
 describe("an option of the wrong kind", () => {
   for (const [place, options, message] of [
-    ["call", { deadline: "soon" }, 'deadline must be a number of milliseconds since the epoch, not "soon"'],
-    ["call", { deadline: Number.NaN }, "deadline must be a number of milliseconds since the epoch, not NaN"],
+    ["call", { deadline: "soon" }, `deadline must be ${TIME}, not "soon"`],
+    ["call", { deadline: Number.NaN }, `deadline must be ${TIME}, not NaN`],
+    ["call", { deadline: 5_000 }, `deadline must be ${TIME}, not 5000`],
     ["call", { signal: {} }, "signal must be an AbortSignal, not an object"],
     ["call", { identity: "me" }, 'identity must be an object, not "me"'],
     ["subscribe", { idleTimeout: -1 }, "idleTimeout must be a number of milliseconds above 0, not -1"],
@@ -55,12 +61,39 @@ describe("an option of the wrong kind", () => {
       { output: "kept" },
       'RegistryOptions.output must be "normalise", "keep", "off" or "strict", not "kept"',
     ],
+    ["registry", { customAuth: { owner: 5 } }, "RegistryOptions.customAuth.owner must be a function, not 5"],
     ["redis", { prefix: 7 }, "createRedisEventTarget: prefix must be a string, not 7"],
     ["redis", { tls: { ca: 7 } }, "createRedisEventTarget: tls.ca must be a string, not 7"],
     ["nats", { queue: [] }, "connectNats: queue must be a string, not a list"],
     ["nats", { auth: { user: 5 } }, "connectNats: auth.user must be a string, not 5"],
     ["mcp", { args: "one" }, `MCP server 'm': args must be a list of strings, not "one"`],
     ["mcp", { oauth: { onAuthorize: 1 } }, "MCP server 'm': oauth.onAuthorize must be a function, not 1"],
+    [
+      "mcp",
+      { env: "A=B" },
+      "MCP server 'm': env must be an object with a string for each name, not a string",
+    ],
+    ["mcp", { maxTools: 0 }, "MCP server 'm': maxTools must be a whole number above 0, not 0"],
+    [
+      "mcp",
+      { headers: new Map([["x-a", "1"]]) },
+      `MCP server 'm': headers must be a plain object with a string for each name; ${PLAIN}`,
+    ],
+    [
+      "openapi",
+      { headers: new Headers({ "x-a": "1" }) },
+      `config.headers must be a plain object with a string for each header; ${PLAIN}`,
+    ],
+    [
+      "openapi",
+      { methods: ["get", "gte"] },
+      'config.methods has "gte", which is no method of HTTP. Did you mean get?',
+    ],
+    [
+      "openapi",
+      { auth: { type: "sk-a-secret", token: "bearer" } },
+      'config.auth.type must be "bearer", "apiKey" or "basic", not the text that was given',
+    ],
     ["openapi", { timeout: "5s" }, 'config.timeout must be a number of milliseconds above 0, not "5s"'],
     ["tools", { maxResultBytes: 1 }, "toTools: maxResultBytes must be a whole number of at least 256, not 1"],
   ]) {
@@ -82,6 +115,7 @@ describe("a misspelt option is refused with the name that was meant", () => {
     ["nats", "quue", "queue"],
     ["mcp", "header", "headers"],
     ["openapi", "baseURL", "baseUrl"],
+    ["serve", "allowedHost", "allowedHosts"],
     ["tools", "maxResultByte", "maxResultBytes"],
   ]) {
     it(`${place}: ${name}`, async () => {
@@ -95,8 +129,20 @@ describe("a misspelt option is refused with the name that was meant", () => {
   }
 });
 
+it("a misspelt name explains why one that is needed is missing", async () => {
+  await assert.rejects(connectNats({ server: "nats://127.0.0.1:1", name: "n" }), {
+    code: "VALIDATION_ERROR",
+    message: "connectNats: server is not an option. Did you mean servers?",
+    details: { field: "server", nearest: "servers" },
+  });
+});
+
+it("methods of a document's own are no misspelling", () => {
+  assert.deepEqual(FromOpenAPI(document, { namespace: "t", methods: ["GET", "query", "PURGE"] }), []);
+});
+
 describe("an option that means nothing here", () => {
-  for (const place of ["map", "registry", "redis", "nats", "tools"]) {
+  for (const place of ["map", "registry", "redis", "nats", "serve", "tools"]) {
     it(`is refused by ${place}, which lists those that there are`, async () => {
       await refusedBy(place, { zebra: 1 });
       assert.match(refusedBy.last.message, /zebra is not an option: there are \w+/);

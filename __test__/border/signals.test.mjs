@@ -37,6 +37,31 @@ function withAbort() {
 
 const never = () => new Promise(() => {});
 
+describe("a signal that is none", () => {
+  for (const [what, config] of [
+    ["the native client", {}],
+    ["a fetch of the user's", { fetch: globalThis.fetch }],
+  ]) {
+    it(`is refused by name, and leaves nothing behind: ${what}`, async () => {
+      const { url } = await http.serve((_, response) => http.sendJson(response, 1));
+      const call = single("get", {}, { baseUrl: url, ...config });
+      for (const [signal, given] of [
+        [{}, "an object"],
+        ["x", '"x"'],
+      ]) {
+        await assert.rejects(call({}, { signal }), {
+          name: "CallError",
+          code: "VALIDATION_ERROR",
+          message: `signal must be an AbortSignal, not ${given}`,
+          details: { field: "signal" },
+        });
+      }
+      // As `fetch` takes it.
+      assert.equal((await call({}, { signal: null })).data, 1);
+    });
+  }
+});
+
 describe(`${COUNT} calls with one signal`, () => {
   it("of an MCP server", async (t) => {
     const { call, ask } = await connected(t, stdio());

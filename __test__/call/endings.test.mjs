@@ -3,9 +3,37 @@
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { after, before, describe, it } from "node:test";
-import { buildCallHandler, buildEnv, OperationRegistry, PendingRequestMap, unwrap } from "@alkdev/operations";
+import { MessageChannel } from "node:worker_threads";
+import {
+  buildCallHandler,
+  buildEnv,
+  createPortEventTarget,
+  OperationRegistry,
+  PendingRequestMap,
+  unwrap,
+} from "@alkdev/operations";
 import { runModule } from "../support/run-node.mjs";
 import { query, record, serving, settled, subscription } from "./support.mjs";
+
+describe("what a caller can know about a call that has left", () => {
+  it("is in details.delivery of an end that came without an answer", async () => {
+    const { port1: port } = new MessageChannel();
+    const map = new PendingRequestMap(createPortEventTarget(port));
+    const told = async (options) => {
+      const error = await map.call("t.x", {}, options).catch((thrown) => thrown);
+      const { reason, delivery } = error.details;
+      return [error.code, reason, delivery];
+    };
+    assert.deepEqual(await told({ deadline: Date.now() - 1 }), ["TIMEOUT", "timeout", "none"]);
+    assert.deepEqual(await told({ signal: AbortSignal.abort() }), ["ABORTED", "aborted", "none"]);
+    assert.deepEqual(await told({ deadline: Date.now() + 20 }), ["TIMEOUT", "timeout", "unknown"]);
+    const controller = new AbortController();
+    setImmediate(() => controller.abort());
+    assert.deepEqual(await told({ signal: controller.signal }), ["ABORTED", "aborted", "unknown"]);
+    assert.equal(map.getPendingCount(), 0);
+    port.close();
+  });
+});
 
 /** Two ends of a wire that serialises; each hears its own events too. `drop` leaves some of them out. */
 function wire(drop = () => false) {

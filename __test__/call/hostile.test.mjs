@@ -1,4 +1,4 @@
-// What arrives from a peer that means harm, or is broken. Random events, half of them near enough to real ones to get far.
+// What arrives from a peer that means harm, or is broken.
 // `OPERATIONS_SEED` repeats a run.
 
 import assert from "node:assert/strict";
@@ -9,91 +9,22 @@ import {
   CallEventMap,
   FromOpenAPI,
   isResponseEnvelope,
-  localEnvelope,
   OperationRegistry,
   PendingRequestMap,
   subscribe,
 } from "@alkdev/operations";
 import { Value } from "@sinclair/typebox/value";
 import { chosenSeed, Random } from "../schema/support/random.mjs";
-import { longestStall } from "../support/event-loop.mjs";
+import { assertNoStalls, longestStall } from "../support/event-loop.mjs";
 import { runModule } from "../support/run-node.mjs";
+import { randomDetail, TYPES } from "./random-events.mjs";
 import { query, serving, settled, subscription } from "./support.mjs";
+
+assertNoStalls();
 
 const EVENTS = 60_000;
 /** Nothing from outside may hold the thread longer. */
 const BOUND = 500;
-const TYPES = Object.keys(CallEventMap);
-
-/** Values that have broken something somewhere. */
-const ODD = [
-  undefined,
-  null,
-  true,
-  0,
-  -1,
-  1e308,
-  "",
-  "__proto__",
-  "constructor",
-  [],
-  [[[]]],
-  {},
-  { toString: 1, valueOf: 1 },
-  JSON.parse('{"__proto__":{"trusted":true}}'),
-  { requestId: {} },
-  { payload: { payload: {} } },
-  { length: 1e9 },
-];
-
-function value(random, depth = 0) {
-  if (depth > 2 || random.chance(0.7)) return random.pick(ODD);
-  const keys = [
-    "requestId",
-    "code",
-    "message",
-    "output",
-    "data",
-    "meta",
-    "identity",
-    "scopes",
-    "$bytes",
-    "type",
-  ];
-  if (random.chance(0.3)) return Array.from({ length: random.below(3) }, () => value(random, depth + 1));
-  return Object.fromEntries(
-    Array.from({ length: random.below(4) }, () => [random.pick(keys), value(random, depth + 1)]),
-  );
-}
-
-/** A payload whose fields are mostly right. */
-function payload(random, requestId) {
-  const real = {
-    requestId,
-    operationId: "t.echo",
-    input: {},
-    code: "BROKEN",
-    message: "text",
-    output: localEnvelope(1, "t.echo"),
-    identity: { id: "u", scopes: ["a"] },
-    metadata: {},
-    deadline: Date.now() + 60_000,
-    parentRequestId: "p",
-    details: {},
-  };
-  for (const name of Object.keys(real)) {
-    if (random.chance(0.15)) real[name] = value(random);
-    else if (random.chance(0.1)) delete real[name];
-  }
-  return real;
-}
-
-function detail(random, type, requestId) {
-  if (random.chance(0.1)) return value(random);
-  const inner = payload(random, requestId);
-  if (random.chance(0.3)) return inner;
-  return { type: random.chance(0.95) ? type : random.pick(TYPES), id: "", payload: inner };
-}
 
 /** Whether an event fits `CallEventMap`, told by TypeBox. An answer may hold anything: whoever waits is told. */
 function fits(type, detail) {
@@ -143,7 +74,7 @@ describe("nothing that arrives can throw", () => {
           void call();
         }
         const type = random.pick(TYPES);
-        const sent = detail(random, type, asked);
+        const sent = randomDetail(random, type, asked);
         // Requests have a listener of their own here, so that the id above stays that of the waiting call.
         if (type === "call.requested") {
           const handled = buildCallHandler({ registry, callMap: new PendingRequestMap() })(sent);
@@ -180,7 +111,7 @@ describe("nothing that arrives can throw", () => {
       seen += 1;
     });
     for (let i = 0; i < 5000; i++) {
-      const sent = detail(random, "call.requested", "r");
+      const sent = randomDetail(random, "call.requested", "r");
       if (fits("call.requested", sent)) expected += 1;
       target.dispatchEvent(new CustomEvent("call.requested", { detail: sent }));
     }

@@ -23,13 +23,23 @@ function server(limits) {
       yield 1;
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
     }),
+    subscription("deaf", async function* () {
+      yield 1;
+      await new Promise((resolve) => release.push(resolve));
+    }),
   ]);
   const callMap = new PendingRequestMap();
   const handle = buildCallHandler({ registry, callMap, ...limits });
   const ended = [];
   callMap["call.requested"].subscribe((event) => handle(event).then(() => ended.push(event.requestId)));
   const call = (name, n, options) => callMap.call(`t.${name}`, { n }, options);
-  return { callMap, call, started, release, ended };
+  /** Calls, and aborts at once. */
+  const aborted = (name, n) => {
+    const controller = new AbortController();
+    call(name, n, { signal: controller.signal }).catch(() => {});
+    controller.abort();
+  };
+  return { callMap, call, started, release, ended, handler: handle, aborted };
 }
 const overloaded = (error) => error.code === "EXECUTION_ERROR" && error.details.reason === "overloaded";
 
@@ -115,6 +125,52 @@ describe("a server that limits its calls", () => {
       release.at(-1)();
       await next;
     }
+  });
+
+  it("handlers that run on after their call has ended are bounded, and counted", async () => {
+    const { callMap, started, release, handler, aborted } = server({ concurrency: 2, overrun: 3 });
+    for (let n = 0; n < 20; n++) aborted("a", n);
+    await settled();
+    assert.deepEqual(handler.stats(), { running: 0, waiting: 0, overrunning: 5 });
+    assert.equal(started.length, 5);
+    // All places are held: what comes waits, until as many have ended as are above the bound.
+    const next = callMap.call("t.b", {});
+    await settled();
+    assert.deepEqual(handler.stats(), { running: 0, waiting: 1, overrunning: 5 });
+    release[0]();
+    await settled();
+    assert.deepEqual(handler.stats(), { running: 1, waiting: 0, overrunning: 4 });
+    assert.equal(started.at(-1), "b");
+    for (const end of release) end();
+    await next;
+    await settled();
+    assert.deepEqual(handler.stats(), { running: 0, waiting: 0, overrunning: 0 });
+  });
+
+  it("with `overrun: 0` a place is free when its handler has ended", async () => {
+    const { call, started, release, aborted } = server({ perCaller: 1, overrun: 0 });
+    aborted("a", 1);
+    const next = call("a", 2);
+    await settled();
+    assert.deepEqual(started, ["a1"]);
+    release[0]();
+    await settled();
+    assert.deepEqual(started, ["a1", "a2"]);
+    release[1]();
+    await next;
+  });
+
+  it("the generator of a stream that was aborted counts until it has ended", async () => {
+    const { callMap, handler, release } = server({ concurrency: 1, overrun: 0 });
+    const stream = callMap.subscribe("t.deaf", {});
+    assert.equal((await stream.next()).value.data, 1);
+    await settled();
+    await stream.return();
+    await settled();
+    assert.deepEqual(handler.stats(), { running: 0, waiting: 0, overrunning: 1 });
+    release[0]();
+    await settled();
+    assert.deepEqual(handler.stats(), { running: 0, waiting: 0, overrunning: 0 });
   });
 
   it("a stream that falls silent is ended", async () => {

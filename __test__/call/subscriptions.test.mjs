@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { PendingRequestMap, unwrap } from "@alkdev/operations";
+import { assertNoStalls } from "../support/event-loop.mjs";
 import { query, record, serving, settled, sleep, subscription } from "./support.mjs";
+
+assertNoStalls();
 
 const count = subscription("count", async function* ({ to }) {
   for (let i = 1; i <= to; i++) yield i;

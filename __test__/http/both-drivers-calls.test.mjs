@@ -1,8 +1,10 @@
 // What can happen to a call, through both drivers.
 
 import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { gzipSync } from "node:zlib";
 import { broken, JSON_TYPE, json, RETRY, sized, throughBothDrivers, to } from "./both-drivers.mjs";
-import { sendJson, until } from "./support.mjs";
+import { failureOf, sendJson, serve, single, until } from "./support.mjs";
 
 throughBothDrivers("calls", {
   "a JSON value": {
@@ -217,7 +219,10 @@ throughBothDrivers("calls", {
     closes: true,
     gives: ({ got, seen }) => {
       assert.equal(got[0].code, "TIMEOUT");
-      assert.equal(got[0].message, "<host 0> did not answer within 60 ms");
+      assert.equal(
+        got[0].message,
+        "<host 0> did not answer within 60 ms, the `timeout` of the configuration",
+      );
       assert.equal(seen.length, 1);
     },
   },
@@ -233,12 +238,16 @@ throughBothDrivers("calls", {
       response.end();
     },
     config: { timeout: 60, retry: RETRY },
-    gives: ({ got }) => assert.equal(got[0].message, "<host 0> did not answer within 60 ms"),
+    gives: ({ got }) =>
+      assert.equal(
+        got[0].message,
+        "<host 0> did not answer within 60 ms, the `timeout` of the configuration",
+      ),
   },
   "too late in the second try": {
     answer: (response, count) => (count === 1 ? sendJson(response, {}, 503) : undefined),
     config: { timeout: 100, retry: RETRY },
-    gives: ({ got }) => assert.match(got[0].message, /within 100 ms \(tried 2 times\)$/),
+    gives: ({ got }) => assert.match(got[0].message, /within 100 ms, .* \(tried 2 times\)$/),
   },
   "a signal while headers are awaited": {
     answer: () => {},
@@ -280,3 +289,72 @@ throughBothDrivers("calls", {
     gives: ({ got }) => assert.equal(got[0].message, "The request to <host 0> was aborted"),
   },
 });
+
+for (const [driver, config] of [
+  ["the native client", {}],
+  ["a fetch of the user's", { fetch: globalThis.fetch }],
+]) {
+  describe(`what is told about requests and responses: ${driver}`, () => {
+    it("headers do not speak of a compression that was undone", async () => {
+      const { url } = await serve((_, response) => {
+        const body = gzipSync('{"a":1}');
+        response.writeHead(200, {
+          ...JSON_TYPE,
+          "content-encoding": "gzip",
+          "content-length": body.length,
+          "x-marker": "m",
+        });
+        response.end(body);
+      });
+      const { data, meta } = await single("get", {}, { baseUrl: url, ...config })({}, {});
+      assert.deepEqual(data, { a: 1 });
+      assert.equal(meta.headers["x-marker"], "m");
+      assert.equal("content-encoding" in meta.headers, false);
+      assert.equal("content-length" in meta.headers, false);
+    });
+
+    it("a body that is announced as too large is not waited for", async () => {
+      const { url } = await serve((_, response) =>
+        sized(response, "text/plain", 1_000_000, "the first of it"),
+      );
+      const call = single("get", {}, { baseUrl: url, maxResponseBytes: 1_000, ...config });
+      const error = await failureOf(call({}, {}));
+      assert.equal(error.details.reason, "too-large");
+    });
+
+    it("the length of a body that HEAD does not have is no body", async () => {
+      const { url } = await serve((_, response) => {
+        response.writeHead(200, { ...JSON_TYPE, "content-length": 1_000_000 });
+        response.end();
+      });
+      const call = single(
+        "head",
+        {},
+        { baseUrl: url, maxResponseBytes: 1_000, methods: ["head"], ...config },
+      );
+      const { data, meta } = await call({}, {});
+      assert.deepEqual([data, meta.headers["content-length"]], [undefined, "1000000"]);
+    });
+
+    it("a connection that the server has closed has the word of the system as its cause", async () => {
+      const { url } = await serve((_, response) => response.destroy());
+      const error = await failureOf(single("get", {}, { baseUrl: url, ...config })({}, {}));
+      assert.equal(error.details.cause, "ECONNRESET");
+    });
+
+    it("what no request can carry is refused before anything is sent", async () => {
+      const { url, received } = await serve((_, response) => sendJson(response, 1));
+      const parameters = [{ name: "q", in: "query", schema: {} }];
+      const call = single("get", { parameters }, { baseUrl: url, ...config });
+      for (const [q, message] of [
+        ["a\ud800b", /half of a character \(a lone surrogate\)/],
+        ["a".repeat(5_000_000), /its URL has 50000\d\d bytes, and 65534 are the most/],
+      ]) {
+        const error = await failureOf(call({ q }, {}));
+        assert.equal(error.code, "VALIDATION_ERROR");
+        assert.match(error.message, message);
+      }
+      assert.equal(received.length, 0);
+    });
+  });
+}

@@ -24,7 +24,10 @@ describe("the time limit", () => {
     const { url, state } = await silent();
     const error = await failureOf(single("get", {}, { baseUrl: url, timeout: 300 })({}, {}));
     assert.equal(error.code, "TIMEOUT");
-    assert.equal(error.message, `${new URL(url).host} did not answer within 300 ms`);
+    assert.equal(
+      error.message,
+      `${new URL(url).host} did not answer within 300 ms, the \`timeout\` of the configuration`,
+    );
     await until(() => state.closed === 1);
   });
 

@@ -5,7 +5,10 @@ import { createServer } from "node:net";
 import { after, describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
 import { CallError } from "@alkdev/operations";
+import { assertNoStalls } from "../support/event-loop.mjs";
 import { answers, failureOf, single } from "./support.mjs";
+
+assertNoStalls();
 
 /** A server that says exactly this, whatever it is asked. */
 async function saying(...pieces) {

@@ -99,6 +99,20 @@ describe("a body", () => {
   });
 });
 
+describe("the body of an error", () => {
+  it("is read as JavaScript reads JSON; what only JavaScript can hold is null", async () => {
+    const bodyOf = async (body) => {
+      const failed = call({ status: 500, headers: type("application/json"), body });
+      return (await failureOf(failed)).details.body;
+    };
+    assert.deepEqual(await bodyOf('{"limit":1e400,"why":"full"}'), { limit: null, why: "full" });
+    assert.deepEqual(await bodyOf('["\\ud800",-0]'), ["\ufffd", -0]);
+    assert.equal(await bodyOf('{"why":'), '{"why":');
+    const deep = `${"[".repeat(300)}1e400${"]".repeat(300)}`;
+    assert.equal(await bodyOf(deep), deep);
+  });
+});
+
 describe("the metadata", () => {
   it("has names in lower case, repeated headers joined, and the status", async () => {
     const headers = [

@@ -3,7 +3,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { CallError } from "@alkdev/operations";
+import { assertNoStalls } from "../support/event-loop.mjs";
 import { connected, failure, stdio } from "./support/servers.mjs";
+
+assertNoStalls();
 
 describe("messages that are written otherwise", { concurrency: true }, () => {
   for (const trait of ["batches", "pretty", "answers-twice", "string-ids", "strangers-first"]) {

@@ -2,11 +2,15 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { gzipSync } from "node:zlib";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
 import { closeMCPClient, createMCPClient } from "@alkdev/operations";
+import { assertNoStalls } from "../support/event-loop.mjs";
 import { startHTTPServer } from "./support/http-server.mjs";
 import { until } from "./support/processes.mjs";
 import { connected, failure } from "./support/servers.mjs";
+
+assertNoStalls();
 
 const PIECE = Buffer.alloc(1_000_000, "x");
 const isCall = (message) => message?.method === "tools/call";
@@ -21,6 +25,23 @@ function writeForEver(response, status, type, beginning = "", piece = PIECE) {
   more();
   return true;
 }
+
+describe("a status without a body in place of an answer", () => {
+  for (const status of [202, 204]) {
+    it(`${status} fails the call at once, and the client goes on`, async (t) => {
+      const { url } = await startHTTPServer(t, {
+        before: (_, response, message) =>
+          isCall(message) && message.params.name === "person" && response.writeHead(status).end(),
+      });
+      const { call } = await connected(t, { url, timeout: 3_600_000 });
+      const error = await failure(call("person"));
+      assert.equal(error.code, "EXECUTION_ERROR");
+      assert.match(error.message, new RegExp(`HTTP ${status} .*in place of an answer`));
+      assert.equal(error.details.delivery, "unknown");
+      assert.equal((await call("echo", { text: "fine" })).data[0].text, "fine");
+    });
+  }
+});
 
 describe("an answer without an end", () => {
   for (const [what, answer] of Object.entries({
@@ -70,7 +91,7 @@ describe("an answer without an end", () => {
   });
 
   it("packed into a few bytes is not unpacked beyond the limit", async (t) => {
-    const bomb = gzipSync(Buffer.alloc(200_000_000, "x"));
+    const bomb = await promisify(gzip)(Buffer.alloc(200_000_000, "x"));
     const { url } = await startHTTPServer(t, {
       before(_, response, message) {
         if (!isCall(message)) return false;

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { CallError, createMCPClient } from "@alkdev/operations";
+import { assertNoStalls } from "../support/event-loop.mjs";
 import { startHTTPServer } from "./support/http-server.mjs";
 import { connected, failure, stdio } from "./support/servers.mjs";
 
@@ -57,6 +58,8 @@ for (const [transport, start] of Object.entries({
 }
 
 describe("a line on stdout", () => {
+  assertNoStalls();
+
   it("of 100 MB without an end is not kept: the time limit ends it", async () => {
     const before = process.memoryUsage().rss;
     const config = stdio(["endless-line", "deaf"], { connectTimeout: 4_000, maxResultBytes: MB });
@@ -78,6 +81,8 @@ describe("a line on stdout", () => {
 });
 
 describe("depth", () => {
+  assertNoStalls();
+
   it("of a result is no danger", async (t) => {
     const { tool } = await connected(t, stdio());
     await assert.rejects(tool("deep").handler({ depth: 100_000 }, {}), (error) => {

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { describe, it } from "node:test";
 import { Worker } from "node:worker_threads";
+import { runModule } from "../support/run-node.mjs";
 import { defer } from "./support/defer.mjs";
 import { isAlive, startsFile, untilDead } from "./support/processes.mjs";
 import { connected, stdio } from "./support/servers.mjs";
@@ -51,6 +52,23 @@ describe("worker threads", { concurrency: true }, () => {
     await worker.terminate();
     await untilDead(pids);
     assert.equal((await call("echo", { text: "still here" })).data[0].text, "still here");
+  });
+
+  it("one that is terminated leaves no dead process behind, in a program that uses the package nowhere else", async (t) => {
+    const starts = startsFile(t);
+    const config = stdio([], { env: { STARTS_FILE: starts.path } });
+    const { code, stderr } = await runModule(`
+      import { once } from "node:events";
+      import { readFileSync } from "node:fs";
+      import { Worker } from "node:worker_threads";
+      import { untilReaped } from ${JSON.stringify(new URL("./support/processes.mjs", import.meta.url).href)};
+      const worker = new Worker(new URL(${JSON.stringify(new URL("./support/worker.mjs", import.meta.url).href)}),
+        { workerData: ${JSON.stringify(config)}, execArgv: [] });
+      await once(worker, "message");
+      await worker.terminate();
+      await untilReaped(Number(readFileSync(${JSON.stringify(starts.path)}, "utf8").split(/[ \\n]/)[1]));
+    `);
+    assert.equal(code, 0, stderr);
   });
 
   it("one that is terminated while its server starts leaves nothing", async (t) => {

@@ -7,17 +7,24 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { OperationRegistry, unwrap } from "@alkdev/operations";
 import { connectNats } from "@alkdev/operations/transport-nats";
+import { connect as connectRaw } from "nats";
 import { startNats } from "../support/brokers.mjs";
-import { query, skip } from "./support.mjs";
+import { query, skip, until } from "./support.mjs";
 
-/** The table of `docs/guides/scaling-out.md`. */
+/** The tables of `docs/guides/scaling-out.md`: without inboxes, and with one for each account. */
+const subjects = (...names) => JSON.stringify(names.map((name) => `operations.${name}`));
+const caller = (user, { to, from }) => `{ user: ${user}, password: c, permissions: {
+  publish: ${subjects("call.t=2Eopen", "who.t=2Eopen", to, "discover")}
+  subscribe: ${subjects(from, "hello")} } }`;
+const worker = (user, inbox) => `{ user: ${user}, password: w, permissions: {
+  publish: ${subjects("peer.>", "hello")}
+  subscribe: ${subjects(inbox, "hello", "discover", "call.>", "who.>")} } }`;
 const CONFIG = `authorization { users = [
-  { user: caller, password: c, permissions: {
-    publish: ["operations.call.t=2Eopen", "operations.who.t=2Eopen", "operations.peer.>", "operations.discover"]
-    subscribe: ["operations.peer.>", "operations.hello"] } }
-  { user: worker, password: w, permissions: {
-    publish: ["operations.peer.>", "operations.hello"]
-    subscribe: ["operations.peer.>", "operations.hello", "operations.discover", "operations.call.>", "operations.who.>"] } }
+  ${caller("caller", { to: "peer.>", from: "peer.>" })}
+  ${worker("worker", "peer.>")}
+  ${caller("alice", { to: "peer.workers.>", from: "peer.alice.>" })}
+  ${caller("bob", { to: "peer.workers.>", from: "peer.bob.>" })}
+  ${worker("bound", "peer.workers.>")}
 ] }\n`;
 
 describe("an account with few permissions", { skip, timeout: 60_000 }, () => {
@@ -35,8 +42,13 @@ describe("an account with few permissions", { skip, timeout: 60_000 }, () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  async function connect(user, password) {
-    const connection = await connectNats({ servers: broker.url, name: user, auth: { user, password } });
+  async function connect(user, password, options = {}) {
+    const connection = await connectNats({
+      servers: broker.url,
+      name: user,
+      auth: { user, password },
+      ...options,
+    });
     open.push(connection);
     return connection;
   }
@@ -62,6 +74,54 @@ describe("an account with few permissions", { skip, timeout: 60_000 }, () => {
       workers.map(({ name }) => name),
       ["worker"],
     );
+    await worker.close();
+  });
+
+  it("with inboxes, calls and streams work, and nobody reads or forges the answers of another account", async () => {
+    const open = new OperationRegistry();
+    const held = [];
+    open.register(query("open", (input) => new Promise((resolve) => held.push(() => resolve(input)))));
+    const bound = await connect("bound", "w", { inbox: "workers" });
+    await bound.serve(open, { concurrency: 1 });
+    const bob = await connect("bob", "c", { inbox: "bob" });
+    assert.match(bob.id, /^bob\.[0-9a-f]{32}$/);
+    // The second one waits for a place, which is promised to it through its inbox.
+    const calls = [1, 2].map((n) => bob.callMap.call("t.open", n));
+    await until(() => held.length === 1);
+
+    const alice = await connectRaw({ servers: broker.url.slice("nats://".length), user: "alice", pass: "c" });
+    const problems = [];
+    (async () => {
+      for await (const { type, data } of alice.status()) if (type === "error") problems.push(String(data));
+    })();
+    const overheard = [];
+    alice.subscribe("operations.peer.bob.>", { callback: (error) => overheard.push(error?.code) });
+    alice.publish(`operations.peer.${bob.id}.note`, JSON.stringify({ type: "nats.hello", from: "alice.x" }));
+    await until(() => overheard.length > 0 && problems.length > 0);
+    assert.deepEqual(overheard, ["PERMISSIONS_VIOLATION"]);
+    assert.equal(bob.stats().malformed, 0);
+    await alice.close();
+
+    for (const at of [0, 1]) {
+      await until(() => held.length > at);
+      held[at]();
+    }
+    assert.deepEqual((await Promise.all(calls)).map(unwrap), [1, 2]);
+    const { workers } = await bob.discover();
+    assert.equal(workers.find(({ name }) => name === "bound").id, bound.id);
+    // Who leaves is noticed in its inbox too.
+    const third = assert.rejects(bob.callMap.call("t.open", 3), { code: "EXECUTION_ERROR" });
+    await until(() => held.length === 3);
+    await bob.close({ drain: 0 });
+    await third;
+    await until(() => bound.stats().running === 0);
+    await bound.close({ drain: 0 });
+  });
+
+  it("an inbox that cannot be part of a subject is refused", async () => {
+    for (const inbox of ["", "a.b", "*", "a b"]) {
+      await assert.rejects(connect("bob", "c", { inbox }), { code: "VALIDATION_ERROR", message: /inbox/ });
+    }
   });
 
   it("cannot serve what it may not subscribe to, and serve() says so", async () => {

@@ -5,7 +5,10 @@ import { describe, it } from "node:test";
 import { unwrap } from "@alkdev/operations";
 import { connect as connectRaw } from "nats";
 import { startNats } from "../support/brokers.mjs";
+import { assertNoStalls } from "../support/event-loop.mjs";
 import { query, skip, sleep, subscription, until, useNats } from "./support.mjs";
+
+assertNoStalls();
 
 const seed = Number(process.env.OPERATIONS_SEED ?? Math.floor(Math.random() * 2 ** 31));
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { buildEnv, CallError, mcpEnvelope, OperationRegistry, unwrap } from "@alkdev/operations";
+import { buildEnv, CallError, isRetryable, mcpEnvelope, OperationRegistry, unwrap } from "@alkdev/operations";
 import { connectNats } from "@alkdev/operations/transport-nats";
 import { Type } from "@sinclair/typebox";
 import { connect as connectRaw } from "nats";
@@ -147,7 +147,36 @@ describe("calls over NATS", { skip, timeout: 60_000 }, () => {
       message: /^Operation not found: t\.none/,
       details: { operationId: "t.none", reason: "no-worker", delivery: "none" },
     });
-    await assert.rejects(callMap.subscribe("t.none", {}).next(), { code: "OPERATION_NOT_FOUND" });
+    for (const asked of [callMap.call("t.none", {}), callMap.subscribe("t.none", {}).next()]) {
+      const error = await asked.catch((thrown) => thrown);
+      assert.equal(error.code, "OPERATION_NOT_FOUND");
+      assert.equal(isRetryable(error), true);
+    }
+  });
+
+  it("that end without an answer say whether they were carried out", async () => {
+    const refuse = () => {
+      throw new CallError("MINE", "no", { why: 1 });
+    };
+    const worker = await nats.worker([query("slow", () => new Promise(() => {})), query("no", refuse)], {
+      prefix: "delivery",
+      concurrency: 1,
+    });
+    const { callMap } = await nats.connect({ prefix: "delivery" });
+    const outcome = (call) => call.then(assert.fail, ({ code, details }) => [code, details.delivery]);
+    assert.deepEqual(await outcome(callMap.call("t.no", {})), ["MINE", "done"]);
+    const running = new AbortController();
+    const first = outcome(callMap.call("t.slow", {}, { signal: running.signal }));
+    while ((await worker.discover()).workers[0]?.running !== 1);
+    // Its only place is taken: this one is never sent.
+    const second = outcome(callMap.call("t.slow", {}, { deadline: Date.now() + 300 }));
+    assert.deepEqual(await second, ["TIMEOUT", "none"]);
+    running.abort();
+    assert.deepEqual(await first, ["ABORTED", "unknown"]);
+    const past = callMap.call("t.slow", {}, { deadline: Date.now() - 1 });
+    assert.deepEqual(await outcome(past), ["TIMEOUT", "none"]);
+    const aborted = callMap.call("t.slow", {}, { signal: AbortSignal.abort() });
+    assert.deepEqual(await outcome(aborted), ["ABORTED", "none"]);
   });
 
   it("of an internal operation fail as if there were none", async () => {

@@ -4,7 +4,10 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { CallError, FromOpenAPI, unwrap } from "@alkdev/operations";
 import { serve } from "../http/support.mjs";
+import { assertNoStalls } from "../support/event-loop.mjs";
 import { query, skip, useNats, watch } from "./support.mjs";
+
+assertNoStalls();
 
 const nested = (levels) => {
   let value = 1;

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { FromOpenAPI, OperationRegistry, unwrap } from "@alkdev/operations";
+import { connect as connectRaw } from "nats";
 import { sendJson, serve } from "../http/support.mjs";
 import { native } from "../support/internals.mjs";
 import { DOCUMENT } from "./http-document.mjs";
@@ -164,6 +165,94 @@ describe("an imported operation over NATS", { skip, timeout: 120_000 }, () => {
     }
     // Only those of the user's functions have woken the registry here.
     assert.deepEqual([...new Set(seen.map((id) => id[0]))], ["j"]);
+  });
+
+  it("keeps integers beyond 2^53 as JavaScript keeps them", async () => {
+    const big = "9007199254740993";
+    const api = await serve((request, response) => {
+      const isStream = request.url === "/events";
+      const body = `{"id":${big},"plain":${big}}`;
+      response.writeHead(200, { "content-type": isStream ? "text/event-stream" : "application/json" });
+      response.end(isStream ? `data: {"id":1}\n\ndata: ${body}\n\n` : body);
+    });
+    const int64 = { type: "integer", format: "int64" };
+    const schema = { type: "object", properties: { id: int64, plain: { type: "integer" } } };
+    const of = (type) => ({ 200: { description: "", content: { [type]: { schema } } } });
+    const content = { "application/json": { schema } };
+    const document = {
+      ...DOCUMENT,
+      paths: {
+        "/": { post: { operationId: "it", requestBody: { content }, responses: of("application/json") } },
+        "/events": { get: { operationId: "events", responses: of("text/event-stream") } },
+      },
+    };
+    const operations = [];
+    for (const kind of [undefined, "string", "bigint"]) {
+      const config = { baseUrl: api.url, int64: kind };
+      operations.push(...FromOpenAPI(document, { namespace: `n-${kind}`, ...config }));
+      operations.push(...wrapped(FromOpenAPI(document, { namespace: `j-${kind}`, ...config })));
+    }
+    const { registry } = await nats.worker(operations);
+    const seen = watch(registry);
+    const { callMap } = await nats.connect();
+    const outcomes = async (prefix, kind, body) => [
+      await outcomeOf(callMap.call(`${prefix}-${kind}.it`, { body })),
+      await collect(callMap.subscribe(`${prefix}-${kind}.events`, {})),
+    ];
+    for (const [kind, id, body] of [
+      [undefined, 2 ** 53, { id: 1 }],
+      ["string", big, { id: big }],
+    ]) {
+      const natively = await outcomes("n", kind, body);
+      assert.deepEqual(natively, await outcomes("j", kind, body));
+      const [{ data, meta }, [, event]] = natively;
+      assert.deepEqual([data.id, event.data.id], [id, id]);
+      assert.equal(meta.notes.length, kind === undefined ? 2 : 1);
+      assert.deepEqual(event.meta.notes, meta.notes);
+    }
+    const sent = api.received.filter(({ url }) => url === "/").map(({ content }) => content.toString());
+    assert.deepEqual(sent, ['{"id":1}', '{"id":1}', `{"id":${big}}`, `{"id":${big}}`]);
+    assert.deepEqual([...new Set(seen.map((id) => id[0]))], ["j"]);
+    // No wire has a word for a bigint. Both say so, and only JavaScript can have made one.
+    const refusal = async (prefix) => {
+      const { code, message } = await outcomeOf(callMap.call(`${prefix}-bigint.it`, { body: {} }));
+      return { code, message };
+    };
+    const refused = await refusal("n");
+    assert.deepEqual(refused, await refusal("j"));
+    assert.match(refused.message, /\/id/);
+  });
+
+  it("that arrives with no time left is refused as one that JavaScript would serve, and neither runs", async () => {
+    const api = await serve(answer);
+    const config = { baseUrl: api.url };
+    await nats.worker(
+      [
+        ...FromOpenAPI(DOCUMENT, { namespace: "n", ...config }),
+        ...wrapped(FromOpenAPI(DOCUMENT, { namespace: "j", ...config })),
+      ],
+      { prefix: "late" },
+    );
+    const stranger = await connectRaw({ servers: nats.broker.url });
+    try {
+      for (const namespace of ["n", "j"]) {
+        for (const remaining of [0, -5]) {
+          const requestId = `${namespace}${remaining}`;
+          const answers = stranger.subscribe(`late.peer.stranger.${requestId}`, { max: 1 });
+          const payload = { requestId, operationId: `${namespace}.anything`, input: {} };
+          const event = { type: "call.requested", id: "", payload, from: "stranger", remaining };
+          stranger.publish(`late.call.${namespace}=2Eanything`, JSON.stringify(event));
+          for await (const message of answers) {
+            const { type, payload: told } = message.json();
+            assert.deepEqual([type, told.code], ["call.error", "TIMEOUT"], requestId);
+            assert.match(told.message, /timed out before it began/);
+          }
+        }
+      }
+      assert.equal(api.received.length, 0);
+    } finally {
+      await stranger.close();
+    }
   });
 
   it("is served by JavaScript wherever JavaScript has a say", async () => {

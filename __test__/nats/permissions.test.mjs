@@ -4,7 +4,10 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { unwrap } from "@alkdev/operations";
 import { connect } from "nats";
+import { assertNoStalls } from "../support/event-loop.mjs";
 import { query, skip, until, useNats } from "./support.mjs";
+
+assertNoStalls();
 
 /** Speaks the protocol by hand. */
 async function stranger(broker, id = "stranger") {

@@ -2,7 +2,10 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { CallError, unwrap } from "@alkdev/operations";
 import { connect as connectRaw } from "nats";
+import { assertNoStalls } from "../support/event-loop.mjs";
 import { deferred, query, skip, sleep, subscription, until, useNats } from "./support.mjs";
+
+assertNoStalls();
 
 describe("streams over NATS", { skip, timeout: 60_000 }, () => {
   const nats = useNats();
@@ -198,6 +201,7 @@ describe("streams over NATS", { skip, timeout: 60_000 }, () => {
     // A worker that forgets one event.
     const raw = await connectRaw({ servers: nats.broker.url });
     const requests = raw.subscribe("gap.call.*");
+    await raw.flush();
     const { callMap } = await nats.connect({ prefix: "gap" });
     const stream = callMap.subscribe("t.gap", {});
     const first = stream.next();
@@ -229,6 +233,7 @@ describe("streams over NATS", { skip, timeout: 60_000 }, () => {
   it("more than was asked for ends the stream: memory is bounded", async () => {
     const raw = await connectRaw({ servers: nats.broker.url });
     const requests = raw.subscribe("greedy.call.*");
+    await raw.flush();
     const { callMap } = await nats.connect({ prefix: "greedy" });
     const stream = callMap.subscribe("t.greedy", {});
     const first = stream.next();

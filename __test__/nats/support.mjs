@@ -25,11 +25,11 @@ export function useNats(options) {
       return connection;
     },
     /** A connection that serves these operations. */
-    async worker(operations, { concurrency, registryOptions, ...extra } = {}) {
+    async worker(operations, { concurrency, overrun, verifyIdentity, registryOptions, ...extra } = {}) {
       const registry = new OperationRegistry(registryOptions);
       registry.registerAll(operations);
       const connection = await nats.connect({ name: "worker", ...extra });
-      await connection.serve(registry, { concurrency });
+      await connection.serve(registry, { concurrency, overrun, verifyIdentity });
       return Object.assign(connection, { registry });
     },
     /** A Node process that runs a script of this folder; `lines` are the JSON values that it writes. */

@@ -61,9 +61,26 @@ describe("accessControl of an imported source", () => {
       code: "VALIDATION_ERROR",
       message: /config\.accessControl must be an object/,
     });
-    const registry = new OperationRegistry();
-    const broken = FromOpenAPI(document, { ...base, accessControl: () => ({ requiredScopes: "pets" }) });
-    assert.throws(() => registry.registerAll(broken), /t\.list.*requiredScopes/s);
+    const broken = { ...base, accessControl: () => ({ requiredScopes: "pets" }) };
+    assert.throws(() => FromOpenAPI(document, broken), /t\.list.*requiredScopes/s);
+  });
+
+  it("with a misspelt or unknown name is refused, because it would close nothing", () => {
+    const misspelt = { requiredScopes: [], requiredScopeAny: ["pets"] };
+    for (const [accessControl, path, hint] of [
+      [misspelt, "config.accessControl.requiredScopeAny", "Did you mean requiredScopesAny?"],
+      [() => misspelt, "t.list: accessControl.requiredScopeAny", "Did you mean requiredScopesAny?"],
+      [{ requiredScopes: [], roles: ["pets"] }, "config.accessControl.roles", "there are requiredScopes, "],
+    ]) {
+      assert.throws(
+        () => FromOpenAPI(document, { ...base, accessControl }),
+        ({ code, message, details }) =>
+          code === "VALIDATION_ERROR" &&
+          message.startsWith(`${path} is not an access rule`) &&
+          message.includes(hint) &&
+          details.field === path.replace("t.list: ", ""),
+      );
+    }
   });
 });
 

@@ -8,6 +8,7 @@ import {
   FromOpenAPIUrl,
   inspectOpenAPI,
   OpenAPIServiceRegistry,
+  OperationRegistry,
 } from "@alkdev/operations";
 import { configure, reset } from "@logtape/logtape";
 import { documentOf } from "./support/documents.mjs";
@@ -168,6 +169,23 @@ describe("the log", () => {
     FromOpenAPI(document, { namespace: "t", auth: { type: "bearer", token: undefined } });
     assert.equal(texts().length, 1);
     assert.match(texts()[0], /config\.auth has no token/);
+  });
+
+  it("tells of a function that has none once for each source, not with every call", async () => {
+    const auth = () => ({ type: "bearer", token: undefined });
+    const fetch = async () => new Response("{}", { headers: { "content-type": "application/json" } });
+    for (const namespace of ["t", "u"]) {
+      const registry = new OperationRegistry();
+      const paths = { "/a": { get: {} }, "/b": { get: {} } };
+      const config = { namespace, baseUrl: "http://api.example", auth, fetch };
+      registry.registerAll(FromOpenAPI(documentOf({ paths }), config));
+      for (const id of registry.list().map(({ name }) => `${namespace}.${name}`)) {
+        for (let i = 0; i < 3; i++) await registry.execute(id, {});
+      }
+    }
+    const told = texts().filter((text) => text.includes("has no token"));
+    assert.equal(told.length, 2);
+    assert.match(told[0], /^what config\.auth returned has no token/);
   });
 
   it("tells of each operation that was degraded or skipped, and not of those that were filtered", () => {

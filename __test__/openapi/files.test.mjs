@@ -97,7 +97,7 @@ describe("FromOpenAPIFile", () => {
       [join(folder, "d"), {}, "EXECUTION_ERROR", /Cannot read the OpenAPI document .*(not a file|EISDIR)/],
       [binary, {}, "VALIDATION_ERROR", /not UTF-8 text \(byte 1\)/],
       [large, { maxDocumentBytes: 20 }, "EXECUTION_ERROR", /maxDocumentBytes/],
-      ["", {}, "VALIDATION_ERROR", /needs the path/],
+      ["", {}, "VALIDATION_ERROR", /the path must be a string/],
     ];
     for (const [path, more, code, message] of cases) {
       await assert.rejects(FromOpenAPIFile(path, { ...config, ...more }), { code, message });

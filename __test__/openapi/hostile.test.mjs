@@ -3,7 +3,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { collectErrors, FromOpenAPI, inspectOpenAPI } from "@alkdev/operations";
+import { assertNoStalls } from "../support/event-loop.mjs";
 import { answering, documentOf, inspect, only } from "./support/documents.mjs";
+
+// An import is asked for by the user, once: it may take longer than the check of a value.
+assertNoStalls(2_000);
 
 const config = { namespace: "t" };
 

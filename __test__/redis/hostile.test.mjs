@@ -7,7 +7,10 @@ import { createRedisEventTarget } from "@alkdev/operations/transport-redis";
 import { configure, reset } from "@logtape/logtape";
 import { Redis } from "ioredis";
 import { missingBroker, startRedis } from "../support/brokers.mjs";
+import { assertNoStalls } from "../support/event-loop.mjs";
 import { closeTargets, isServed, openTarget, serveOn, until } from "./support.mjs";
+
+assertNoStalls();
 
 const PASSWORD = "pa55-w0rd";
 

@@ -4,7 +4,10 @@ import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import { after, describe, it } from "node:test";
 import { PendingRequestMap } from "@alkdev/operations";
+import { assertNoStalls } from "../support/event-loop.mjs";
 import { closeTargets, openTarget } from "./support.mjs";
+
+assertNoStalls();
 
 async function listening(onConnection) {
   const sockets = new Set();

@@ -57,6 +57,24 @@ describe("declared rules", () => {
     await execute(1, identity([], { "doc:1": ["write"], "doc:2": ["read"] }));
   });
 
+  it("are changed in place, or by registering again; an object put in their place changes nothing", async () => {
+    const closed = { requiredScopes: ["admin"] };
+    const mine = operation({ accessControl: { requiredScopes: [] } });
+    const registry = new OperationRegistry();
+    registry.register(mine);
+    const id = `${mine.namespace}.${mine.name}`;
+    for (const copy of [mine, registry.get(id), registry.getSpec(id), registry.list()[0]]) {
+      copy.accessControl = closed;
+      await registry.execute(id, 1);
+    }
+    registry.getSpec(id).accessControl.requiredScopes.push("admin");
+    await assert.rejects(registry.execute(id, 1), callError("ACCESS_DENIED"));
+    registry.register({ ...mine, accessControl: { requiredScopes: [] } });
+    await registry.execute(id, 1);
+    registry.register(mine);
+    await assert.rejects(registry.execute(id, 1), callError("ACCESS_DENIED"));
+  });
+
   it("half a resource rule grants nothing", async () => {
     for (const rules of [{ resourceType: "doc" }, { resourceAction: "read" }]) {
       const { execute } = guarded(rules);
@@ -258,19 +276,23 @@ describe("customAuth", () => {
     await assert.rejects(execute(1), callError("ACCESS_DENIED", "not registered"));
   });
 
-  it("what is registered under a name and is no function grants nothing", async () => {
+  it("what is registered under a name and is no function is refused; nothing at all grants nothing", async () => {
     for (const rule of [true, {}, "ask", null]) {
-      const { execute } = guarded({ customAuth: "ask" }, { customAuth: { ask: rule } });
-      await assert.rejects(execute(1), callError("ACCESS_DENIED", "ask"));
+      assert.throws(
+        () => guarded({ customAuth: "ask" }, { customAuth: { ask: rule } }),
+        callError("VALIDATION_ERROR", "RegistryOptions.customAuth.ask must be a function"),
+      );
     }
+    const { execute } = guarded({ customAuth: "ask" }, { customAuth: { ask: undefined } });
+    await assert.rejects(execute(1), callError("ACCESS_DENIED", "ask"));
   });
 
   it("an own rule may have any name", async () => {
-    const customAuth = JSON.parse('{"__proto__": 0, "constructor": 0}');
-    for (const name of ["__proto__", "constructor"]) {
-      Object.defineProperty(customAuth, name, { value: () => true, enumerable: true });
-      await guarded({ customAuth: name }, { customAuth }).execute(1);
-    }
+    const names = ["__proto__", "constructor"];
+    const rule = { value: () => true, enumerable: true };
+    const customAuth = Object.defineProperties({}, Object.fromEntries(names.map((name) => [name, rule])));
+    assert.deepEqual(Object.keys(customAuth), names);
+    for (const name of names) await guarded({ customAuth: name }, { customAuth }).execute(1);
   });
 
   it("an empty name is a name, which nobody registered", async () => {

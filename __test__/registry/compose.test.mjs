@@ -244,6 +244,34 @@ describe("through a call map", () => {
     assert.deepEqual([parentRequestId, identity, deadline], [undefined, undefined, undefined]);
   });
 
+  it("an answer is held against the spec that is registered here, and not believed", async () => {
+    const outputSchema = Type.Object({ id: Type.String() }, { additionalProperties: false });
+    const answers = [
+      [{ id: "x" }, undefined],
+      [{ id: 7 }, [{ path: "/id", message: "Expected string" }]],
+      ["forged", [{ path: "", message: "Expected object" }]],
+    ];
+    for (const [data, notes] of answers) {
+      for (const output of ["normalise", "off", "strict"]) {
+        const registry = new OperationRegistry({ output });
+        registry.registerSpec(operation({ namespace: "remote", name: "one", outputSchema }));
+        const callMap = fakeCallMap(localEnvelope(data, "remote.one"));
+        const call = buildEnv({ registry, context: {}, callMap }).remote.one({});
+        if (output === "strict" && notes !== undefined) {
+          await assert.rejects(call, ({ code, details }) => {
+            assert.equal(code, "VALIDATION_ERROR");
+            assert.deepEqual(details.errors, notes);
+            return true;
+          });
+        } else {
+          const envelope = await call;
+          assert.equal(envelope.data, data);
+          assert.deepEqual(envelope.meta.notes, notes);
+        }
+      }
+    }
+  });
+
   it("the map's failures arrive as they are", async () => {
     const error = new Error("lost");
     const callMap = { call: () => Promise.reject(error) };

@@ -4,9 +4,12 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { CallError, localEnvelope, subscribe } from "@alkdev/operations";
 import { Type } from "@sinclair/typebox";
+import { assertNoStalls } from "../support/event-loop.mjs";
 import { callError, operation, registered, rejection, warmUp } from "./support/operations.mjs";
 import { within } from "./support/streams.mjs";
 import { collectLog } from "./support/warnings.mjs";
+
+assertNoStalls();
 
 const Point = Type.Object({ x: Type.Number(), y: Type.Number() });
 const List = Type.Recursive((Self) =>

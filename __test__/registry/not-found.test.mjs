@@ -119,6 +119,29 @@ describe("a function that the environment lacks", () => {
     assert.equal(await env.tasks, env.tasks);
   });
 
+  it("is in a namespace that has a misspelt name", async () => {
+    assert.throws(() => env.taks.create({}), {
+      name: "CallError",
+      code: "OPERATION_NOT_FOUND",
+      message: "There is no namespace taks in env. Did you mean tasks?",
+      details: { namespace: "taks", nearest: "tasks" },
+    });
+    assert.throws(() => env.Tasks, callError("OPERATION_NOT_FOUND", "Did you mean tasks?"));
+    // What is near, but not for this caller, is not told of; and what is asked of every object is not misspelt.
+    assert.equal(env.secrets, undefined);
+    assert.equal(env.fs, undefined);
+    assert.equal("taks" in env, false);
+    assert.equal(await env, env);
+    for (const name of ["toJSON", "then", "constructor", "inspect", Symbol.iterator, Symbol.toStringTag]) {
+      assert.equal(env[name], undefined);
+    }
+    assert.equal(`${inspect(structuredClone(Object.keys(env)))}`, "[ 'tasks' ]");
+    assert.deepEqual({ ...env }, { tasks: env.tasks });
+    env.mine = { greet: async () => "hello" };
+    assert.equal(await env.mine.greet(), "hello");
+    delete env.mine;
+  });
+
   it("can be put there", async () => {
     env.tasks.mocked = async () => "mock";
     assert.equal(await env.tasks.mocked(), "mock");

@@ -218,6 +218,32 @@ describe("a malformed spec is refused, with the operation and the field", () => 
     });
   }
 
+  it("an access rule that nobody knows, with the one that was meant", () => {
+    const registry = new OperationRegistry();
+    const refused = (accessControl) => {
+      const spec = operation({ namespace: "shop", name: "buy", accessControl });
+      assert.throws(() => registry.registerSpec(spec), { code: "VALIDATION_ERROR" });
+      try {
+        registry.register(spec);
+      } catch ({ message }) {
+        return message;
+      }
+    };
+    assert.equal(
+      refused({ requiredScopes: [], requiredScopeAny: ["admin"] }),
+      "Cannot register operation shop.buy: accessControl.requiredScopeAny: is not an access rule. Did you mean requiredScopesAny?",
+    );
+    assert.match(
+      refused({ requiredScope: ["admin"] }),
+      /accessControl\.requiredScope: is not an access rule\. Did you mean requiredScopes\?; accessControl\.requiredScopes: /,
+    );
+    assert.match(
+      refused({ requiredScopes: [], roles: ["admin"] }),
+      /accessControl\.roles: is not an access rule: there are requiredScopes, requiredScopesAny, /,
+    );
+    assert.deepEqual(registry.list(), []);
+  });
+
   it("a loop, a bigint or a getter that throws in _meta is nobody's business", async () => {
     const registry = new OperationRegistry();
     const loop = { size: 10n };

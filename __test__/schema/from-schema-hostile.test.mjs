@@ -5,6 +5,7 @@ import { describe, test } from "node:test";
 import { CallError, FromSchema } from "@alkdev/operations";
 import { CloneType, Kind, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { assertNoStalls } from "../support/event-loop.mjs";
 import { CompiledSchema } from "./support/typebox-copies.mjs";
 
 function refusal(pattern) {
@@ -13,6 +14,8 @@ function refusal(pattern) {
 }
 
 describe("input that is no schema", () => {
+  assertNoStalls();
+
   const things = {
     null: null,
     undefined,
@@ -84,6 +87,8 @@ describe("bounds", () => {
 });
 
 describe("names", () => {
+  assertNoStalls();
+
   test("__proto__ is a property like any other", () => {
     const text =
       '{"type":"object","properties":{"__proto__":{"type":"string"},"constructor":{"type":"number"}},"required":["__proto__"]}';
@@ -117,6 +122,8 @@ describe("names", () => {
 });
 
 describe("malformed keywords neither throw nor make TypeBox throw", () => {
+  assertNoStalls();
+
   const sources = [
     { type: "string", pattern: "(" },
     { type: "string", minLength: "3", format: 5 },

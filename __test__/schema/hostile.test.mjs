@@ -8,8 +8,11 @@ import { test } from "node:test";
 import { CallError, FromSchema } from "@alkdev/operations";
 import { Type } from "@sinclair/typebox";
 import { attacks } from "../../bench/hostile-schema-cases.mjs";
+import { assertNoStalls, turn } from "../support/event-loop.mjs";
 import { HOSTILE_NAMES, PROTOTYPE_NAMES } from "./support/random-words.mjs";
 import { CompiledSchema } from "./support/typebox-copies.mjs";
+
+assertNoStalls();
 
 const NAMES = [
   ...HOSTILE_NAMES,
@@ -284,15 +287,20 @@ test("proxies: their traps answer, and what these throw arrives", () => {
   assert.throws(() => compiled.check(proxy), TypeError);
 });
 
-test("huge arrays and objects are checked", () => {
+test("huge arrays and objects are checked", async () => {
   const numbers = Array.from({ length: 1_000_000 }, (_, index) => index);
   const compiled = emitted(Type.Array(Type.Integer({ minimum: 0 })));
+  await turn();
   assert.equal(compiled.check(numbers), true);
+  await turn();
   assert.equal(compiled.walk(numbers), true);
+  await turn();
   assert.equal(compiled.walk([...numbers, "x"]), false);
+  await turn();
   assert.equal(compiled.errors(Array(100_000).fill("x")).length, 1000);
   const unique = emitted(Type.Array(Type.Integer(), { uniqueItems: true }));
   assert.equal(unique.check(numbers.slice(0, 100_000)), true);
+  await turn();
   const wide = Object.fromEntries(numbers.slice(0, 100_000).map((number) => [`k${number}`, number]));
   assert.equal(emitted(Type.Record(Type.String(), Type.Integer())).check(wide), true);
   assert.deepEqual(new CompiledSchema(Type.Object({ k1: Type.Integer() })).normalise(wide).value, { k1: 1 });
@@ -308,7 +316,7 @@ function doubling(levels, keyword) {
   return { $ref: `#/$defs/d${levels}`, $defs };
 }
 
-test("schemas that multiply their work end quickly with a CallError", () => {
+test("schemas that multiply their work end quickly with a CallError", async () => {
   for (const keyword of ["allOf", "anyOf", "oneOf"]) {
     const compiled = new CompiledSchema(doubling(40, keyword), { untrusted: true });
     compiled.warmUp();
@@ -320,6 +328,7 @@ test("schemas that multiply their work end quickly with a CallError", () => {
       () => compiled.normalise(value),
       () => compiled.checkJson(JSON.stringify(value)),
     ]) {
+      await turn();
       // Without a bound this would be 2^40 steps, and the test would never end.
       const { error } = answers(work);
       assert.ok(error, `${keyword}: ${work} should reach a bound`);
@@ -345,7 +354,7 @@ test("schemas that refer to themselves in place are refused or end", () => {
   }
 });
 
-test("patterns that backtrack without end come to one", () => {
+test("patterns that backtrack without end come to one", async () => {
   const text = `${"a".repeat(50_000)}!`;
   for (const pattern of [
     "^(a+)+$",
@@ -369,6 +378,7 @@ test("patterns that backtrack without end come to one", () => {
         () => compiled.errors(value),
         () => compiled.checkJson(JSON.stringify(value)),
       ]) {
+        await turn();
         // A verdict or a CallError; without a bound the test would never end.
         answers(work);
       }
@@ -400,19 +410,24 @@ const ENDLESS = [
   "conditions in conditions",
 ];
 
-test("a schema from outside that would hold the thread ends as too much work, and says so", () => {
+test("a schema from outside that would hold the thread ends as too much work, and says so", async () => {
   for (const name of ENDLESS) {
     const { schema, value } = attacks[name];
+    await turn();
     const compiled = new CompiledSchema(FromSchema(schema()));
     const given = value();
+    await turn();
     const tooMuch = (error) =>
       error instanceof CallError &&
       error.code === "VALIDATION_ERROR" &&
       ["work", "backtracking"].includes(error.details.limit);
     assert.throws(() => compiled.walk(given), tooMuch, `walk: ${name}`);
+    await turn();
     assert.throws(() => compiled.normalise(given), tooMuch, `normalise: ${name}`);
+    await turn();
     compiled.warmUp();
     assert.throws(() => compiled.check(given), tooMuch, `emitted: ${name}`);
+    await turn();
     assert.equal(compiled.isExact(given), false, `exact: ${name}`);
     // The next one is unharmed.
     assert.equal(new CompiledSchema(FromSchema({ type: "integer" })).check(1), true);

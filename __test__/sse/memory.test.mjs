@@ -3,7 +3,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { serve } from "../http/support.mjs";
+import { assertNoStalls } from "../support/event-loop.mjs";
 import { runModule } from "../support/run-node.mjs";
+
+assertNoStalls();
 
 const MEGABYTE = 1024 * 1024;
 /** What a process may grow by: buffers of sockets, batches, and garbage that is not collected yet. */

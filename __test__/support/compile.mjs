@@ -21,6 +21,22 @@ export const options = {
  * @returns {string[]} what the compiler has to say: `<name>(<line>): <message>`
  */
 export function problemsIn(modules) {
+  return problemsOf(programOf(modules));
+}
+
+/** What an editor shows of each export of a module, which must compile. */
+export function shownTypes(text) {
+  const program = programOf(new Map([["shown", text]]));
+  const problems = problemsOf(program);
+  if (problems.length > 0) throw new Error(problems.join("\n"));
+  const checker = program.getTypeChecker();
+  const module = checker.getSymbolAtLocation(program.getSourceFile(`${root}__test__/types/shown.mts`));
+  const shown = (symbol) =>
+    checker.typeToString(checker.getTypeOfSymbol(symbol), undefined, ts.TypeFormatFlags.NoTruncation);
+  return Object.fromEntries(checker.getExportsOfModule(module).map((symbol) => [symbol.name, shown(symbol)]));
+}
+
+function programOf(modules) {
   const sources = new Map(Array.from(modules, ([name, text]) => [`${root}__test__/types/${name}.mts`, text]));
   const host = ts.createCompilerHost(options);
   const { fileExists, readFile, getSourceFile } = host;
@@ -30,7 +46,10 @@ export function problemsIn(modules) {
     sources.has(file)
       ? ts.createSourceFile(file, sources.get(file), options.target)
       : getSourceFile(file, ...rest);
-  const program = ts.createProgram([...sources.keys()], options, host);
+  return ts.createProgram([...sources.keys()], options, host);
+}
+
+function problemsOf(program) {
   return ts.getPreEmitDiagnostics(program).map(({ file, start, messageText }) => {
     const name = file?.fileName.replace(/.*\/|\.mts$/g, "");
     const line = file && ts.getLineAndCharacterOfPosition(file, start).line + 1;

@@ -1,9 +1,13 @@
 // How long something keeps the event loop from turning. Hostile tests assert that nothing from outside does so for long.
 
+import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { afterEach, beforeEach } from "node:test";
 import { Worker } from "node:worker_threads";
 
 const TICK = 5;
+/** Nothing from outside may hold the JavaScript thread longer, in milliseconds. */
+export const BOUND = 500;
 
 /**
  * Runs a function, waits for what it returns, and says for how many milliseconds at most the event loop stood still.
@@ -15,28 +19,65 @@ const TICK = 5;
  * @returns {Promise<{ result: T, stall: number }>}
  */
 export async function longestStall(run) {
-  const clock = process.platform === "linux" ? ownTime() : await ticks();
+  const watch = await watchStalls();
   try {
-    let longest = 0;
-    let seen = clock.now();
-    const look = () => {
-      const now = clock.now();
-      longest = Math.max(longest, now - seen);
-      seen = now;
-    };
-    const watch = setInterval(look, TICK);
-    try {
-      const result = await run();
-      // What was kept waiting by the last of it counts too.
-      await turn();
-      look();
-      return { result, stall: longest };
-    } finally {
-      clearInterval(watch);
-    }
+    const result = await run();
+    return { result, stall: await watch.longest() };
   } finally {
-    await clock.end();
+    await watch.end();
   }
+}
+
+/**
+ * For hostile tests: from here on, each test of the file or of the `describe` in which this is called fails if the event
+ * loop stood still for longer than the bound while it ran.
+ */
+export function assertNoStalls(bound = BOUND) {
+  // Tests may run at the same time.
+  let active = 0;
+  let watching;
+  beforeEach(async () => {
+    active += 1;
+    watching ??= watchStalls();
+    await watching;
+  });
+  afterEach(async () => {
+    active -= 1;
+    const watch = await watching;
+    const stall = await watch.longest();
+    if (active === 0) {
+      watching = undefined;
+      await watch.end();
+    }
+    assert.ok(stall <= bound, `the event loop stood still for ${stall} ms`);
+  });
+}
+
+/** A turn of the event loop, for tests that look at many things in a row: each by itself must not hold it. */
+export const turn = () => new Promise((resolve) => setTimeout(resolve));
+
+async function watchStalls() {
+  const clock = process.platform === "linux" ? ownTime() : await ticks();
+  let longest = 0;
+  let seen = clock.now();
+  const look = () => {
+    const now = clock.now();
+    longest = Math.max(longest, now - seen);
+    seen = now;
+  };
+  const timer = setInterval(look, TICK);
+  return {
+    /** What was kept waiting by the last of it counts too. */
+    async longest() {
+      await pause();
+      look();
+      return longest;
+    },
+    end() {
+      clearInterval(timer);
+      return clock.end();
+    },
+  };
 }
 
 /** Linux tells for how long a thread was ready to run and had no core: that is taken out. */
@@ -57,8 +98,8 @@ async function ticks() {
      setInterval(() => Atomics.add(count, 0, 1), ${TICK});`,
     { eval: true, workerData: count },
   );
-  while (Atomics.load(count, 0) === 0) await turn();
+  while (Atomics.load(count, 0) === 0) await pause();
   return { now: () => Atomics.load(count, 0) * TICK, end: () => worker.terminate() };
 }
 
-const turn = () => new Promise((resolve) => setTimeout(resolve, TICK));
+const pause = () => new Promise((resolve) => setTimeout(resolve, TICK));

@@ -1,5 +1,8 @@
 // Many calls, one signal. Node warns about the eleventh listener on a signal, so ours share one.
 
+import { refusal } from "./options.js";
+import { quoted } from "./text.js";
+
 interface Watch {
   readonly callbacks: Set<() => void>;
   readonly notify: () => void;
@@ -10,8 +13,8 @@ const NOTHING = () => {};
 
 /** Calls back when the signal is aborted. Returns a function that takes it back. A signal that is aborted already calls
  * nobody: whoever asks looks at it first. */
-export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
-  if (signal === undefined) return NOTHING;
+export function onAbort(signal: AbortSignal | null | undefined, callback: () => void): () => void {
+  if (signal == null) return NOTHING;
   const { callbacks, notify } = watches.get(signal) ?? watch(signal);
   callbacks.add(callback);
   return () => {
@@ -22,6 +25,9 @@ export function onAbort(signal: AbortSignal | undefined, callback: () => void): 
 }
 
 function watch(signal: AbortSignal): Watch {
+  if (typeof signal.addEventListener !== "function" || typeof signal.removeEventListener !== "function") {
+    throw refusal("signal", `must be an AbortSignal, not ${quoted(signal)}`);
+  }
   const callbacks = new Set<() => void>();
   const notify = () => {
     watches.delete(signal);

@@ -3,11 +3,11 @@
 /** Longer names are not compared: they come from somewhere else than a keyboard. */
 const MAX_LENGTH = 200;
 
-/** Of some names, the one that is nearest to one that is not among them, if any is near. */
-export function nearestName(wanted: unknown, names: readonly string[]): string | undefined {
+/** Of some names, the one that is nearest to one that is not among them, if any is near. A third of a short name, or more
+ * of a long one, is another word; where the names are few and well known, `atLeast` so many letters may differ. */
+export function nearestName(wanted: unknown, names: readonly string[], atLeast = 0): string | undefined {
   if (typeof wanted !== "string" || wanted === "" || wanted.length > MAX_LENGTH) return undefined;
-  // A third of a short name, or more of a long one, is another word.
-  let best = Math.min(3, Math.floor(wanted.length / 4)) + 1;
+  let best = Math.max(atLeast, Math.min(3, Math.floor(wanted.length / 4))) + 1;
   let nearest: string | undefined;
   const plain = simplified(wanted);
   for (const name of names) {

@@ -1,7 +1,7 @@
 // The options of the whole package are checked here, before anything is done with them. A refusal names the option,
 // what was given and what is allowed; a misspelt name is refused with the name that was probably meant.
 
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { type CallError, invalid } from "../errors.js";
 import { nearestName } from "./nearest-name.js";
 import { kindOf, quoted } from "./text.js";
 
@@ -26,12 +26,15 @@ export function checkedOptions<T extends object>(
   fields: Fields<T>,
   { prefix = "", others }: Rules = {},
 ): T {
-  if (typeof options !== "object" || options === null || Array.isArray(options)) {
+  if (!isRecord(options)) {
     throw refusal(
       prefix.endsWith(".") ? prefix.slice(0, -1) : `${prefix}options`,
       `must be an object, not ${kindOf(options)}`,
     );
   }
+  // First, because a misspelt name explains why another is missing.
+  const unknown = Object.keys(options).filter((name) => !Object.hasOwn(fields, name));
+  if (unknown.length > 0) refuseUnknown(unknown, Object.keys(fields), prefix, others);
   const copy: Record<string, unknown> = {};
   for (const name of Object.keys(fields)) {
     const value = optionOf(options, name);
@@ -39,8 +42,6 @@ export function checkedOptions<T extends object>(
     copy[name] =
       value === undefined && check.isRequired === undefined ? undefined : check(value, prefix + name);
   }
-  const unknown = Object.keys(options).filter((name) => !Object.hasOwn(fields, name));
-  if (unknown.length > 0) refuseUnknown(unknown, Object.keys(fields), prefix, others);
   return copy as T;
 }
 
@@ -102,8 +103,13 @@ export function oneOf(...words: readonly string[]): Check {
 /** An object with a text for each name. */
 export function texts(isName: (name: string) => boolean, what: string): Check {
   return (value, path) => {
-    if (!isPlainObject(value)) {
+    if (!isRecord(value)) {
       throw refusal(path, `must be an object with a string for each ${what}, not ${kindOf(value)}`);
+    }
+    // A `Headers` or a `Map`, which would look empty.
+    if (Symbol.iterator in value) {
+      const hint = "Object.fromEntries() makes one of a Headers object or a Map";
+      throw refusal(path, `must be a plain object with a string for each ${what}; ${hint}`);
     }
     for (const [name, text] of Object.entries(value)) {
       if (!isName(name))
@@ -116,6 +122,9 @@ export function texts(isName: (name: string) => boolean, what: string): Check {
   };
 }
 
+/** A time of before 26 April 1970, in milliseconds, is a duration that somebody took for a deadline. */
+export const LONGEST_DURATION = 1e10;
+
 export const aString = must("a string", isString);
 /** A string that no message quotes. */
 export const aSecret = must("a string", isString, { secret: true });
@@ -124,13 +133,21 @@ export const aBoolean = must("true or false", (value) => typeof value === "boole
 export const aFunction = must("a function", isFunction);
 export const aDuration = must("a number of milliseconds above 0", isPositive);
 export const aPatience = must("a number of milliseconds, 0 or more", (value) => Number(value) >= 0);
-export const aTime = must("a number of milliseconds since the epoch", Number.isFinite);
+export const aTime = must(
+  "a number of milliseconds since 1970, such as Date.now() + 5_000",
+  (value) => Number.isFinite(value) && !isDuration(value as number),
+);
 export const aSize = must("a whole number above 0", (value) => isWhole(value, 1));
 export const aCount = must("a whole number, 0 or more", (value) => isWhole(value, 0));
 export const aList = must("a list of strings", (value) => isListOf(value, isString));
 export const anything: Check = (value) => value;
-export const anObject = must("an object", isPlainObject);
+export const anObject = must("an object", isRecord);
 export const aSignal = must("an AbortSignal", (value) => value instanceof AbortSignal);
+
+/** Tests have clocks of their own, which may begin anywhere. */
+function isDuration(time: number): boolean {
+  return time < LONGEST_DURATION && Date.now() >= LONGEST_DURATION;
+}
 
 export function isListOf(value: unknown, holds: (item: unknown) => boolean): boolean {
   return Array.isArray(value) && value.every(holds);
@@ -153,11 +170,16 @@ function isPositive(value: unknown): boolean {
   return typeof value === "number" && Number.isFinite(value) && value > 0;
 }
 
-function isPlainObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}
+
+/** Whether it is an object with names, and no list. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return isObject(value) && !Array.isArray(value);
 }
 
 export function refusal(path: string, sentence: string, more: object = {}): CallError {
   const field = path.slice(path.lastIndexOf(": ") < 0 ? 0 : path.lastIndexOf(": ") + 2);
-  return new CallError(InfrastructureErrorCode.VALIDATION_ERROR, `${path} ${sentence}`, { field, ...more });
+  return invalid(`${path} ${sentence}`, { field, ...more });
 }

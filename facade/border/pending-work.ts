@@ -1,7 +1,7 @@
 // Native work that was started and has not ended. Everything about waiting for it is here: numbers, aborts, staying
 // alive, and starts that fail.
 
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { CallError, invalid } from "../errors.js";
 import { onAbort } from "./abort.js";
 import { Inbox, type Receiver } from "./inbox.js";
 import { keepAlive, letGo } from "./keep-alive.js";
@@ -78,8 +78,8 @@ export class PendingWork<Id extends number | string> implements Receiver {
       const id = this.newId();
       const event = work.event as Waiter["event"];
       this.wait(id, { owner, done: resolve as (value: unknown) => void, failed: reject, event });
-      if (signal !== undefined) this.watch(id, signal, () => work.cancel?.(id));
       try {
+        this.watch(id, signal, () => work.cancel?.(id));
         work.start(id);
       } catch (error) {
         this.failed(id, refusal(error));
@@ -96,7 +96,7 @@ export class PendingWork<Id extends number | string> implements Receiver {
   /** Calls back if the signal is aborted before the work has ended. */
   watch(id: Id, signal: AbortSignal | undefined, aborted: () => void): void {
     const entry = this.#entries.get(id);
-    if (entry !== undefined) entry.release = onAbort(signal, aborted);
+    if (entry !== undefined && signal != null) entry.release = onAbort(signal, aborted);
   }
 
   has(id: Id): boolean {
@@ -164,8 +164,5 @@ export function numbers(): () => number {
 /** Why work was not started. The binding refuses an argument of the wrong type by an error of its own. */
 function refusal(error: unknown): CallError {
   if (error instanceof CallError) return error;
-  return new CallError(
-    InfrastructureErrorCode.VALIDATION_ERROR,
-    `The call cannot be made: an argument has the wrong type (${messageOf(error)})`,
-  );
+  return invalid(`The call cannot be made: an argument has the wrong type (${messageOf(error)})`);
 }

@@ -9,6 +9,24 @@ export function textOf(value: unknown): string {
   }
 }
 
+/** The same for a name, which may come from anywhere: enough of it to recognise. */
+export function nameOf(value: unknown): string {
+  const text = textOf(value);
+  return text.length > LONGEST_NAME ? `${shortened(text)} (${text.length} characters)` : text;
+}
+
+const LONGEST_NAME = 200;
+
+/** Enough of a text for a log line, which must not grow with what a document contains. */
+export function shortened(text: string): string {
+  return text.length > LONGEST_NAME ? `${text.slice(0, LONGEST_NAME)}...` : text;
+}
+
+/** A name as a part of a JSON Pointer. */
+export function pointerToken(name: string): string {
+  return name.replaceAll("~", "~0").replaceAll("/", "~1");
+}
+
 /** What an error says about itself; anything else that was thrown as text. */
 export function messageOf(error: unknown): string {
   return textOf(error instanceof Error ? error.message : error);

@@ -1,6 +1,7 @@
 import {
   aCount,
   aDuration,
+  aFunction,
   aList,
   aSize,
   checkedOptions,
@@ -20,13 +21,40 @@ import { subscribe } from "../registry/subscribe.js";
 import { detailsWithoutCookies, withoutCookies } from "./cookies.js";
 import type { CallAbortedEvent, CallRequestedEvent } from "./events.js";
 import { readEvent } from "./incoming.js";
-import { overloaded, type PlaceLimits, Places, tookTooLong } from "./places.js";
-import { type Server, whileServing } from "./remote.js";
+import { Overrun, usualOverrun } from "./overrun.js";
+import { DEFAULT_QUEUE, overloaded, type PlaceLimits, Places, tookTooLong } from "./places.js";
+import { placeIsFree, progressOf, type Server, type TellProgress, whileServing } from "./remote.js";
 import { Running } from "./running.js";
 import { soon } from "./soon.js";
+import { type VerifyIdentity, verifiedIdentity } from "./verify-identity.js";
 
-/** Serves a `call.requested` event. Never rejects. */
+/**
+ * Serves a `call.requested` event. Never rejects.
+ *
+ * @example
+ * ```ts
+ * const handler: CallHandler = buildCallHandler({ registry, callMap: new PendingRequestMap() });
+ * ```
+ */
 export type CallHandler = (event: CallRequestedEvent) => Promise<void>;
+
+/**
+ * What a call handler has to do at the moment.
+ *
+ * @example
+ * ```ts
+ * const handler = buildCallHandler({ registry, callMap: new PendingRequestMap() });
+ * const { running, waiting, overrunning }: CallHandlerStats = handler.stats();
+ * ```
+ */
+export interface CallHandlerStats {
+  /** Calls and subscriptions that are served. */
+  running: number;
+  /** Calls that wait for a place. */
+  waiting: number;
+  /** Handlers that run on although their call was aborted or its time was up. */
+  overrunning: number;
+}
 
 /** The part of a `PendingRequestMap` that answers. A transport may have one of its own. */
 export interface AnsweringMap {
@@ -37,6 +65,10 @@ export interface AnsweringMap {
   complete(requestId: string): void;
   /** Somebody works on calls. Returns a function that says that none are left. */
   [whileServing]?(server: Server): () => void;
+  /** Where the handler of a call may say how far it is. */
+  [progressOf]?(requestId: string): TellProgress | undefined;
+  /** For a transport that has limits of its own: there is a place again. */
+  [placeIsFree]?(requestId: string): void;
 }
 
 /**
@@ -53,6 +85,8 @@ export interface CallHandlerConfig extends PlaceLimits {
   /** Members of `metadata` that a caller may steer the package with (`"headers"`, `"timeout"`). None by default: to
    * handlers, metadata off a wire is data. */
   allowMetadata?: readonly string[];
+  /** Says whether to believe the identity that a request claims, or who it really is. By default every claim is believed. */
+  verifyIdentity?: VerifyIdentity;
   /** How long a handler may hold its place, in milliseconds: a call in all, a subscription without an event. A deadline that
    * is sooner counts. No limit by default. */
   timeout?: number;
@@ -62,10 +96,12 @@ const FIELDS: Fields<CallHandlerConfig> = {
   registry: required(must("an OperationRegistry", (value) => typeof value === "object" && value !== null)),
   callMap: required(must("a PendingRequestMap", (value) => typeof value === "object" && value !== null)),
   allowMetadata: aList,
+  verifyIdentity: aFunction,
   concurrency: aSize,
   perOperation: aSize,
   perCaller: aSize,
   queue: aCount,
+  overrun: aCount,
   timeout: aDuration,
 };
 
@@ -82,15 +118,18 @@ const log = logger("call");
  * await callMap.call("demo.greet", { name: "Ada" });
  * ```
  */
-export function buildCallHandler(config: CallHandlerConfig): CallHandler {
+export function buildCallHandler(config: CallHandlerConfig): CallHandler & { stats(): CallHandlerStats } {
   const checked = checkedOptions<CallHandlerConfig>(config, FIELDS, { prefix: "buildCallHandler: " });
   const { registry, callMap } = checked;
   const allowed: ReadonlySet<string> = new Set(checked.allowMetadata);
   tellOfOpenSources(registry);
-  const { concurrency, perOperation, perCaller, timeout } = checked;
-  const isLimited = (concurrency ?? perOperation ?? perCaller) !== undefined;
-  const places = isLimited ? new Places(checked) : undefined;
+  const { concurrency, perOperation, perCaller, timeout, verifyIdentity, queue = DEFAULT_QUEUE } = checked;
+  const limit = concurrency ?? perOperation ?? perCaller;
+  const places = limit === undefined ? undefined : new Places(checked);
+  const overrun = new Overrun<Running>(checked.overrun ?? usualOverrun(limit), giveBack);
   const served = new Map<string, Running>();
+  /** Calls of which nobody knows yet who makes them. */
+  let unverified = 0;
   let stopListening: (() => void) | undefined;
   const stopSoon = soon(() => {
     if (served.size > 0) return;
@@ -102,7 +141,7 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler {
   function begin(request: CallRequestedEvent): Running {
     const { requestId, deadline, metadata } = request;
     if (metadata !== undefined) markMetadata(metadata, allowed);
-    const running = new Running(request);
+    const running = new Running(request, callMap[progressOf]?.(requestId));
     served.set(requestId, running);
     stopListening ??= listen();
     if (typeof deadline === "number") running.cancelDeadline = callAt(deadline, () => abort(requestId));
@@ -141,6 +180,8 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler {
     if (running === undefined) return;
     end(requestId, running);
     running.abort();
+    if (running.isWorking) overrun.callEnded(running);
+    else giveBack(running);
   }
 
   function end(requestId: string, running: Running): void {
@@ -148,20 +189,33 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler {
     running.cancelDeadline?.();
     running.cancelTimeout?.();
     served.delete(requestId);
-    if (running.hasPlace) places?.leave(running.request);
-    running.settle?.();
     if (served.size === 0) stopSoon();
+  }
+
+  /** The handler has ended, and whoever waited for it was told. */
+  function worked(running: Running): void {
+    running.isWorking = false;
+    overrun.handlerEnded(running);
+  }
+
+  function giveBack(running: Running): void {
+    const { request } = running;
+    if (running.hasPlace) places?.leave(request);
+    running.settle?.();
+    callMap[placeIsFree]?.(request.requestId);
   }
 
   /** Whoever aborted has an answer already. */
   function answer(request: CallRequestedEvent, running: Running, envelope: ResponseEnvelope): void {
     end(request.requestId, running);
-    if (running.isAborted) return;
-    try {
-      callMap.respond(request.requestId, withoutCookies(envelope));
-    } catch (error) {
-      report(registry, callMap, request, error);
+    if (!running.isAborted) {
+      try {
+        callMap.respond(request.requestId, withoutCookies(envelope));
+      } catch (error) {
+        report(registry, callMap, request, error);
+      }
     }
+    worked(running);
   }
 
   function fail(request: CallRequestedEvent, running: Running, error: unknown): void {
@@ -169,15 +223,44 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler {
     // A handler may learn of its deadline by a call of its own, which has the same one, before our timer is due.
     if (request.deadline !== undefined && request.deadline <= Date.now() + 1) running.abort();
     if (!running.isAborted) report(registry, callMap, request, error);
+    worked(running);
   }
 
-  return (event) => {
+  function handle(event: CallRequestedEvent): Promise<void> {
     const request = readEvent("call.requested", event);
     if (request === undefined || served.has(request.requestId)) {
       log.warn("Dropped an event that is not a call request", {});
+      if (request === undefined) callMap[placeIsFree]?.(event.requestId);
       return Promise.resolve();
     }
     const running = begin(request);
+    return verifyIdentity === undefined ? admit(request, running) : verify(verifyIdentity, request, running);
+  }
+
+  /** Before anything else: who calls decides about places, too. */
+  async function verify(
+    verifyIdentity: VerifyIdentity,
+    request: CallRequestedEvent,
+    running: Running,
+  ): Promise<void> {
+    if (unverified >= queue) return fail(request, running, overloaded(request.operationId));
+    unverified += 1;
+    running.isWorking = true;
+    try {
+      const identity = await verifiedIdentity(verifyIdentity, request);
+      if (identity === undefined) delete request.identity;
+      else request.identity = identity;
+    } catch (error) {
+      return fail(request, running, error);
+    } finally {
+      unverified -= 1;
+    }
+    if (running.isAborted) return worked(running);
+    running.isWorking = false;
+    return admit(request, running);
+  }
+
+  function admit(request: CallRequestedEvent, running: Running): Promise<void> {
     if (places === undefined) return run(request, running);
     return new Promise((resolve) => {
       running.settle = resolve;
@@ -186,13 +269,17 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler {
       running.hasPlace = false;
       fail(request, running, overloaded(request.operationId));
     });
-  };
+  }
 
   function run(request: CallRequestedEvent, running: Running): Promise<void> {
+    running.isWorking = true;
     if (timeout !== undefined) expectWithin(timeout, running, Date.now());
     if (registry.isSubscription(request.operationId)) {
       return stream(registry, callMap, request, running).then(
-        () => end(request.requestId, running),
+        () => {
+          end(request.requestId, running);
+          worked(running);
+        },
         (error) => fail(request, running, error),
       );
     }
@@ -214,6 +301,13 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler {
     };
     running.cancelTimeout = callAt(since + limit, check, true);
   }
+
+  function stats(): CallHandlerStats {
+    const waiting = places?.waiting ?? 0;
+    return { running: served.size - waiting, waiting, overrunning: overrun.size };
+  }
+
+  return Object.assign(handle, { stats });
 }
 
 async function stream(
@@ -226,10 +320,10 @@ async function stream(
   const context = running.context(registry);
   alwaysEnforceAccess(context);
   const events = subscribe(registry, operationId, input, context);
-  running.onAbort = () => void events.return().catch(() => {});
+  running.onAbort = () => events.return().catch(() => {});
   const turns = new Turns();
   for await (const envelope of events) {
-    if (running.isAborted) return;
+    if (running.isAborted) break;
     if (running.cancelTimeout !== undefined) running.heardAt = Date.now();
     const room = callMap.respond(requestId, withoutCookies(envelope));
     // Only a transport that paces its streams has a reason to wait.
@@ -238,6 +332,15 @@ async function stream(
     if (turns.isDue) await turns.take();
   }
   if (!running.isAborted) callMap.complete(requestId);
+  // The iterator lets go of its consumer at once; the handler's generator may still run.
+  await running.stopping;
+}
+
+/** Details without the answer that was refused, which may hold anything; nothing if there is none. */
+function withoutEnvelope(details: unknown): unknown {
+  if (typeof details !== "object" || details === null || !("envelope" in details)) return undefined;
+  const { envelope: _, ...rest } = details;
+  return rest;
 }
 
 function report(
@@ -249,14 +352,15 @@ function report(
   const { code, message, details } = mapError(error, registry.getSpec(operationId)?.errorSchemas);
   // What leaves is chosen: the fields of any other error may be secrets.
   const isChosen = error instanceof CallError && !(details instanceof Error);
+  const told = isChosen && details !== undefined ? detailsWithoutCookies(details) : undefined;
   try {
-    if (isChosen && details !== undefined) {
+    // An error is not lost because something about it cannot be written.
+    for (const each of [told, withoutEnvelope(told)]) {
+      if (each === undefined) continue;
       try {
-        callMap.emitError(requestId, code, message, detailsWithoutCookies(details));
+        callMap.emitError(requestId, code, message, each);
         return;
-      } catch {
-        // An error is not lost because something about it cannot be written.
-      }
+      } catch {}
     }
     callMap.emitError(requestId, code, message);
   } catch (failure) {

@@ -76,7 +76,14 @@ export interface CallErrorEvent {
   details?: unknown;
 }
 
-/** What an event may carry. */
+/**
+ * What an event may carry.
+ *
+ * @example
+ * ```ts
+ * const log = (event: CallEventMapValue) => console.log(event.requestId);
+ * ```
+ */
 export type CallEventMapValue = CallEvents[CallEventType];
 
 /** What each event carries. */

@@ -1,10 +1,12 @@
 // What arrives is looked at before it is believed: any process that reaches the wire can send any event. Declared as
 // `CallEventMap`; written out because a schema check of each event would cost more than the event.
 
-import { optionOf as fieldOf } from "../border/options.js";
+import { optionOf as fieldOf, isListOf, isObject, isRecord, isString } from "../border/options.js";
+import type { Identity } from "../types.js";
 import type { CallEvents, CallEventType } from "./events.js";
 
 type Fields = Record<string, unknown>;
+const isStrings = (value: unknown) => isListOf(value, isString);
 
 /** The payload of an event's `detail`, which is `{ type, id, payload }` or the bare payload; nothing if it does not fit.
  * A copy of the declared fields: what a getter or a prototype would say is not asked for again. Never throws. */
@@ -67,25 +69,9 @@ const OPTIONAL: readonly (readonly [name: string, holds: (value: unknown) => boo
   ["metadata", isRecord],
 ];
 
-function isIdentity(value: unknown): boolean {
+export function isIdentity(value: unknown): value is Identity {
   if (!isRecord(value) || !isString(fieldOf(value, "id")) || !isStrings(fieldOf(value, "scopes")))
     return false;
   const resources = fieldOf(value, "resources");
   return resources === undefined || (isRecord(resources) && Object.values(resources).every(isStrings));
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null;
-}
-
-function isRecord(value: unknown): value is Fields {
-  return isObject(value) && !Array.isArray(value);
-}
-
-function isString(value: unknown): boolean {
-  return typeof value === "string";
-}
-
-function isStrings(value: unknown): boolean {
-  return Array.isArray(value) && value.every(isString);
 }

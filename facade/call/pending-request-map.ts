@@ -3,7 +3,7 @@ import { aSize, checkedOptions, type Fields } from "../border/options.js";
 import { PushedEvents, type PushSource } from "../border/pushed-events.js";
 import { callAt } from "../border/timer.js";
 import { isResponseEnvelope, type ResponseEnvelope } from "../envelope.js";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { type CallError, invalid } from "../errors.js";
 import { logger } from "../logging.js";
 import type { OperationsIn, TypedCallMap } from "../operation-types.js";
 import {
@@ -35,7 +35,6 @@ import {
 import { type Pending, PendingCall, PendingStream } from "./pending.js";
 import { type Server, whileServing } from "./remote.js";
 
-export { wasAborted } from "../outcomes.js";
 export type { CallOptions, SubscribeOptions } from "./options.js";
 
 /**
@@ -52,14 +51,30 @@ export interface PendingRequestMapOptions {
   maxWaitingEvents?: number;
 }
 
-/** What a map has seen, as `stats()` returns it. */
+/**
+ * What a map has seen, as `stats()` returns it.
+ *
+ * @example
+ * ```ts
+ * const { dropped }: CallStats = new PendingRequestMap().stats();
+ * if (dropped > 0) console.warn(`${dropped} events did not fit`);
+ * ```
+ */
 export interface CallStats {
   /** Events that did not fit `CallEventMap`, and were dropped. */
   dropped: number;
   droppedBy: DroppedEvents;
 }
 
-/** Listeners of one kind of event. */
+/**
+ * Listeners of one kind of event.
+ *
+ * @example
+ * ```ts
+ * const channel: EventChannel<CallRequestedEvent> = new PendingRequestMap()["call.requested"];
+ * const stop = channel.subscribe(({ operationId }) => console.log(operationId));
+ * ```
+ */
 export interface EventChannel<T> {
   /** Registers a listener; the returned function removes it. */
   subscribe(listener: (event: T) => unknown): () => void;
@@ -124,8 +139,10 @@ export class PendingRequestMap {
     return new Promise((resolve, reject) => {
       const options = checkedCall(operationId, given);
       const { deadline, signal, parentRequestId } = options;
-      if (signal?.aborted === true) throw wasAborted(operationId);
-      if (deadline !== undefined && deadline <= Date.now()) throw timedOut(operationId, deadline, undefined);
+      if (signal?.aborted === true) throw this.#told(wasAborted(operationId), "none");
+      if (deadline !== undefined && deadline <= Date.now()) {
+        throw this.#told(timedOut(operationId, deadline, undefined), "none");
+      }
       const requestId = randomUUID();
       const pending = new PendingCall(requestId, operationId, parentRequestId, resolve, reject);
       this.#add(pending, signal);
@@ -171,7 +188,7 @@ export class PendingRequestMap {
     const { requestId, operationId } = pending;
     const { idleTimeout, signal } = options;
     if (signal?.aborted === true) {
-      pending.failed(wasAborted(operationId));
+      pending.failed(this.#told(wasAborted(operationId), "none"));
       return;
     }
     this.#add(pending, signal);
@@ -194,8 +211,7 @@ export class PendingRequestMap {
   /** Answers a request. */
   respond(requestId: string, output: ResponseEnvelope): void {
     if (!isResponseEnvelope(output)) {
-      throw new CallError(
-        InfrastructureErrorCode.VALIDATION_ERROR,
+      throw invalid(
         "PendingRequestMap.respond() requires a ResponseEnvelope: wrap the value with localEnvelope(), httpEnvelope() or mcpEnvelope()",
         { requestId },
       );
@@ -323,8 +339,8 @@ export class PendingRequestMap {
   }
 
   /** Over a wire, an error says what may be concluded from it. */
-  #told(error: CallError): CallError {
-    return this.#bus.isRemote ? withDelivery(error, "unknown") : error;
+  #told(error: CallError, delivery: "none" | "unknown" = "unknown"): CallError {
+    return this.#bus.isRemote ? withDelivery(error, delivery) : error;
   }
 
   #aborted(requestId: string): void {

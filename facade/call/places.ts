@@ -1,10 +1,17 @@
 // How many calls are served at a time. Above a limit a call waits; beyond that it is refused.
 
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { CallError, failed, InfrastructureErrorCode } from "../errors.js";
 import { identityIn } from "../registry/authorise.js";
 import type { CallRequestedEvent } from "./events.js";
 
-/** How many calls a call handler serves at a time. */
+/**
+ * How many calls a call handler serves at a time.
+ *
+ * @example
+ * ```ts
+ * const limits: PlaceLimits = { concurrency: 100, perCaller: 10, queue: 500 };
+ * ```
+ */
 export interface PlaceLimits {
   /** Calls and subscriptions at a time. No limit by default. */
   concurrency?: number;
@@ -14,6 +21,9 @@ export interface PlaceLimits {
   perCaller?: number;
   /** Calls that wait for a place (default 1,024). Beyond that they are refused. */
   queue?: number;
+  /** Handlers that may run on, beside those, after their call was aborted or its time was up (default: as many as
+   * `concurrency`, and at least 16). Beyond that a place is free only when its handler has ended. */
+  overrun?: number;
 }
 
 interface Waiting {
@@ -21,7 +31,7 @@ interface Waiting {
   readonly begin: () => void;
 }
 
-const DEFAULT_QUEUE = 1024;
+export const DEFAULT_QUEUE = 1024;
 
 export class Places {
   readonly #limits: PlaceLimits;
@@ -34,6 +44,11 @@ export class Places {
   constructor(limits: PlaceLimits) {
     this.#limits = limits;
     this.#queue = limits.queue ?? DEFAULT_QUEUE;
+  }
+
+  /** How many wait. */
+  get waiting(): number {
+    return this.#waiting.length;
   }
 
   /** Begins at once, or when there is a place. Says no when too many wait already. */
@@ -93,8 +108,7 @@ function callerOf(request: CallRequestedEvent): string {
 }
 
 export function overloaded(operationId: string): CallError {
-  return new CallError(
-    InfrastructureErrorCode.EXECUTION_ERROR,
+  return failed(
     `The call of ${operationId} was refused: too many calls are running or waiting already. Try again later`,
     { reason: "overloaded", delivery: "none", operationId },
   );

@@ -4,7 +4,14 @@ import { logger } from "../logging.js";
 import { leavesProcess } from "./remote.js";
 import { restored, wireText } from "./wire-value.js";
 
-/** What a port is here: a `MessagePort` or a `Worker`, of Node or of the web. */
+/**
+ * What a port is here: a `MessagePort` or a `Worker`, of Node or of the web.
+ *
+ * @example
+ * ```ts
+ * const ports: MessagePortLike[] = [port, worker];
+ * ```
+ */
 export type MessagePortLike = ListenablePort | EmittingPort;
 
 /** The port is an `EventTarget`, whose events hold the message in `data`. */
@@ -22,7 +29,16 @@ export interface EmittingPort {
   off(type: "message", listener: (message: unknown) => void): unknown;
 }
 
-/** An `EventTarget` whose events also arrive at the other end of a port. */
+/**
+ * An `EventTarget` whose events also arrive at the other end of a port.
+ *
+ * @example
+ * ```ts
+ * const target: PortEventTarget = createPortEventTarget(port);
+ * const callMap = new PendingRequestMap(target);
+ * target.close();
+ * ```
+ */
 export interface PortEventTarget extends EventTarget {
   /** Stops listening to the port. The port itself stays open: it belongs to whoever made it. */
   close(): void;

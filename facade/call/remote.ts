@@ -12,6 +12,19 @@ export const onLoss: unique symbol = Symbol("@alkdev/operations: events may have
 /** Whoever serves calls says so for as long as there are any. */
 export const whileServing: unique symbol = Symbol("@alkdev/operations: calls are being served");
 
+/** Whoever serves calls says so when the place of one is free again. */
+export const placeIsFree: unique symbol = Symbol("@alkdev/operations: a place is free");
+
+/** Where a handler may say how far it is, if somebody wants to know. */
+export const progressOf: unique symbol = Symbol("@alkdev/operations: progress of a call");
+
+/** Says how far a call is. */
+export type TellProgress = (
+  progress: number | { progress: number; total?: number; message?: string },
+  total?: number,
+  message?: string,
+) => void;
+
 /** Somebody who works on calls. */
 export interface Server {
   /** Whether it works on this request. */

@@ -5,24 +5,34 @@ import { buildEnv } from "../registry/env.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import type { OperationContext, OperationEnv } from "../types.js";
 import type { CallRequestedEvent } from "./events.js";
+import type { TellProgress } from "./remote.js";
 
 export class Running {
   readonly request: CallRequestedEvent;
   #controller: AbortController | undefined;
   #isAborted = false;
-  /** What stops the work, beside the signal. */
-  onAbort: (() => void) | undefined;
+  /** What stops the work, beside the signal; resolves when it has stopped. */
+  onAbort: (() => Promise<unknown>) | undefined;
+  /** The work is being stopped. */
+  stopping: Promise<unknown> | undefined;
   cancelDeadline: (() => void) | undefined;
   cancelTimeout: (() => void) | undefined;
   /** When its stream last had an event. */
   heardAt = 0;
   /** Whether it holds a place, or waits for one. */
   hasPlace = false;
+  /** Its handler has begun, and not ended. */
+  isWorking = false;
+  runsOn = false;
   /** Tells whoever serves it that it is over, even if it never began. */
   settle: (() => void) | undefined;
 
-  constructor(request: CallRequestedEvent) {
+  /** Where the handler may say how far it is. */
+  readonly #onProgress: TellProgress | undefined;
+
+  constructor(request: CallRequestedEvent, onProgress: TellProgress | undefined) {
     this.request = request;
+    this.#onProgress = onProgress;
   }
 
   get isAborted(): boolean {
@@ -42,7 +52,7 @@ export class Running {
     if (this.#isAborted) return;
     this.#isAborted = true;
     this.#controller?.abort();
-    this.onAbort?.();
+    this.stopping = this.onAbort?.();
   }
 
   /** What the handler learns. `trusted` is neither read from an event nor set. */
@@ -73,6 +83,7 @@ export class Running {
     if (identity !== undefined) context.identity = identity;
     if (metadata !== undefined) context.metadata = metadata;
     if (deadline !== undefined) context.deadline = deadline;
+    if (this.#onProgress !== undefined) context.onProgress = this.#onProgress;
     return context;
   }
 }

@@ -1,8 +1,8 @@
 // Values as JSON, so that none changes on the way. Binary data travels as `{ "$bytes": "<base64>" }` and arrives as a
 // `Uint8Array`; what JSON cannot hold is refused by its path.
 
-import { kindOf, textOf } from "../border/text.js";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { kindOf, pointerToken, textOf } from "../border/text.js";
+import { type CallError, invalid } from "../errors.js";
 
 const BYTES = "$bytes";
 /** Deeper values are looked at by the careful way, which notices those that contain themselves. */
@@ -121,7 +121,7 @@ function portableObject(value: object, path: string, around: object[]): object {
   const copy: Record<string, unknown> = {};
   const keys = Object.keys(value);
   for (const key of keys) {
-    const inner = portable((value as Record<string, unknown>)[key], `${path}/${escaped(key)}`, around);
+    const inner = portable((value as Record<string, unknown>)[key], `${path}/${pointerToken(key)}`, around);
     // By definition, not by assignment: a key may be `__proto__`.
     Object.defineProperty(copy, key, { value: inner, enumerable: true, configurable: true, writable: true });
   }
@@ -143,14 +143,6 @@ function isMarked(value: object): value is { [BYTES]: unknown } {
   return Object.hasOwn(value, BYTES) && Object.keys(value).length === 1;
 }
 
-/** A name in a JSON pointer. */
-function escaped(key: string): string {
-  return key.replaceAll("~", "~0").replaceAll("/", "~1");
-}
-
 function refusal(what: string, why: string): CallError {
-  return new CallError(
-    InfrastructureErrorCode.VALIDATION_ERROR,
-    `${what}, because it cannot be written as JSON: ${why}`,
-  );
+  return invalid(`${what}, because it cannot be written as JSON: ${why}`);
 }

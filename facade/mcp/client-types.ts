@@ -4,7 +4,14 @@ import type { MCPOperation, MCPToolProblem, ToolChanges } from "./operations.js"
 
 type Json = Record<string, unknown>;
 
-/** A sign of progress, as the server sent it. */
+/**
+ * A sign of progress, as the server sent it.
+ *
+ * @example
+ * ```ts
+ * const show = ({ progress, total }: MCPProgress) => console.log(`${progress} of ${total ?? "?"}`);
+ * ```
+ */
 export interface MCPProgress {
   progress: number;
   total?: number;
@@ -12,7 +19,15 @@ export interface MCPProgress {
   [key: string]: unknown;
 }
 
-/** How a request is made. */
+/**
+ * How a request is made.
+ *
+ * @example
+ * ```ts
+ * const options: MCPRequestOptions = { timeout: 5_000, onProgress: ({ progress }) => console.log(progress) };
+ * const resources = await wrapper.listResources(options);
+ * ```
+ */
 export interface MCPRequestOptions {
   signal?: AbortSignal | undefined;
   /** In ms; the server's own when there is none. */
@@ -20,7 +35,15 @@ export interface MCPRequestOptions {
   onProgress?: ((progress: MCPProgress) => void) | undefined;
 }
 
-/** What is known about a server. */
+/**
+ * What is known about a server.
+ *
+ * @example
+ * ```ts
+ * const { state, stderr }: MCPServerStatus = wrapper.getStatus();
+ * if (state === "failed") console.error(stderr);
+ * ```
+ */
 export interface MCPServerStatus {
   state: "connecting" | "connected" | "lost" | "failed" | "closed";
   /** How many tools it has. */
@@ -32,7 +55,14 @@ export interface MCPServerStatus {
   protocolVersion?: string;
 }
 
-/** Who a server says it is. */
+/**
+ * Who a server says it is.
+ *
+ * @example
+ * ```ts
+ * const { name, version }: MCPServerInfo = wrapper.client.serverInfo;
+ * ```
+ */
 export interface MCPServerInfo {
   name?: string;
   version?: string;
@@ -40,7 +70,15 @@ export interface MCPServerInfo {
   [key: string]: unknown;
 }
 
-/** The connection of a wrapper: the protocol's own methods, with results as the server sent them. */
+/**
+ * The connection of a wrapper: the protocol's own methods, with results as the server sent them.
+ *
+ * @example
+ * ```ts
+ * const { client } = await createMCPClient("files", { command: "npx", args: ["-y", "some-server"] });
+ * const { tools } = await (client satisfies MCPClient).listTools();
+ * ```
+ */
 export interface MCPClient {
   readonly serverInfo: MCPServerInfo;
   readonly protocolVersion: string | undefined;
@@ -54,10 +92,27 @@ export interface MCPClient {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Told when a server changes its tools. */
+/**
+ * Told when a server changes its tools.
+ *
+ * @example
+ * ```ts
+ * const listener: MCPToolsListener = (tools, { added }) => console.log(`${added.length} new of ${tools.length}`);
+ * const stop = wrapper.onToolsChanged(listener);
+ * ```
+ */
 export type MCPToolsListener = (tools: MCPOperation[], changes: ToolChanges) => void;
 
-/** A connected server and its tools. */
+/**
+ * A connected server and its tools.
+ *
+ * @example
+ * ```ts
+ * const files: MCPClientWrapper = await createMCPClient("files", { command: "npx", args: ["-y", "some-server"] });
+ * registry.registerAll(files.tools);
+ * await files.close();
+ * ```
+ */
 export interface MCPClientWrapper {
   readonly name: string;
   readonly client: MCPClient;

@@ -1,8 +1,8 @@
 // One MCP server: requests out, answers in.
 
 import { numbers, PendingWork } from "../border/pending-work.js";
-import { messageOf } from "../border/text.js";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { kindOf, messageOf } from "../border/text.js";
+import { CallError, InfrastructureErrorCode, invalid } from "../errors.js";
 import { logger } from "../logging.js";
 import type { McpClient } from "../native-binding.js";
 import type { NativeWork } from "../registry/native-handler.js";
@@ -291,9 +291,8 @@ export async function createMCPClient(name: string, config: MCPClientConfig): Pr
  */
 export async function closeMCPClient(wrapper: MCPClientWrapper): Promise<void> {
   if (typeof wrapper?.client?.close !== "function") {
-    throw new CallError(
-      InfrastructureErrorCode.VALIDATION_ERROR,
-      "closeMCPClient expects what createMCPClient resolved to",
+    throw invalid(
+      `closeMCPClient: the client must be what createMCPClient resolved to, not ${kindOf(wrapper)}`,
     );
   }
   await wrapper.client.close();

@@ -16,11 +16,22 @@ import {
   required,
   texts,
 } from "../border/options.js";
+import { quoted } from "../border/text.js";
 import { accessRules, type ImportedAccessControl } from "../imported-access.js";
 import type { OutputMode } from "../registry/entry.js";
 import { expandReferences } from "./references.js";
 
-/** A question of the server's to the user (MCP's `elicitation/create`). */
+/**
+ * A question of the server's to the user (MCP's `elicitation/create`).
+ *
+ * @example
+ * ```ts
+ * const onElicitation = async ({ message }: MCPElicitation) => {
+ *   console.log(message);
+ *   return { action: "decline" as const };
+ * };
+ * ```
+ */
 export interface MCPElicitation {
   message: string;
   /** What the answer must look like, in form mode: an object of simple values. */
@@ -45,7 +56,14 @@ export interface MCPElicitationAnswer {
   content?: Record<string, unknown>;
 }
 
-/** A model's turn that the server asks for (MCP's `sampling/createMessage`). */
+/**
+ * A model's turn that the server asks for (MCP's `sampling/createMessage`).
+ *
+ * @example
+ * ```ts
+ * const question = ({ messages }: MCPSampling) => messages.at(-1)?.content;
+ * ```
+ */
 export interface MCPSampling {
   messages: Array<{ role: "user" | "assistant"; content: unknown }>;
   maxTokens: number;
@@ -68,14 +86,33 @@ export interface MCPSamplingAnswer {
   stopReason?: string;
 }
 
-/** Where tokens are kept between runs. What is kept is opaque JSON. */
+/**
+ * Where tokens are kept between runs. What is kept is opaque JSON.
+ *
+ * @example
+ * ```ts
+ * let kept: unknown;
+ * const store: MCPTokenStore = {
+ *   load: () => kept,
+ *   save: (tokens) => void (kept = tokens),
+ *   clear: () => void (kept = undefined),
+ * };
+ * ```
+ */
 export interface MCPTokenStore {
   load(): unknown | Promise<unknown>;
   save(tokens: unknown): void | Promise<void>;
   clear(): void | Promise<void>;
 }
 
-/** A program that asks for a token in its own name. It has a secret or a key. */
+/**
+ * A program that asks for a token in its own name. It has a secret or a key.
+ *
+ * @example
+ * ```ts
+ * const clientCredentials: MCPClientCredentials = { clientId: "hub", clientSecret: process.env["MCP_SECRET"] ?? "" };
+ * ```
+ */
 export interface MCPClientCredentials {
   clientId: string;
   clientSecret?: string;
@@ -85,7 +122,14 @@ export interface MCPClientCredentials {
   algorithm?: "ES256" | "ES384" | "RS256" | "RS384" | "RS512";
 }
 
-/** How to get a token for a server that wants one (OAuth 2.1): from the user, or with the program's own credentials. */
+/**
+ * How to get a token for a server that wants one (OAuth 2.1): from the user, or with the program's own credentials.
+ *
+ * @example
+ * ```ts
+ * const oauth: MCPOAuthConfig = { clientCredentials: { clientId: "hub", clientSecret: "..." } };
+ * ```
+ */
 export type MCPOAuthConfig = OAuthSettings &
   (
     | {
@@ -250,8 +294,8 @@ const FIELDS: Fields<MCPClientConfig> = {
 export function checkedConfig(name: string, config: unknown): MCPClientConfig {
   if (typeof name !== "string" || name === "") {
     throw refusal(
-      "The name of an MCP server",
-      "must be a text that is not empty: it is the namespace of its tools",
+      "MCP server: name",
+      `must be a string that is not empty, because it is the namespace of the tools, not ${quoted(name)}`,
     );
   }
   return checkedOptions<MCPClientConfig>(config, FIELDS, {

@@ -1,3 +1,4 @@
+import { isObject } from "../border/options.js";
 import type { MCPContentBlock } from "../envelope.js";
 
 type Fields = Record<string, unknown>;
@@ -87,10 +88,6 @@ function pick(picked: Fields, source: Fields, { required, optional }: KnownBlock
 
 function isOfType(value: unknown, type: FieldType): boolean {
   return type === "object" ? isObject(value) : typeof value === type;
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null;
 }
 
 /** What cannot be JSON (a cycle, a bigint) still becomes some text. */

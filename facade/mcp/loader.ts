@@ -1,4 +1,5 @@
-import { CallError, InfrastructureErrorCode, mapError } from "../errors.js";
+import { isObject, isRecord } from "../border/options.js";
+import { CallError, failed, invalid, mapError } from "../errors.js";
 import { KeptRules } from "../imported-access.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { Client } from "./client.js";
@@ -6,13 +7,43 @@ import type { MCPClientWrapper, MCPServerStatus } from "./client-types.js";
 import type { MCPClientConfig } from "./config.js";
 import type { MCPOperation } from "./operations.js";
 
-/** Servers by name. */
+/**
+ * Servers by name.
+ *
+ * @example
+ * ```ts
+ * const servers: MCPServers = {
+ *   files: { command: "npx", args: ["-y", "some-server"] },
+ *   search: { url: "https://mcp.example/search" },
+ * };
+ * ```
+ */
 export type MCPServers = Record<string, MCPClientConfig>;
 
-/** What `load` takes: servers by name, or a file that has them under `mcpServers`. */
+/**
+ * What `load` takes: servers by name, or a file that has them under `mcpServers`.
+ *
+ * @example
+ * ```ts
+ * const file: MCPServersFile = { mcpServers: { files: { command: "npx", args: ["-y", "some-server"] } } };
+ * await new MCPClientLoader().load(file);
+ * ```
+ */
 export type MCPServersFile = MCPServers | { mcpServers: MCPServers };
 
-/** How loading went, server by server. */
+/**
+ * How loading went, server by server.
+ *
+ * @example
+ * ```ts
+ * const loader = new MCPClientLoader();
+ * const { failures }: MCPLoadReport = await loader.load(
+ *   { files: { command: "some-server" } },
+ *   { partial: true },
+ * );
+ * for (const { name, error } of failures) console.warn(name, error.message);
+ * ```
+ */
 export interface MCPLoadReport {
   wrappers: MCPClientWrapper[];
   failures: Array<{ name: string; error: CallError }>;
@@ -158,11 +189,8 @@ export class MCPClientLoader {
 
 function serversOf(config: MCPServersFile): MCPServers {
   const servers: unknown = isFile(config) ? config.mcpServers : config;
-  if (typeof servers === "object" && servers !== null && !Array.isArray(servers)) {
-    return servers as MCPServers;
-  }
-  throw new CallError(
-    InfrastructureErrorCode.VALIDATION_ERROR,
+  if (isRecord(servers)) return servers as MCPServers;
+  throw invalid(
     "MCPClientLoader.load expects an object with a configuration for each server, or one that has them under 'mcpServers'",
   );
 }
@@ -170,24 +198,20 @@ function serversOf(config: MCPServersFile): MCPServers {
 /** A server may be called `mcpServers` too; then it says how it is started or reached. */
 function isFile(config: MCPServersFile): config is { mcpServers: MCPServers } {
   const servers: unknown = (config as { mcpServers?: unknown } | null)?.mcpServers;
-  if (typeof servers !== "object" || servers === null) return false;
+  if (!isObject(servers)) return false;
   const { command, url } = servers as MCPClientConfig;
   return typeof command !== "string" && typeof url !== "string";
 }
 
 function loadError(count: number, { wrappers, failures }: MCPLoadReport): CallError {
   const lines = failures.map(({ error }) => `  - ${error.message}`);
-  return new CallError(
-    InfrastructureErrorCode.EXECUTION_ERROR,
-    `${failures.length} of ${count} MCP servers could not be loaded:\n${lines.join("\n")}`,
-    {
-      failures: failures.map(({ name, error: { code, message, details } }) => ({
-        name,
-        code,
-        message,
-        details,
-      })),
-      loaded: wrappers.map(({ name }) => name),
-    },
-  );
+  return failed(`${failures.length} of ${count} MCP servers could not be loaded:\n${lines.join("\n")}`, {
+    failures: failures.map(({ name, error: { code, message, details } }) => ({
+      name,
+      code,
+      message,
+      details,
+    })),
+    loaded: wrappers.map(({ name }) => name),
+  });
 }

@@ -1,6 +1,6 @@
 import { jsonOf, messageOf } from "../border/text.js";
 import { Turns } from "../border/turns.js";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { CallError, InfrastructureErrorCode, invalid } from "../errors.js";
 import { importedRules, KeptRules } from "../imported-access.js";
 import { logger } from "../logging.js";
 import { endingItself } from "../registry/deadline.js";
@@ -17,10 +17,26 @@ import { envelopeOfResult } from "./result.js";
 
 const log = logger("mcp");
 
-/** A tool as an operation. */
+/**
+ * A tool as an operation.
+ *
+ * @example
+ * ```ts
+ * const readOnly = (tool: MCPOperation) => tool.name.startsWith("get_");
+ * registry.registerAll(wrapper.tools.filter(readOnly));
+ * ```
+ */
 export type MCPOperation = OperationSpec & { handler: OperationHandler };
 
-/** A tool, or a part of one, that could not be imported as it is. */
+/**
+ * A tool, or a part of one, that could not be imported as it is.
+ *
+ * @example
+ * ```ts
+ * const problems: MCPToolProblem[] = wrapper.problems;
+ * for (const { tool, reason } of problems) console.warn(`${tool}: ${reason}`);
+ * ```
+ */
 export interface MCPToolProblem {
   /** The name of the tool, or its place in the list. */
   tool: string;
@@ -124,7 +140,14 @@ export class ToolList {
   }
 }
 
-/** What is different in a list of tools. */
+/**
+ * What is different in a list of tools.
+ *
+ * @example
+ * ```ts
+ * const tell = ({ added, removed }: MCPToolChanges) => console.log(`+${added.length} -${removed.length}`);
+ * ```
+ */
 export interface ToolChanges {
   added: MCPOperation[];
   removed: MCPOperation[];
@@ -210,11 +233,12 @@ function wordsIn(value: unknown): string | undefined {
 /** The input as JSON. */
 export function argumentsOf(server: string, tool: string, input: unknown): string | undefined {
   const refuse = (reason: string) =>
-    new CallError(
-      InfrastructureErrorCode.VALIDATION_ERROR,
-      `MCP server '${server}', tool '${tool}': the input cannot be written as JSON: ${reason}`,
-      { server, tool, reason: "invalid-input", delivery: "none" },
-    );
+    invalid(`MCP server '${server}', tool '${tool}': the input cannot be written as JSON: ${reason}`, {
+      server,
+      tool,
+      reason: "invalid-input",
+      delivery: "none",
+    });
   return jsonOf(input, refuse);
 }
 
@@ -224,8 +248,7 @@ export function optionsOf(server: string, tool: string, context: OperationContex
   const timeout = steering(context, "timeout");
   const resetTimeoutOnProgress = steering(context, "resetTimeoutOnProgress");
   if (timeout !== undefined && !(typeof timeout === "number" && timeout > 0)) {
-    throw new CallError(
-      InfrastructureErrorCode.VALIDATION_ERROR,
+    throw invalid(
       `MCP server '${server}', tool '${tool}': 'timeout' in the metadata of the call must be a number of ` +
         "milliseconds above 0",
       { server, tool, reason: "invalid-input", delivery: "none" },

@@ -1,4 +1,4 @@
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { invalid } from "../errors.js";
 
 /** `${env:NAME}` and `${env:NAME:-default}`. */
 const REFERENCE = /\$\{env:([^}:]+)(?::-([^}]*))?\}/g;
@@ -31,8 +31,7 @@ function expandText(text: string, path: string, server: string, expanded: string
       return found;
     }
     if (otherwise !== undefined) return otherwise;
-    throw new CallError(
-      InfrastructureErrorCode.VALIDATION_ERROR,
+    throw invalid(
       `The configuration of MCP server '${server}' refers to the environment variable ${name} in '${path}', ` +
         `and there is none. Set it, or give a default: \${env:${name}:-default}`,
       { server, path, variable: name },

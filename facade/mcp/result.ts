@@ -1,10 +1,11 @@
+import { isRecord } from "../border/options.js";
 import {
   type MCPContentBlock,
   type MCPResponseMeta,
   mcpEnvelope,
   type ResponseEnvelope,
 } from "../envelope.js";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { type CallError, failed } from "../errors.js";
 import type { MCPClientConfig } from "./config.js";
 import { mapMCPContentBlocks } from "./content-blocks.js";
 
@@ -36,9 +37,8 @@ export function envelopeOfResult(
 }
 
 function checkResult(server: string, tool: string, sent: unknown): ToolResult {
-  if (typeof sent === "object" && sent !== null && !Array.isArray(sent)) return sent;
-  throw new CallError(
-    InfrastructureErrorCode.EXECUTION_ERROR,
+  if (isRecord(sent)) return sent;
+  throw failed(
     `MCP server '${server}', tool '${tool}': the result is not what the protocol prescribes; the call was carried out`,
     { server, tool, reason: "odd-answer", delivery: "done" },
   );
@@ -65,9 +65,11 @@ function toolError(
   content: MCPContentBlock[],
 ): CallError {
   const words = content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
-  return new CallError(
-    InfrastructureErrorCode.EXECUTION_ERROR,
-    `MCP server '${server}', tool '${tool}' failed${words === "" ? "" : `: ${words}`}`,
-    { server, tool, reason: "tool-failed", delivery: "done", envelope },
-  );
+  return failed(`MCP server '${server}', tool '${tool}' failed${words === "" ? "" : `: ${words}`}`, {
+    server,
+    tool,
+    reason: "tool-failed",
+    delivery: "done",
+    envelope,
+  });
 }

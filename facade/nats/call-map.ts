@@ -3,6 +3,7 @@
 
 import type { PendingWork, Waiter } from "../border/pending-work.js";
 import { PushedEvents } from "../border/pushed-events.js";
+import { Batch } from "../call/batch.js";
 import {
   type CallOptions,
   checkedCall,
@@ -10,17 +11,25 @@ import {
   requestPayload,
   type SubscribeOptions,
 } from "../call/options.js";
-import { wasAborted, withData } from "../call/pending-request-map.js";
+import { withData } from "../call/pending-request-map.js";
 import { restored, wireText } from "../call/wire-value.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import type { CallError } from "../errors.js";
 import type { NatsConnection as Native } from "../native-binding.js";
 import type { OperationsIn, TypedCallMap } from "../operation-types.js";
+import { wasAborted, withDelivery } from "../outcomes.js";
 import type { CallMap } from "../registry/env.js";
 import { lookAround } from "../registry/native-handler.js";
-import { Batch } from "./batch.js";
 
-/** Calls and subscriptions over NATS: what a caller needs of a `PendingRequestMap`. */
+/**
+ * Calls and subscriptions over NATS: what a caller needs of a `PendingRequestMap`.
+ *
+ * @example
+ * ```ts
+ * const callMap: NatsCallMap = nats.callMap;
+ * const { data } = await callMap.call("demo.greet", { name: "Ada" });
+ * ```
+ */
 export interface NatsCallMap extends CallMap {
   /** Calls an operation. Resolves with its envelope, or rejects. */
   call(operationId: string, input: unknown, options?: CallOptions): Promise<ResponseEnvelope>;
@@ -59,7 +68,7 @@ export class Requests implements NatsCallMap {
     return new Promise((resolve, reject) => {
       const options = checkedCall(operationId, given);
       const { deadline, signal } = options;
-      if (signal?.aborted === true) throw wasAborted(operationId);
+      if (signal?.aborted === true) throw withDelivery(wasAborted(operationId), "none");
       const requestId = this.#pending.newId();
       const payload = payloadText(requestId, operationId, input, options, {});
       this.#wait(requestId, signal, {
@@ -146,7 +155,7 @@ export class Requests implements NatsCallMap {
       const options = checkedSubscribe(operationId, given);
       const { idleTimeout } = options;
       signal = options.signal;
-      if (signal?.aborted === true) throw wasAborted(operationId);
+      if (signal?.aborted === true) throw withDelivery(wasAborted(operationId), "none");
       const payload = payloadText(requestId, operationId, input, options, { idleTimeout });
       this.#batch.flush();
       this.#native.subscribe(requestId, operationId, payload, idleTimeout ?? null);

@@ -4,6 +4,8 @@ import type { Receiver } from "../border/inbox.js";
 import { keepAlive, keepAliveDuring, letGo } from "../border/keep-alive.js";
 import {
   aBoolean,
+  aCount,
+  aFunction,
   aPatience,
   aSecret,
   aSize,
@@ -17,18 +19,27 @@ import {
   required,
 } from "../border/options.js";
 import { PendingWork } from "../border/pending-work.js";
+import { kindOf } from "../border/text.js";
+import { Answers, type AnswersOptions } from "../call/answers.js";
 import type { CallRequestedEvent } from "../call/events.js";
+import type { VerifyIdentity } from "../call/verify-identity.js";
 import { restored } from "../call/wire-value.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { NatsConnection as Native } from "../native-binding.js";
 import { lookAround } from "../registry/native-handler.js";
 import { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
-import { Answers } from "./answers.js";
 import { type NatsCallMap, Requests } from "./call-map.js";
 import { type LinkNews, type NatsEvent, type NatsStatus, statusOf, Watchers } from "./status.js";
 
-/** Credentials. They appear in no message and no log line. */
+/**
+ * Credentials. They appear in no message and no log line.
+ *
+ * @example
+ * ```ts
+ * const auth: NatsAuth = { credentialsFile: "/run/secrets/hub.creds" };
+ * ```
+ */
 export interface NatsAuth {
   user?: string;
   password?: string;
@@ -40,7 +51,14 @@ export interface NatsAuth {
   credentialsFile?: string;
 }
 
-/** TLS with more than the system's own certificates. `tls://` addresses need no such options. */
+/**
+ * TLS with more than the system's own certificates. `tls://` addresses need no such options.
+ *
+ * @example
+ * ```ts
+ * const tls: NatsTls = { caFile: "/etc/nats/ca.pem" };
+ * ```
+ */
 export interface NatsTls {
   /** Certificates of authorities (PEM), instead of the system's. */
   caFile?: string;
@@ -68,6 +86,8 @@ export interface NatsOptions {
   prefix?: string;
   /** The queue group in which workers share the calls (default `workers`). */
   queue?: string;
+  /** A name for where answers to this connection go: `<prefix>.peer.<inbox>.<id>`, and nobody else needs to read there. */
+  inbox?: string;
   tls?: boolean | NatsTls;
   auth?: NatsAuth;
   /** How many calls may wait for a worker or for the connection (default 100,000). More are refused. */
@@ -87,6 +107,12 @@ export interface NatsOptions {
 export interface NatsServeOptions {
   /** How many calls and streams are worked on at a time (default 256). */
   concurrency?: number;
+  /** How many handlers may run on, beside those, after their call was aborted or its time was up (default: as many as
+   * `concurrency`, and at least 16). Beyond that a place is free only when its handler has ended. */
+  overrun?: number;
+  /** Says whether to believe the identity that a request claims, or who it really is. Every call then goes through
+   * JavaScript, those of imported operations too. By default every claim is believed. */
+  verifyIdentity?: VerifyIdentity;
 }
 
 /**
@@ -177,15 +203,29 @@ export interface NatsStats {
   /** Notices that were not sent because too many waited; they are repeated. */
   droppedNotices: number;
   reconnections: number;
+  /** Calls and streams that have one of the places of `serve` now. */
+  running: number;
+  /** Handlers that run on now although their call was aborted or its time was up. */
+  overrunning: number;
 }
 
-/** A connection to NATS. */
+/**
+ * A connection to NATS.
+ *
+ * @example
+ * ```ts
+ * const hub: NatsTransport = await connectNats({ servers: "nats://localhost:4222", name: "hub" });
+ * await hub.serve(registry);
+ * await hub.close();
+ * ```
+ */
 export interface NatsTransport {
   /** The id under which workers and callers know this connection. */
   readonly id: string;
   /** Calls operations that are served on the same prefix. */
   readonly callMap: NatsCallMap;
-  /** Serves the operations that the registry holds now. Called again, it adds those that were registered since. */
+  /** Serves the operations that the registry holds now. Called again, it adds those that were registered since; options that
+   * are left out stay as they were. */
   readonly serve: (registry: OperationRegistry, options?: NatsServeOptions) => Promise<void>;
   /** Who is there, and what they serve. */
   readonly discover: (options?: NatsDiscoverOptions) => Promise<NatsDiscovery>;
@@ -206,6 +246,7 @@ const DISCOVER_FOR = 300;
  * tells of. In milliseconds. */
 const TURN_EVERY = 100;
 const DRAIN_FOR = 10_000;
+const CONCURRENCY = 256;
 
 /** What addresses and subjects must look like is checked natively. */
 const FIELDS: Fields<NatsOptions> = {
@@ -219,6 +260,7 @@ const FIELDS: Fields<NatsOptions> = {
   name: required(aString),
   prefix: aString,
   queue: aString,
+  inbox: aString,
   tls: (value, path) => (typeof value === "boolean" ? value : tlsFields(value, path)),
   auth: group<NatsAuth>({
     user: aSecret,
@@ -230,6 +272,11 @@ const FIELDS: Fields<NatsOptions> = {
   }),
   maxWaiting: aSize,
   waitOnFirstConnect: aBoolean,
+};
+const SERVE_FIELDS: Fields<NatsServeOptions> = {
+  concurrency: aSize,
+  overrun: aCount,
+  verifyIdentity: aFunction,
 };
 const tlsFields = group<NatsTls>({ caFile: aString, certFile: aString, keyFile: aString, first: aBoolean });
 
@@ -256,10 +303,30 @@ export async function connectNats(options: NatsOptions): Promise<NatsTransport> 
   return new Transport(await native.connectNats(runtime, pending.mailbox, text), pending, served);
 }
 
+/** `concurrency` is known: it has a usual value. */
+type Settings = AnswersOptions & { readonly concurrency: number };
+
+/** What `serve` was told now and before. */
+function settingsOf(
+  { concurrency, overrun, verifyIdentity }: NatsServeOptions,
+  before: Settings | undefined,
+): Settings {
+  if (before === undefined) return { concurrency: concurrency ?? CONCURRENCY, overrun, verifyIdentity };
+  for (const [name, value] of Object.entries({ overrun, verifyIdentity })) {
+    if (value === undefined || value === before[name as "overrun" | "verifyIdentity"]) continue;
+    throw new CallError(
+      InfrastructureErrorCode.VALIDATION_ERROR,
+      `serve: ${name} cannot be changed once this connection serves`,
+    );
+  }
+  return { ...before, concurrency: concurrency ?? before.concurrency };
+}
+
 /** What is served, if anything is. */
 class Served implements Receiver {
   registry: OperationRegistry | undefined;
   answers: Answers | undefined;
+  settings: Settings | undefined;
   readonly watchers = new Watchers();
 
   changed(_: string, news: LinkNews): void {
@@ -302,13 +369,12 @@ class Transport implements NatsTransport {
   // `const { callMap, serve, close } = await connectNats(...)`.
 
   readonly serve = async (registry: OperationRegistry, options: NatsServeOptions = {}): Promise<void> => {
-    const { concurrency } = checkedOptions<NatsServeOptions>(
-      options,
-      { concurrency: aSize },
-      { prefix: "serve: " },
-    );
+    const checked = checkedOptions<NatsServeOptions>(options, SERVE_FIELDS, { prefix: "serve: " });
     if (!(registry instanceof OperationRegistry)) {
-      throw new CallError(InfrastructureErrorCode.VALIDATION_ERROR, "serve: an OperationRegistry is needed");
+      throw new CallError(
+        InfrastructureErrorCode.VALIDATION_ERROR,
+        `serve: the registry must be an OperationRegistry, not ${kindOf(registry)}`,
+      );
     }
     const served = this.#served;
     const isFirst = served.registry === undefined;
@@ -318,13 +384,15 @@ class Transport implements NatsTransport {
         "serve: this connection already serves another registry. Open a second connection for this one",
       );
     }
+    const settings = settingsOf(checked, served.settings);
     served.registry = registry;
-    served.answers ??= new Answers(this.#native, registry);
+    served.settings = settings;
+    served.answers ??= new Answers(this.#native, registry, settings);
     // A server stays up until it is closed.
     keepAlive(this);
     try {
       const twin = registry.nativeTwin();
-      await this.#native.serve(twin.native, concurrency ?? null);
+      await this.#native.serve(twin.native, settings.concurrency, settings.verifyIdentity !== undefined);
       if (this.#closing === undefined) {
         this.#native.turned();
         this.#turning ??= setInterval(() => {
@@ -336,6 +404,7 @@ class Transport implements NatsTransport {
       if (isFirst) {
         served.registry = undefined;
         served.answers = undefined;
+        served.settings = undefined;
         letGo(this);
       }
       throw error;
@@ -351,7 +420,10 @@ class Transport implements NatsTransport {
     return JSON.parse(await keepAliveDuring(this.#native.discover(timeout)));
   };
 
-  readonly stats = (): NatsStats => JSON.parse(this.#native.stats());
+  readonly stats = (): NatsStats => ({
+    ...JSON.parse(this.#native.stats()),
+    overrunning: this.#served.answers?.overrunning ?? 0,
+  });
 
   readonly status = (): NatsStatus => statusOf(JSON.parse(this.#native.status()));
 

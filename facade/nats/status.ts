@@ -1,6 +1,7 @@
 // Whether there is a connection, and who wants to hear of it.
 
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { refusal } from "../border/options.js";
+import { kindOf, quoted } from "../border/text.js";
 
 /**
  * Whether there is a connection to the broker, and since when (Unix milliseconds).
@@ -19,7 +20,15 @@ export interface NatsStatus {
   problem?: string;
 }
 
-/** What a connection tells about itself. `"connected"` is the first time, `"reconnected"` each time after a loss. */
+/**
+ * What a connection tells about itself. `"connected"` is the first time, `"reconnected"` each time after a loss.
+ *
+ * @example
+ * ```ts
+ * const events: NatsEvent[] = ["disconnected", "reconnected"];
+ * for (const event of events) nats.on(event, () => console.log(event));
+ * ```
+ */
 export type NatsEvent = "connected" | "disconnected" | "reconnected" | "closed";
 
 /** What the native side tells: the newest state, and how often it has changed since the beginning. */
@@ -52,12 +61,9 @@ export class Watchers {
 
   add(event: NatsEvent, run: Listener): () => void {
     const listeners = this.#listeners.get(event);
-    if (listeners === undefined || typeof run !== "function") {
-      throw new CallError(
-        InfrastructureErrorCode.VALIDATION_ERROR,
-        `on: an event (${EVENTS.join(", ")}) and a function are needed`,
-      );
-    }
+    if (listeners === undefined)
+      throw refusal("on: event", `must be one of ${EVENTS.join(", ")}, not ${quoted(event)}`);
+    if (typeof run !== "function") throw refusal("on: listener", `must be a function, not ${kindOf(run)}`);
     // A registration of its own, even if the same function is registered twice.
     const entry = { run };
     listeners.add(entry);

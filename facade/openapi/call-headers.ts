@@ -1,6 +1,6 @@
 // The headers of one call, from `context.metadata.headers`.
 
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { type CallError, invalid } from "../errors.js";
 import { steering } from "../registry/protocol-context.js";
 import type { OperationContext } from "../types.js";
 
@@ -23,8 +23,5 @@ export function callHeaders(context: OperationContext | undefined): string | und
 }
 
 function refusal(what: string): CallError {
-  return new CallError(
-    InfrastructureErrorCode.VALIDATION_ERROR,
-    `Headers of a call are an object of strings, a Headers object or a list of pairs; ${what}`,
-  );
+  return invalid(`Headers of a call are an object of strings, a Headers object or a list of pairs; ${what}`);
 }

@@ -1,17 +1,18 @@
 // What is asked of an import: the configuration as data, with the answers of the user's own functions.
 
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { type CallError, invalid } from "../errors.js";
 import type { OpenApiDocument } from "../native-binding.js";
 import type { HTTPServiceConfig, OpenAPICandidate, OpenAPISelector } from "./config.js";
 import type { CheckedConfig } from "./config-check.js";
 
-/** What the native side reads (`operations_core::openapi::ImportChoices`). */
+/** What the native side reads (`operations_openapi::ImportChoices`). */
 interface ImportChoices {
   methods?: readonly string[];
   include?: string[];
   exclude?: string[];
   maxNameLength?: number;
   preferJson?: boolean;
+  int64?: HTTPServiceConfig["int64"];
   /** By method and path: `GET /pets`. */
   answers?: Record<string, Answer>;
 }
@@ -31,13 +32,14 @@ type Predicate = Exclude<OpenAPISelector, string>;
 export function choicesFor(document: OpenApiDocument, config: CheckedConfig): string {
   const include = selectors(config.include);
   const exclude = selectors(config.exclude);
-  const { methods, maxNameLength, preferJson, name } = config;
+  const { methods, maxNameLength, preferJson, int64, name } = config;
   const choices: ImportChoices = {
     methods,
     include: config.include === undefined ? undefined : include.words,
     exclude: exclude.words,
     maxNameLength,
     preferJson: preferJson === true,
+    int64,
   };
   const asked: Question[] = [];
   if (name !== undefined) asked.push(["name", (operation) => nameFrom(name, operation)]);
@@ -96,9 +98,9 @@ function selectors(given: HTTPServiceConfig["include"]): { words: string[]; func
 }
 
 function badAnswer(field: string, { method, path }: OpenAPICandidate, expected: string): CallError {
-  return new CallError(
-    InfrastructureErrorCode.VALIDATION_ERROR,
-    `config.${field} must return ${expected}; it did not for ${method} ${path}`,
-    { field: `config.${field}`, method, path },
-  );
+  return invalid(`config.${field} must return ${expected}; it did not for ${method} ${path}`, {
+    field: `config.${field}`,
+    method,
+    path,
+  });
 }

@@ -1,12 +1,12 @@
 // What an HTTP service can be configured with.
 
+import { nearestName } from "../border/nearest-name.js";
 import {
   aBoolean,
   aCount,
   aDuration,
   aFunction,
   aName,
-  anObject,
   aSecret,
   aSize,
   aString,
@@ -25,6 +25,7 @@ import {
   texts,
 } from "../border/options.js";
 import { quoted } from "../border/text.js";
+import { accessRules } from "../imported-access.js";
 import { logger } from "../logging.js";
 import type { HTTPAuth, HTTPRetry, HTTPServiceConfig, HTTPStreams } from "./config.js";
 
@@ -42,7 +43,8 @@ const selectors = must("a string, a function, or a list of these", (value) => {
 });
 const retry = group<HTTPRetry>({ retries: aCount, delay: aDuration, maxDelay: aDuration });
 const authFields = group<HTTPAuth>({
-  type: required(oneOf("bearer", "apiKey", "basic")),
+  // Whoever mixes the fields up has put a token here.
+  type: required(must('"bearer", "apiKey" or "basic"', isAuthType, { secret: true })),
   token: aSecret,
   headerName: must("the name of a header", (name) => isString(name) && TOKEN.test(name)),
   prefix: aString,
@@ -71,13 +73,12 @@ const FIELDS: Fields<HTTPServiceConfig> = {
   }),
   maxResponseBytes: aSize,
   ca: must("PEM text, or a list of such", (value) => isString(value) || isListOf(value, isString)),
-  accessControl: (value, path) => (isFunction(value) ? value : anObject(value, path)),
+  accessControl: accessRules,
   output: oneOf("normalise", "keep", "off", "strict"),
+  int64: oneOf("string", "bigint"),
   include: selectors,
   exclude: selectors,
-  methods: must("a list of HTTP methods", (value) =>
-    isListOf(value, (method) => isString(method) && TOKEN.test(method)),
-  ),
+  methods,
   name: aFunction,
   maxNameLength: must("a whole number, 16 or more", (value) => isWhole(value, 16)),
   preferJson: must("a boolean or a function", (value) => typeof value === "boolean" || isFunction(value)),
@@ -86,10 +87,36 @@ const FIELDS: Fields<HTTPServiceConfig> = {
   allowOutsideFolder: aBoolean,
 };
 
+const METHODS = ["get", "post", "put", "patch", "delete", "head", "options", "trace", "query"];
+const aMethodList = must("a list of HTTP methods", (value) =>
+  isListOf(value, (method) => isString(method) && TOKEN.test(method)),
+);
+
+/** A document may have methods of its own; one that differs in a letter from those of HTTP is misspelt. */
+function methods(value: unknown, path: string): ReturnType<Check> {
+  for (const method of aMethodList(value, path) as string[]) {
+    const isKnown = METHODS.includes(method.toLowerCase());
+    const nearest = isKnown ? undefined : nearestName(method.toLowerCase(), METHODS, 1);
+    if (nearest !== undefined) {
+      throw refusal(path, `has ${quoted(method)}, which is no method of HTTP. Did you mean ${nearest}?`, {
+        nearest,
+      });
+    }
+  }
+  return value;
+}
+
 /** What a function of the configuration gave. */
 export const checkedHeaders = (value: unknown) =>
   headers(value, "what config.headers returned") as Record<string, string>;
-export const checkedAuth = (value: unknown) => auth(value, "what config.auth returned") as HTTPAuth;
+const toldOfMissingTokens = new WeakSet<object>();
+/** `source` is whose function it was: one that never has a token is named once, not with every call. */
+export function checkedAuth(value: unknown, source: object): HTTPAuth {
+  const path = "what config.auth returned";
+  const checked = authFields(value, path) as HTTPAuth;
+  if (!toldOfMissingTokens.has(source) && tellIfMissing(checked, path)) toldOfMissingTokens.add(source);
+  return checked;
+}
 
 function orFunction(check: Check): Check {
   return (value, path) => (isFunction(value) ? value : check(value, path));
@@ -113,23 +140,37 @@ function withScheme(address: string): string {
   return `${isLoopback ? "http" : "https"}://${address}`;
 }
 
-/** It is quoted where it holds neither a password nor a key, and a missing scheme is the usual mistake. */
 function baseUrl(value: unknown, path: string): ReturnType<Check> {
   if (isHttpUrl(value)) return value;
+  throw refusal(path, mustBeUrl(value));
+}
+
+/** What is wrong with a URL. It is quoted where it holds neither a password nor a key, and a missing scheme is the usual
+ * mistake. */
+export function mustBeUrl(value: unknown): string {
   const isTellable = isString(value) && !/[@?]/.test(value);
   const found = isString(value) && !isTellable ? "the text that was given" : quoted(value);
   const meant = isTellable && !value.includes("://") ? withScheme(value) : undefined;
   const hint = isHttpUrl(meant) ? `; did you mean ${quoted(meant)}?` : "";
-  throw refusal(path, `must be an absolute http or https URL, not ${found}${hint}`);
+  return `must be an absolute http or https URL, not ${found}${hint}`;
 }
 
 function auth(value: unknown, path: string): ReturnType<Check> {
   const checked = authFields(value, path) as HTTPAuth;
-  const { type, token, username } = checked;
-  if (!token && !(type === "basic" && username)) {
+  tellIfMissing(checked, path);
+  return checked;
+}
+
+function tellIfMissing({ type, token, username }: HTTPAuth, path: string): boolean {
+  const isMissing = !token && !(type === "basic" && username);
+  if (isMissing) {
     logger("openapi").warn(`${path} has no token, so calls are made without credentials`, { type });
   }
-  return checked;
+  return isMissing;
+}
+
+function isAuthType(value: unknown): boolean {
+  return value === "bearer" || value === "apiKey" || value === "basic";
 }
 
 function isHttpUrl(value: unknown): boolean {

@@ -47,6 +47,9 @@ export interface HTTPServiceConfig {
   accessControl?: AccessControl | ((spec: OperationSpec) => AccessControl | undefined);
   /** What happens to the outputs of these operations; the registry's own setting by default. */
   output?: OutputMode;
+  /** What an integer beyond 2^53 becomes where the document says `format: int64`: a string of its digits, or a `bigint`.
+   * Inputs may then hold the same. By default it is a number, and `meta.notes` says where one was rounded. */
+  int64?: "string" | "bigint";
 
   /** Only these operations. A string is an operation id, a tag, or a path pattern (`/pets/*`, `GET /admin/**`). */
   include?: OpenAPISelector | readonly OpenAPISelector[];
@@ -81,7 +84,14 @@ export interface HTTPServiceConfig {
  */
 export type PerCall<T> = (context: OperationContext) => T | undefined | Promise<T | undefined>;
 
-/** The credentials of a service. Without a token (or user name) there are none, and a log line says so. */
+/**
+ * The credentials of a service. Without a token (or user name) there are none, and a log line says so.
+ *
+ * @example
+ * ```ts
+ * const auth: HTTPAuth = { type: "bearer", token: process.env["PETS_TOKEN"] };
+ * ```
+ */
 export interface HTTPAuth {
   type: "bearer" | "apiKey" | "basic";
   /** The token or key; for `basic`, user name and password already encoded. */
@@ -132,7 +142,15 @@ export interface HTTPStreams {
   maxEventBytes?: number;
 }
 
-/** An operation of a document before it is imported. */
+/**
+ * An operation of a document before it is imported.
+ *
+ * @example
+ * ```ts
+ * const isAdmin = ({ path, tags }: OpenAPICandidate) => path.startsWith("/admin") || tags.includes("admin");
+ * const operations = FromOpenAPI(document, { namespace: "pets", exclude: isAdmin });
+ * ```
+ */
 export interface OpenAPICandidate {
   /** The name that it would get. */
   readonly name: string;
@@ -146,5 +164,12 @@ export interface OpenAPICandidate {
   readonly deprecated: boolean;
 }
 
-/** A way to point at operations. */
+/**
+ * A way to point at operations.
+ *
+ * @example
+ * ```ts
+ * const include: OpenAPISelector[] = ["listPets", "GET /pets/**", ({ deprecated }) => !deprecated];
+ * ```
+ */
 export type OpenAPISelector = string | ((operation: OpenAPICandidate) => boolean);

@@ -2,7 +2,7 @@
 // travels in a notation of its own, which `crates/operations-http/src/message/input.rs` reads.
 
 import { types } from "node:util";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { invalid } from "../errors.js";
 
 /** How the native side knows the body of an operation. */
 export interface BodyPlan {
@@ -41,10 +41,7 @@ function isPlain(value: unknown, depth: number, blobs: Set<Blob>): boolean {
   if (typeof value === "bigint") return false;
   if (typeof value !== "object" || value === null) return true;
   if (depth > MAX_DEPTH) {
-    throw new CallError(
-      InfrastructureErrorCode.VALIDATION_ERROR,
-      `The input is nested more deeply than ${MAX_DEPTH} levels, or contains itself`,
-    );
+    throw invalid(`The input is nested more deeply than ${MAX_DEPTH} levels, or contains itself`);
   }
   if (isBinary(value)) {
     if (isBlob(value)) blobs.add(value);

@@ -43,8 +43,8 @@ export class FetchDriver {
     this.#service = service;
     this.#fetch = fetch;
     this.machine = machine;
-    service.drivers.add(this);
     this.#ignoreSignal = onAbort(signal, () => this.cancel());
+    service.drivers.add(this);
   }
 
   /** Goes on until there is something to take from the machine. */
@@ -169,17 +169,28 @@ export class FetchDriver {
   }
 }
 
+/** Words of undici's for which the native client has those of the system. */
+const WORDS: Readonly<Record<string, string>> = {
+  UND_ERR_SOCKET: "ECONNRESET",
+  UND_ERR_CONNECT_TIMEOUT: "ETIMEDOUT",
+};
+
 /** Why a `fetch` failed, and the word for it that programs know. It says "fetch failed", and the reason in its cause. */
 function reasonOf(error: unknown): [why: string, code: string | undefined] {
   try {
-    const { message, cause } = (error ?? {}) as {
-      message?: unknown;
-      cause?: { message?: unknown; code?: unknown };
-    };
+    const { message, code, cause } = (error ?? {}) as Problem;
     const words = [message, cause?.message].filter((word) => typeof word === "string" && word !== "");
-    const code = cause?.code;
-    return [words.length > 0 ? words.join(": ") : textOf(error), typeof code === "string" ? code : undefined];
+    const word = [cause?.code, code].find((each) => typeof each === "string") as string | undefined;
+    const known = word !== undefined && Object.hasOwn(WORDS, word) ? WORDS[word] : word;
+    return [words.length > 0 ? words.join(": ") : textOf(error), known];
   } catch (unreadable) {
     return [messageOf(unreadable), undefined];
   }
+}
+
+/** What may be asked of anything that was thrown. */
+interface Problem {
+  readonly message?: unknown;
+  readonly code?: unknown;
+  readonly cause?: Problem;
 }

@@ -89,8 +89,12 @@ export function bodyReader(response: SomeResponse, headers: readonly [string, st
   if (body != null && Symbol.asyncIterator in body) {
     return iteratorReader((body as AsyncIterable<unknown>)[Symbol.asyncIterator]());
   }
-  return wholeReader(response, typeOf(headers));
+  // Mocks may have no body and something to say all the same; a `Response` has not.
+  const isEmpty = body === null && response instanceof Response;
+  return isEmpty ? NO_BODY : wholeReader(response, typeOf(headers));
 }
+
+const NO_BODY: BodyReader = { read: async () => undefined, cancel() {} };
 
 /** What a mock leaves out, or does in its own way, is no reason to fail. */
 export function quietly(work: () => unknown): void {

@@ -22,7 +22,7 @@ export async function fetchText(
   url: string,
   config: CheckedConfig,
   options: TextOptions,
-): Promise<{ text: string; url: string }> {
+): Promise<{ data: string; url: string }> {
   const { timeout, withAuth, maxBytes } = options;
   const service = new HttpService(undefined, { ...config, timeout, maxResponseBytes: maxBytes });
   const headers = JSON.stringify({ Accept: options.accept, ...options.headers });
@@ -30,16 +30,12 @@ export async function fetchText(
   try {
     if (fetch === undefined) {
       const start = (id: number) => service.native.fetchText(id, url, headers, withAuth);
-      return fetched(await pending.run({ owner: service, start }));
+      return await pending.run({ owner: service, start });
     }
     const machine = service.native.driveText(url, headers, withAuth);
     await new FetchDriver(service, fetch, machine).advance();
-    return fetched(answerOf(machine.textOutcome()));
+    return answerOf(machine.textOutcome());
   } finally {
     service.close();
   }
-}
-
-function fetched({ data, url }: { data: string; url: string }): { text: string; url: string } {
-  return { text: data, url };
 }

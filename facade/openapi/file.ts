@@ -2,8 +2,8 @@
 
 import { open, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, relative, resolve, sep } from "node:path";
-import { messageOf } from "../border/text.js";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { messageOf, quoted } from "../border/text.js";
+import { failed, invalid } from "../errors.js";
 import { native, runtime } from "../runtime.js";
 import type { HTTPServiceConfig } from "./config.js";
 import { type CheckedConfig, checkedConfig } from "./config-check.js";
@@ -35,10 +35,7 @@ export async function importFile(
 ): Promise<ImportedService> {
   const checked = checkedConfig(config);
   if (typeof path !== "string" || path === "") {
-    throw new CallError(
-      InfrastructureErrorCode.VALIDATION_ERROR,
-      "FromOpenAPIFile needs the path of a file, a non-empty string",
-    );
+    throw invalid(`FromOpenAPIFile: the path must be a string that is not empty, not ${quoted(path)}`);
   }
   const files = fs === undefined ? machine : injected(fs);
   const limit = checked.maxDocumentBytes ?? DEFAULT_MAX_DOCUMENT_BYTES;
@@ -54,11 +51,7 @@ async function readFirst(files: Files, path: string, limit: number): Promise<Uin
   try {
     return await files.read(path, limit);
   } catch (error) {
-    throw new CallError(
-      InfrastructureErrorCode.EXECUTION_ERROR,
-      `Cannot read the OpenAPI document ${path}: ${messageOf(error)}`,
-      { path },
-    );
+    throw failed(`Cannot read the OpenAPI document ${path}: ${messageOf(error)}`, { path });
   }
 }
 

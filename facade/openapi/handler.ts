@@ -15,25 +15,13 @@ import {
   OperationType,
   type SubscriptionHandler,
 } from "../types.js";
-import type { CheckedConfig } from "./config-check.js";
 import { callThroughFetch, replacedFetch, tellReplacedFetch } from "./custom-fetch.js";
 import { FetchSource } from "./fetch-source.js";
 import { NativeSource } from "./native-source.js";
-import { toEnvelope } from "./outcome.js";
+import { type Told, toEnvelope } from "./outcome.js";
 import { dependsOnCalls } from "./outgoing.js";
-import { HttpService, type OutgoingCall, pending } from "./service.js";
+import { type HttpService, type OutgoingCall, pending } from "./service.js";
 import { EventStream } from "./stream.js";
-
-export type { HttpService } from "./service.js";
-
-/** Opens nothing: connections are made when they are first needed. */
-export function openService(
-  imported: OpenApiImport,
-  config: CheckedConfig,
-  documentUrl: string | undefined,
-): HttpService {
-  return new HttpService(imported, config, documentUrl);
-}
 
 /** The handler of an imported operation. */
 export function createHandler(
@@ -80,7 +68,7 @@ async function call(
   context: OperationContext | undefined,
 ): Promise<ResponseEnvelope> {
   const signal = context?.signal;
-  refuseIfAborted(signal);
+  if (signal?.aborted === true) throw abortedBefore();
   const encoding = service.encode(index, input, context);
   const outgoing = encoding instanceof Promise ? await unlessAborted(encoding, signal) : encoding;
   const fetch = replacedFetch(service.config);
@@ -97,7 +85,7 @@ function callNatively(
   index: number,
   { input, body, blobs, headers }: OutgoingCall,
   signal: AbortSignal | undefined,
-): Promise<ResponseEnvelope> {
+): Promise<Told> {
   return pending.run({
     owner: service,
     signal,
@@ -125,10 +113,6 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Pr
     const forget = onAbort(signal, () => reject(abortedBefore()));
     work.then(resolve, reject).finally(forget);
   });
-}
-
-function refuseIfAborted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted === true) throw abortedBefore();
 }
 
 function abortedBefore(): CallError {

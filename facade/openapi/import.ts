@@ -1,17 +1,20 @@
 // From a document to operations.
 
 import { jsonOf, kindOf } from "../border/text.js";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { CallError, invalid } from "../errors.js";
+import { importedRules } from "../imported-access.js";
 import { logger } from "../logging.js";
 import type { OpenApiDocument, OpenApiImport } from "../native-binding.js";
 import { native, runtime } from "../runtime.js";
 import { FromSchema } from "../schema/from-schema.js";
 import { defineLazySchema } from "../schema/lazy.js";
+import { Kind } from "../schema/typebox-kinds.js";
 import { Type } from "../type-builder.js";
 import { choicesFor } from "./choices.js";
 import type { HTTPServiceConfig } from "./config.js";
 import { type CheckedConfig, checkedConfig } from "./config-check.js";
-import { createHandler, type HttpService, openService } from "./handler.js";
+import { createHandler } from "./handler.js";
+import { HttpService } from "./service.js";
 import type {
   OpenAPIImportedOperation,
   OpenAPIInspection,
@@ -67,16 +70,12 @@ export function importSpec(spec: OpenAPISpec | string, config: HTTPServiceConfig
 function documentText(spec: unknown): string {
   if (typeof spec === "string") return spec;
   const refuse = (reason: string) =>
-    new CallError(
-      InfrastructureErrorCode.VALIDATION_ERROR,
+    invalid(
       `Not an OpenAPI document: the object cannot be written as JSON (${reason}). A document whose references were replaced by what they mean contains itself: give the original, with its $ref`,
     );
   const text = jsonOf(spec, refuse);
   if (text !== undefined) return text;
-  throw new CallError(
-    InfrastructureErrorCode.VALIDATION_ERROR,
-    `Not an OpenAPI document: found ${kindOf(spec)}`,
-  );
+  throw invalid(`Not an OpenAPI document: found ${kindOf(spec)}`);
 }
 
 /** Makes operations of a document that has been read. */
@@ -86,7 +85,7 @@ export function importDocument(
   documentUrl?: string,
 ): ImportedService {
   const imported = document.importWith(choicesFor(document, config));
-  const service = openService(imported, config, documentUrl);
+  const service = new HttpService(imported, config, documentUrl);
   const heads = JSON.parse(imported.heads()) as Head[];
   const operations = heads.map((head, index) => operationOf(head, index, imported, service, config));
   const report = JSON.parse(imported.report()) as OpenAPIReportEntry[];
@@ -109,32 +108,40 @@ function operationOf(
 ): OpenAPIImportedOperation {
   const operation = { namespace: config.namespace, ...head } as OpenAPIImportedOperation;
   const id = `${config.namespace}.${head.name}`;
+  const isBigInt = config.int64 === "bigint";
   const input = () => imported.inputSchema(index);
   const output = () => imported.outputSchema(index);
-  defineLazySchema(operation, "inputSchema", () => schemaFrom(input(), id), input);
-  defineLazySchema(operation, "outputSchema", () => schemaFrom(output(), id), output);
+  defineLazySchema(operation, "inputSchema", () => schemaFrom(input(), id, isBigInt), input);
+  defineLazySchema(operation, "outputSchema", () => schemaFrom(output(), id, isBigInt), output);
   operation.accessControl = { requiredScopes: [] };
   operation._meta = config.output === undefined ? _meta : { ..._meta, output: config.output };
   operation.handler = createHandler(service, imported, index, operation);
   const { accessControl: rules } = config;
   const given = typeof rules === "function" ? rules(operation) : rules;
   // One object for each: a rule that is changed on one operation is not changed on all.
-  if (given !== undefined) operation.accessControl = { ...given };
+  if (given !== undefined) operation.accessControl = importedRules(given, operation);
   return operation;
 }
 
 /** A schema of one operation; what is wrong with it is told with the operation's name. */
-function schemaFrom(text: string, id: string): unknown {
+function schemaFrom(text: string, id: string, isBigInt: boolean): unknown {
   // Nothing is known: values pass as they are.
   if (text === "{}") return Type.Unknown();
   try {
-    return FromSchema(JSON.parse(text));
+    return FromSchema(isBigInt ? JSON.parse(text, reviveBigInt) : JSON.parse(text));
   } catch (error) {
     if (!(error instanceof CallError)) throw error;
     throw new CallError(error.code, `The schema of operation ${id} cannot be used: ${error.message}`, {
       operationId: id,
     });
   }
+}
+
+/** JSON has no schema for a `bigint`; `{ "type": "bigint" }` stands for it (`schema_rules.rs`). */
+function reviveBigInt(_: string, value: unknown): unknown {
+  const isOne =
+    typeof value === "object" && value !== null && (value as { type?: unknown }).type === "bigint";
+  return isOne && Object.keys(value).length === 1 ? { ...value, [Kind]: "BigInt" } : value;
 }
 
 function logProblems(report: readonly OpenAPIReportEntry[], namespace: string): void {

@@ -1,12 +1,52 @@
-// What the native side says about a request, as an envelope.
+// What the native side says about a response, as an envelope.
 
-import type { ResponseEnvelope } from "../envelope.js";
-import { markAsSent } from "../registry/as-sent.js";
+import type { HTTPResponseMeta, ResponseEnvelope } from "../envelope.js";
+import { markAsSent, markNoted } from "../registry/as-sent.js";
 
-/** The envelope of a response. JSON has no word for the `data` of one without a body. A note says that the document does
- * not declare its type. */
-export function toEnvelope(result: ResponseEnvelope): ResponseEnvelope {
-  if (!("data" in result)) (result as ResponseEnvelope).data = undefined;
-  if ("notes" in result.meta) markAsSent(result.meta);
-  return result;
+/** A response as the native side has it. JSON has no word for the `data` of one without a body. */
+export interface Told extends Partial<Remarks> {
+  data?: unknown;
+  readonly meta: HTTPResponseMeta;
+  /** The document does not declare its type, as the first note says. */
+  readonly isUndeclared?: true;
+}
+
+/** What is to be said about the integers of a value (`crates/operations-http/src/message/integers.rs`). */
+export interface Remarks {
+  /** Those that were rounded. */
+  readonly notes: HTTPResponseMeta["notes"];
+  /** Where a text stands for a `bigint`, as JSON Pointers. */
+  readonly bigints: readonly string[];
+}
+
+/** The envelope of a response. */
+export function toEnvelope(told: Told): ResponseEnvelope {
+  if (!("data" in told)) told.data = undefined;
+  const { meta, bigints, isUndeclared } = told;
+  if (meta.notes !== undefined) markNoted(meta);
+  if (isUndeclared === undefined && bigints === undefined) return told as ResponseEnvelope;
+  if (isUndeclared) markAsSent(meta);
+  return { data: withBigInts(told.data, bigints), meta };
+}
+
+/** The value with integers in the place of the texts that stand for them. */
+export function withBigInts(value: unknown, pointers: readonly string[] | undefined): unknown {
+  const root: Record<string, unknown> = { "": value };
+  for (const pointer of pointers ?? []) {
+    let holder = root;
+    let key = "";
+    for (const token of pointer.split("/").slice(1)) {
+      holder = holder[key] as Record<string, unknown>;
+      key = token.replaceAll("~1", "/").replaceAll("~0", "~");
+    }
+    // Defined, not assigned: it may be called `__proto__`, as `JSON.parse` may make it.
+    const integer = BigInt(holder[key] as string);
+    Object.defineProperty(holder, key, {
+      value: integer,
+      configurable: true,
+      enumerable: true,
+      writable: true,
+    });
+  }
+  return root[""];
 }

@@ -21,17 +21,18 @@ export function outgoing(
 }
 
 async function asked(
-  { auth, headers }: CheckedConfig,
+  config: CheckedConfig,
   context: OperationContext,
   own: string | undefined,
 ): Promise<string> {
+  const { auth, headers } = config;
   const [forHeaders, forAuth] = await Promise.all([
     typeof headers === "function" ? headers(context) : undefined,
     typeof auth === "function" ? auth(context) : undefined,
   ]);
   const parts = [
     forHeaders == null ? null : checkedHeaders(forHeaders),
-    forAuth == null ? null : credentials(checkedAuth(forAuth)),
+    forAuth == null ? null : credentials(checkedAuth(forAuth, config)),
   ];
   return `[${own ?? "null"},${parts.map((part) => JSON.stringify(part)).join(",")}]`;
 }

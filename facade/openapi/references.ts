@@ -1,6 +1,6 @@
 // The files that a document refers to.
 
-import { messageOf } from "../border/text.js";
+import { messageOf, shortened } from "../border/text.js";
 import { logger } from "../logging.js";
 import type { OpenApiDocument } from "../native-binding.js";
 
@@ -28,7 +28,7 @@ export async function completed(document: OpenApiDocument, limit: number, read: 
       } catch (error) {
         refused.add(name);
         logger("openapi").warn(
-          `The document refers to ${shorten(name)}, which is not used: ${messageOf(error)}`,
+          `The document refers to ${shortened(name)}, which is not used: ${messageOf(error)}`,
           {
             file: name,
           },
@@ -36,9 +36,4 @@ export async function completed(document: OpenApiDocument, limit: number, read: 
       }
     }
   }
-}
-
-/** A name comes from the document, and a log line must not grow with it. */
-function shorten(name: string): string {
-  return name.length > 200 ? `${name.slice(0, 200)}...` : name;
 }

@@ -1,4 +1,5 @@
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { quoted } from "../border/text.js";
+import { invalid } from "../errors.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import type { HTTPServiceConfig } from "./config.js";
 import { importFile } from "./file.js";
@@ -92,8 +93,7 @@ export class OpenAPIServiceRegistry {
 
 function named(name: unknown): string {
   if (typeof name === "string" && name !== "") return name;
-  throw new CallError(
-    InfrastructureErrorCode.VALIDATION_ERROR,
-    "A service of an OpenAPIServiceRegistry needs a name, a non-empty string",
+  throw invalid(
+    `OpenAPIServiceRegistry: the name of a service must be a string that is not empty, not ${quoted(name)}`,
   );
 }

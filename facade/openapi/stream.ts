@@ -4,6 +4,8 @@ import { onAbort } from "../border/abort.js";
 import { DONE, EventIterator, type Step } from "../border/event-iterator.js";
 import type { HTTPResponseMeta, ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { markNoted } from "../registry/as-sent.js";
+import { type Remarks, withBigInts } from "./outcome.js";
 
 /** Where a stream comes from: the native client, or a `fetch` of the user's. */
 export interface StreamSource {
@@ -22,6 +24,9 @@ export interface StreamSource {
 /** What a source has instead of a batch. */
 export const TAKEN = { WAIT: 0, END: 1, EVENTS: 2, LINES: 3, FAILED: 4 } as const;
 
+/** Members of a stream, as JSON. */
+type Batch = unknown[] | { members: unknown[]; remarks: Record<string, Partial<Remarks>> };
+
 const EVENT_STREAM = "text/event-stream";
 
 /** The events of a response, or its lines, as envelopes. */
@@ -33,6 +38,9 @@ export class EventStream extends EventIterator<ResponseEnvelope> {
 
   /** The batch that is being handed out. */
   #batch: unknown[] = [];
+  /** What is to be said about some members of it, by their numbers, and how many were taken. */
+  #remarks: Readonly<Record<string, Partial<Remarks>>> | undefined;
+  #taken = 0;
   #at = 0;
   #hasEvents = false;
   #meta: HTTPResponseMeta | undefined;
@@ -51,8 +59,7 @@ export class EventStream extends EventIterator<ResponseEnvelope> {
       const source = this.#source ?? this.#begin();
       const taken = source.take();
       if (typeof taken === "string") {
-        this.#batch = JSON.parse(taken) as unknown[];
-        this.#at = 0;
+        this.#begun(JSON.parse(taken) as Batch);
         continue;
       }
       switch (taken) {
@@ -73,6 +80,13 @@ export class EventStream extends EventIterator<ResponseEnvelope> {
     }
   }
 
+  #begun(batch: Batch): void {
+    const isPlain = Array.isArray(batch);
+    this.#batch = isPlain ? batch : batch.members;
+    this.#remarks = isPlain ? undefined : batch.remarks;
+    this.#at = this.#taken = 0;
+  }
+
   protected override wait(): void {
     this.#source?.wait(this.#onReady);
   }
@@ -88,14 +102,25 @@ export class EventStream extends EventIterator<ResponseEnvelope> {
 
   #begin(): StreamSource {
     if (this.#signal?.aborted === true) throw aborted("none");
-    const source = this.#open();
-    this.#source = source;
     this.#ignoreSignal = onAbort(this.#signal, () => this.fail(aborted("unknown")));
-    return source;
+    this.#source = this.#open();
+    return this.#source;
+  }
+
+  #member(): ResponseEnvelope {
+    const envelope = this.#plainMember();
+    const remarks = this.#remarks?.[this.#taken++];
+    if (remarks === undefined) return envelope;
+    envelope.data = withBigInts(envelope.data, remarks.bigints);
+    if (remarks.notes !== undefined) {
+      envelope.meta.notes = remarks.notes;
+      markNoted(envelope.meta);
+    }
+    return envelope;
   }
 
   /** The next member of the batch. All members of a response share the object with its headers. */
-  #member(): ResponseEnvelope {
+  #plainMember(): ResponseEnvelope {
     const { statusCode, headers, contentType } = this.#meta as HTTPResponseMeta;
     const data = this.#batch[this.#at++];
     if (!this.#hasEvents) return { data, meta: { statusCode, headers, contentType, source: "http" } };

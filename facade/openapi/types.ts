@@ -5,6 +5,15 @@ import type { OperationHandler, OperationSpec, SubscriptionHandler } from "../ty
 /**
  * An OpenAPI 3.0, 3.1 or 3.2 document, or a Swagger 2.0 one, as a JavaScript object. Loose on purpose: documents
  * come from many hands, and what is wrong with one is said in the report of its import.
+ *
+ * @example
+ * ```ts
+ * const spec: OpenAPISpec = {
+ *   openapi: "3.1.0",
+ *   info: { title: "Pets", version: "1.0.0" },
+ *   paths: { "/pets": { get: { operationId: "listPets", responses: { 200: { description: "The pets" } } } } },
+ * };
+ * ```
  */
 export interface OpenAPISpec {
   openapi?: string;
@@ -18,7 +27,14 @@ export interface OpenAPISpec {
   [field: string]: any;
 }
 
-/** An operation as a document has it. */
+/**
+ * An operation as a document has it.
+ *
+ * @example
+ * ```ts
+ * const operation: OpenAPIOperation = { operationId: "listPets", responses: { 200: { description: "The pets" } } };
+ * ```
+ */
 export interface OpenAPIOperation {
   operationId?: string;
   summary?: string;
@@ -34,7 +50,14 @@ export interface OpenAPIOperation {
   [field: string]: any;
 }
 
-/** A parameter as a document has it. */
+/**
+ * A parameter as a document has it.
+ *
+ * @example
+ * ```ts
+ * const parameter: OpenAPIParameter = { name: "limit", in: "query", schema: { type: "integer" } };
+ * ```
+ */
 export interface OpenAPIParameter {
   name: string;
   in: "path" | "query" | "header" | "cookie" | (string & {});
@@ -48,10 +71,26 @@ export interface OpenAPIParameter {
   [field: string]: any;
 }
 
-/** An imported operation: a spec with the handler that makes the request. */
+/**
+ * An imported operation: a spec with the handler that makes the request.
+ *
+ * @example
+ * ```ts
+ * const operations: OpenAPIImportedOperation[] = FromOpenAPI(document, { namespace: "pets" });
+ * operations[0]?._meta; // { method: "GET", path: "/pets", ... }
+ * ```
+ */
 export type OpenAPIImportedOperation = OperationSpec & { handler: OperationHandler | SubscriptionHandler };
 
-/** What became of an operation of a document, or of a path that could not be read at all. */
+/**
+ * What became of an operation of a document, or of a path that could not be read at all.
+ *
+ * @example
+ * ```ts
+ * const { report } = inspectOpenAPI(document, { namespace: "pets" });
+ * const skipped: OpenAPIReportEntry[] = report.filter(({ status }) => status === "skipped");
+ * ```
+ */
 export interface OpenAPIReportEntry {
   /** `degraded`: it is there, and something about it could not be understood. `skipped`: it is not there. */
   status: "imported" | "degraded" | "skipped";
@@ -66,7 +105,14 @@ export interface OpenAPIReportEntry {
   problems: OpenAPIProblem[];
 }
 
-/** One thing that went wrong, and where. */
+/**
+ * One thing that went wrong, and where.
+ *
+ * @example
+ * ```ts
+ * const where = ({ reason, pointer }: OpenAPIProblem) => `${reason} at ${pointer}`;
+ * ```
+ */
 export interface OpenAPIProblem {
   /** Its kind: the word to count by. */
   code: "filtered" | "reference" | "malformed" | "schema" | "parameter" | "body" | "unsupported" | "limit";
@@ -76,14 +122,29 @@ export interface OpenAPIProblem {
   pointer: string;
 }
 
-/** What came of a document. */
+/**
+ * What came of a document.
+ *
+ * @example
+ * ```ts
+ * const { operations, report }: OpenAPIInspection = inspectOpenAPI(document, { namespace: "pets" });
+ * ```
+ */
 export interface OpenAPIInspection {
   operations: OpenAPIImportedOperation[];
   /** What became of each operation of the document, those that are missing included. */
   report: OpenAPIReportEntry[];
 }
 
-/** A file system to read documents from, so that the import depends on no runtime. */
+/**
+ * A file system to read documents from, so that the import depends on no runtime.
+ *
+ * @example
+ * ```ts
+ * const fs: OpenAPIFS = { readFile: async (path) => (await import("node:fs/promises")).readFile(path, "utf8") };
+ * const operations = await FromOpenAPIFile("pets.yaml", { namespace: "pets" }, fs);
+ * ```
+ */
 export interface OpenAPIFS {
   readFile(path: string): Promise<string>;
   /** The path behind symbolic links. With it, links that lead out of the document's folder are not followed. */

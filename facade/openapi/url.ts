@@ -1,9 +1,9 @@
 // A document from the web, with the files that it refers to.
 
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { invalid } from "../errors.js";
 import { native, runtime } from "../runtime.js";
 import type { HTTPServiceConfig } from "./config.js";
-import { type CheckedConfig, checkedConfig } from "./config-check.js";
+import { type CheckedConfig, checkedConfig, mustBeUrl } from "./config-check.js";
 import { fetchText } from "./fetch-text.js";
 import { type ImportedService, importDocument } from "./import.js";
 import { completed, DEFAULT_MAX_DOCUMENT_BYTES } from "./references.js";
@@ -66,10 +66,7 @@ export async function importUrl(url: string, config: HTTPServiceConfig): Promise
 function addressOf(url: unknown): string {
   const text = url instanceof URL ? url.href : url;
   if (typeof text === "string" && /^https?:\/\//i.test(text) && URL.canParse(text)) return text;
-  throw new CallError(
-    InfrastructureErrorCode.VALIDATION_ERROR,
-    "FromOpenAPIUrl needs an absolute http or https URL",
-  );
+  throw invalid(`FromOpenAPIUrl: the URL ${mustBeUrl(text)}`);
 }
 
 function withCredentials(address: string, username: string, password: string): string {
@@ -93,12 +90,12 @@ async function fetchBytes(
   // Credentials are for the service, and its headers may be such. They go with the document only where it is the
   // service's own.
   const isOwn = baseUrl !== undefined && new URL(baseUrl).origin === new URL(url).origin;
-  const { text, url: from } = await fetchText(url, config, {
+  const { data, url: from } = await fetchText(url, config, {
     accept: ACCEPT,
     headers: isOwn ? { ...headers, ...documentHeaders } : { ...documentHeaders },
     withAuth: isOwn,
     maxBytes,
     timeout: Math.max(1, Math.round(timeout)),
   });
-  return { bytes: Buffer.from(text), url: from };
+  return { bytes: Buffer.from(data), url: from };
 }

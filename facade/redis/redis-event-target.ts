@@ -19,7 +19,7 @@ import { CALL_EVENT_TYPES, type CallEvents, type CallEventType } from "../call/e
 import { readEvent } from "../call/incoming.js";
 import { type ConnectedTarget, leavesProcess, onLoss, type Server, whileServing } from "../call/remote.js";
 import { restored, wireText } from "../call/wire-value.js";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { type CallError, failed, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
 import { native, runtime } from "../runtime.js";
 import { Callers, newCaller } from "./callers.js";
@@ -62,7 +62,14 @@ export interface RedisCloseOptions {
   drain?: number;
 }
 
-/** Messages that were no events. */
+/**
+ * Messages that were no events.
+ *
+ * @example
+ * ```ts
+ * const show = ({ malformed, tooLarge }: DroppedMessages) => console.log(malformed + tooLarge);
+ * ```
+ */
 export interface DroppedMessages {
   /** No JSON, or no event of the call protocol on a channel of one. */
   malformed: number;
@@ -70,7 +77,16 @@ export interface DroppedMessages {
   tooLarge: number;
 }
 
-/** An `EventTarget` whose events travel through Redis: its own come back that way too. */
+/**
+ * An `EventTarget` whose events travel through Redis: its own come back that way too.
+ *
+ * @example
+ * ```ts
+ * const target: RedisEventTarget = createRedisEventTarget({ url: "redis://localhost" });
+ * const callMap = new PendingRequestMap(target);
+ * await target.close();
+ * ```
+ */
 export interface RedisEventTarget extends EventTarget {
   /** What was dropped so far. */
   readonly dropped: DroppedMessages;
@@ -171,11 +187,10 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, ConnectedT
   /** Sends an event to all who listen to its channel, here and elsewhere. */
   override dispatchEvent(event: Event): boolean {
     if (this.#isOver) {
-      throw new CallError(
-        InfrastructureErrorCode.EXECUTION_ERROR,
-        "The Redis event target is closed: nothing can be sent",
-        { reason: "closed", delivery: "none" },
-      );
+      throw failed("The Redis event target is closed: nothing can be sent", {
+        reason: "closed",
+        delivery: "none",
+      });
     }
     const { type } = event;
     const detail: unknown = (event as CustomEvent<unknown>).detail;
@@ -352,7 +367,7 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, ConnectedT
 }
 
 function failure(message: string, reason: string): CallError {
-  return new CallError(InfrastructureErrorCode.EXECUTION_ERROR, message, { reason, delivery: "unknown" });
+  return failed(message, { reason, delivery: "unknown" });
 }
 
 function hasPayload(detail: unknown): detail is object {

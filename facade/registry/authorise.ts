@@ -4,7 +4,16 @@ import { accessDenied, findDenial } from "../access.js";
 import { optionOf } from "../border/options.js";
 import type { AccessControl, Identity, OperationContext } from "../types.js";
 
-/** What a custom rule is asked about. */
+/**
+ * What a custom rule is asked about.
+ *
+ * @example
+ * ```ts
+ * const owns = (identity: Identity | undefined, { input }: AuthorisedCall) =>
+ *   (input as { owner?: string }).owner === identity?.id;
+ * const guarded = new OperationRegistry({ customAuth: { owns } });
+ * ```
+ */
 export interface AuthorisedCall {
   operationId: string;
   input: unknown;

@@ -2,21 +2,18 @@
 
 import { onAbort } from "../border/abort.js";
 import { keepAlive, letGo } from "../border/keep-alive.js";
+import { LONGEST_DURATION } from "../border/options.js";
 import { textOf } from "../border/text.js";
 import { callAt } from "../border/timer.js";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { CallError, InfrastructureErrorCode, invalid } from "../errors.js";
 import { timedOut } from "../outcomes.js";
 import type { OperationContext } from "../types.js";
 import { alwaysEnforceAccess, isDirect } from "./protocol-context.js";
 
-/** A time of before 26 April 1970, in milliseconds, is a duration that somebody took for a deadline. */
-const LONGEST_DURATION = 1e10;
-
 /** Throws unless there is time left for work that is about to start. */
 export function refuseLate(operationId: string, deadline: number): void {
   if (typeof deadline !== "number" || Number.isNaN(deadline) || deadline < LONGEST_DURATION) {
-    throw new CallError(
-      InfrastructureErrorCode.VALIDATION_ERROR,
+    throw invalid(
       `The deadline of the call of ${operationId} must be a time in milliseconds since 1970, not ` +
         `${textOf(deadline)}: use Date.now() + ms`,
       { operationId, deadline },

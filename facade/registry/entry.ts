@@ -1,6 +1,6 @@
 // One registered operation, with what calling it needs.
 
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { CallError, invalid } from "../errors.js";
 import { fromStandard } from "../schema/adapters.js";
 import { type CompiledSchema, compiled } from "../schema/compiled.js";
 import { isLazySchema, SCHEMA_FIELDS } from "../schema/lazy.js";
@@ -15,7 +15,15 @@ import {
 
 export type AnyHandler = OperationHandler | SubscriptionHandler;
 
-/** What happens to outputs. */
+/**
+ * What happens to outputs.
+ *
+ * @example
+ * ```ts
+ * const output: OutputMode = "strict"; // nothing is made up
+ * const strict = new OperationRegistry({ output });
+ * ```
+ */
 export type OutputMode = "normalise" | "keep" | "off" | "strict";
 
 /** The checks of schemas that follow Standard Schema. */
@@ -86,11 +94,11 @@ export class Entry {
       return compiled(schema as object);
     } catch (error) {
       if (!(error instanceof CallError)) throw error;
-      throw new CallError(
-        InfrastructureErrorCode.VALIDATION_ERROR,
-        `The ${field} of operation ${this.id} cannot be used: ${error.message}`,
-        { operationId: this.id, field, reason: error.message },
-      );
+      throw invalid(`The ${field} of operation ${this.id} cannot be used: ${error.message}`, {
+        operationId: this.id,
+        field,
+        reason: error.message,
+      });
     }
   }
 }

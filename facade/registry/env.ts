@@ -1,10 +1,19 @@
 import type { ResponseEnvelope } from "../envelope.js";
+import type { CallError } from "../errors.js";
 import type { EnvOf } from "../operation-types.js";
 import { type CallContext, type OperationContext, type OperationEnv, OperationType } from "../types.js";
-import { isNear, operationNotFound } from "./nearest.js";
+import { isNear, namespaceNotFound, operationNotFound } from "./nearest.js";
 import type { OperationRegistry } from "./registry.js";
 
-/** The part of a `PendingRequestMap` that composition needs. */
+/**
+ * The part of a `PendingRequestMap` that composition needs.
+ *
+ * @example
+ * ```ts
+ * const callMap: CallMap = new PendingRequestMap(createPortEventTarget(port));
+ * const env = buildEnv({ registry, context: { identity }, callMap });
+ * ```
+ */
 export interface CallMap {
   call(
     operationId: string,
@@ -56,38 +65,50 @@ export function buildEnv<TOperations = any>({
   const call =
     callMap === undefined
       ? directly(registry, context as OperationContext, true)
-      : through(callMap, context as OperationContext);
+      : through(callMap, registry, context as OperationContext);
   // To the call protocol there is no such operation as an internal one.
   const callInternal = callMap === undefined ? call : directly(registry, context as OperationContext, false);
-  // Without a prototype, so that `constructor` or `__proto__` are found only if there are such operations.
-  const env: OperationEnv = Object.create(null);
+  const env: OperationEnv = withHints(namespaceNotFound);
   for (const { namespace, name, type, visibility } of registry.getAllSpecs()) {
     if (type === OperationType.SUBSCRIPTION) continue;
     if (allowedNamespaces !== undefined && !allowedNamespaces.includes(namespace)) continue;
     const id = `${namespace}.${name}`;
-    env[namespace] ??= namespaceObject(namespace);
+    if (!Object.hasOwn(env, namespace)) define(env, namespace, namespaceObject(namespace));
     const callThis = visibility === "internal" ? callInternal : call;
-    (env[namespace] as OperationEnv[string])[name] = (input) => callThis(id, input);
+    define(env[namespace] as OperationEnv[string], name, (input) => callThis(id, input));
   }
   return env as EnvOf<TOperations>;
 }
 
-/** An object for the functions of a namespace. A name that is nearly one of them is an error that says so; any other is
- * `undefined`, as tools expect that print or compare values. The look-up reaches the prototype only for what is not
- * there, so that the functions themselves cost nothing more. */
+/** Defined, not assigned: whether a name is there already is not to be asked. */
+function define<T>(object: Record<string, T>, name: string, value: T): void {
+  Object.defineProperty(object, name, { value, configurable: true, enumerable: true, writable: true });
+}
+
+/** The functions of a namespace. */
 function namespaceObject(namespace: string): OperationEnv[string] {
-  const functions: OperationEnv[string] = Object.create(
+  return withHints((name, names) => {
+    const ids = names.map((each) => `${namespace}.${each}`);
+    return operationNotFound(`${namespace}.${name}`, ids);
+  });
+}
+
+/** An object on which a name that is nearly one of its own is an error that says so; any other is `undefined`, as programs
+ * expect that ask whether something is there, and tools that print or compare values. It has no prototype of the usual
+ * kind, so that `constructor` or `__proto__` are found only if there are such operations; and the look-up reaches the one that
+ * it has only for what is not there, so that what is there costs nothing more. */
+function withHints<T extends object>(notFound: (name: string, names: readonly string[]) => CallError): T {
+  const own: T = Object.create(
     new Proxy(Object.create(null), {
       get(_, name) {
         if (typeof name === "symbol" || name === "then" || name in Object.prototype) return undefined;
-        const ids = Object.keys(functions).map((each) => `${namespace}.${each}`);
-        const error = operationNotFound(`${namespace}.${name}`, ids);
+        const error = notFound(name, Object.keys(own));
         if (isNear(error)) throw error;
         return undefined;
       },
     }),
   );
-  return functions;
+  return own;
 }
 
 type Call = (id: string, input: unknown) => Promise<ResponseEnvelope>;
@@ -97,7 +118,14 @@ function directly(registry: OperationRegistry, context: OperationContext, truste
   return (id, input) => registry.execute(id, input, { ...context, trusted });
 }
 
-/** Trust does not travel: on the other side the identity decides. */
-function through(callMap: CallMap, { requestId, identity, deadline }: OperationContext): Call {
-  return (id, input) => callMap.call(id, input, { parentRequestId: requestId, identity, deadline });
+/** Trust does not travel: on the other side the identity decides. Nor is the other side believed: the spec is known here. */
+function through(
+  callMap: CallMap,
+  registry: OperationRegistry,
+  { requestId, identity, deadline }: OperationContext,
+): Call {
+  return async (id, input) => {
+    const envelope = await callMap.call(id, input, { parentRequestId: requestId, identity, deadline });
+    return registry.answered(id, envelope);
+  };
 }

@@ -1,5 +1,6 @@
 // A registry once more, in Rust, for calls that arrive there: what needs no JavaScript is then served without it.
 
+import { isWhole } from "../border/options.js";
 import type { NativeRegistry } from "../native-binding.js";
 import { native, runtime } from "../runtime.js";
 import { compiled } from "../schema/compiled.js";
@@ -109,7 +110,18 @@ const FOR_NOBODY: AccessControl = { requiredScopes: [], customAuth: "JavaScript"
 /** What the native side has to know of a spec. */
 function describe(spec: OperationSpec, accessControl: AccessControl, output: OutputMode | undefined): string {
   const { namespace, name, type, description } = spec;
-  return JSON.stringify({ namespace, name, type, description, accessControl, output }, wellFormed);
+  const errors = declaredErrors(spec);
+  return JSON.stringify({ namespace, name, type, description, accessControl, output, errors }, wellFormed);
+}
+
+/** Nobody has checked these: what cannot be meant is left out. */
+export function declaredErrors({ errorSchemas }: OperationSpec): { code: string; httpStatus?: number }[] {
+  if (!Array.isArray(errorSchemas)) return [];
+  return errorSchemas.flatMap((declared) => {
+    const { code, httpStatus } = Object(declared);
+    if (typeof code !== "string") return [];
+    return [isWhole(httpStatus, 400) && httpStatus < 600 ? { code, httpStatus } : { code }];
+  });
 }
 
 /** Rust has no strings with half a surrogate pair. */

@@ -1,13 +1,13 @@
 // Operations that are not there, and the id that somebody probably meant.
 
 import { nearestName } from "../border/nearest-name.js";
-import { textOf } from "../border/text.js";
+import { nameOf } from "../border/text.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 
 /** There is no such operation; of those that the caller may know about, one may be near. */
 export function operationNotFound(operationId: unknown, ids: readonly string[]): CallError {
   const nearest = nearestId(operationId, ids);
-  const message = `Operation not found: ${textOf(operationId)}`;
+  const message = `Operation not found: ${nameOf(operationId)}`;
   return nearest === undefined
     ? new CallError(InfrastructureErrorCode.OPERATION_NOT_FOUND, message, { operationId })
     : new CallError(InfrastructureErrorCode.OPERATION_NOT_FOUND, `${message}. Did you mean ${nearest}?`, {
@@ -16,7 +16,18 @@ export function operationNotFound(operationId: unknown, ids: readonly string[]):
       });
 }
 
-/** Whether the error names an operation that is near. */
+/** An environment has no such namespace; one of its own may be near. */
+export function namespaceNotFound(namespace: string, namespaces: readonly string[]): CallError {
+  const nearest = nearestName(namespace, namespaces);
+  const hint = nearest === undefined ? "" : `. Did you mean ${nearest}?`;
+  return new CallError(
+    InfrastructureErrorCode.OPERATION_NOT_FOUND,
+    `There is no namespace ${nameOf(namespace)} in env${hint}`,
+    { namespace, nearest },
+  );
+}
+
+/** Whether the error names something that is near. */
 export function isNear({ details }: CallError): boolean {
   return (details as { nearest?: string }).nearest !== undefined;
 }

@@ -1,12 +1,12 @@
 // From what a handler produced to what the caller gets: detect, wrap, normalise, check.
 
 import { isResponseEnvelope, localEnvelope, type ResponseEnvelope } from "../envelope.js";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { CallError, failed, invalid } from "../errors.js";
 import type { CompiledSchema, NormaliseNote } from "../schema/compiled.js";
 import type { OperationSpec } from "../types.js";
-import { isAsSent } from "./as-sent.js";
+import { isAsSent, isNoted } from "./as-sent.js";
 import type { Entry, OutputMode } from "./entry.js";
-import { warnAboutOutput } from "./warnings.js";
+import { LEFT, MISMATCH, warnAboutOutput } from "./warnings.js";
 
 /** Makes the envelope of a result. It throws in `strict` mode alone: elsewhere what cannot be made right is kept, noted
  * and reported. */
@@ -23,6 +23,30 @@ export function envelopeOf(entry: Entry, result: unknown, registryMode: OutputMo
   }
 }
 
+/** An answer that somebody else has given to a call of an operation whose spec is known here. It is held against the spec, and
+ * not changed: what is wrong with it is noted, or, in `strict` mode, refused. */
+export function answerOf(
+  entry: Entry,
+  envelope: ResponseEnvelope,
+  registryMode: OutputMode,
+): ResponseEnvelope {
+  const isStrict = modeOf(entry, registryMode) === "strict";
+  // One that has notes says itself that something is wrong with it.
+  if (!isEnvelope(envelope) || !hasDeclaredData(envelope) || (!isStrict && envelope.meta.notes !== undefined))
+    return envelope;
+  try {
+    if (!entry.prepared) entry.prepare();
+    const { output } = entry;
+    if (output === undefined || output.check(envelope.data)) return envelope;
+    const errors = output.errors(envelope.data);
+    if (isStrict) throw refusal(entry, envelope, errors);
+    warnAboutOutput(entry.id, errors, "was left as it is");
+    return noted(envelope, errors);
+  } catch (error) {
+    return failedCheck(entry, envelope, error, registryMode);
+  }
+}
+
 /** The value's own code threw, or it is too deep or too large to be looked at; or it was refused. */
 export function failedCheck(
   entry: Entry,
@@ -34,7 +58,7 @@ export function failedCheck(
   const message = error instanceof CallError ? error.message : "reading it threw an error";
   const notes = [{ path: "", message }];
   if (modeOf(entry, registryMode) === "strict") throw refusal(entry, envelope, notes).error;
-  warn(entry, notes, "was left as it is");
+  warnAboutOutput(entry.id, notes, LEFT);
   return noted(envelope, notes);
 }
 
@@ -47,17 +71,14 @@ class Refusal {
 export function refusal(entry: Entry, envelope: ResponseEnvelope, errors: readonly NormaliseNote[]): Refusal {
   const lines = errors.map(({ path, message }) => `  - ${path}: ${message}`).join("\n");
   return new Refusal(
-    new CallError(
-      InfrastructureErrorCode.VALIDATION_ERROR,
-      `Validation failed for output of operation ${entry.id}:\n${lines}`,
-      { errors, envelope },
-    ),
+    invalid(`Validation failed for output of operation ${entry.id}:\n${lines}`, { errors, envelope }),
   );
 }
 
 /** The result in an envelope, if it is not in one. In `strict` mode a response of an undeclared type is refused. */
 export function wrapped(entry: Entry, result: unknown, registryMode: OutputMode): ResponseEnvelope {
   if (!isEnvelope(result)) return localEnvelope(result, entry.id);
+  if (isNoted(result.meta)) warnAboutOutput(entry.id, result.meta.notes ?? [], "comes with notes");
   if (result.meta.source === "http" && isAsSent(result.meta) && modeOf(entry, registryMode) === "strict") {
     throw undeclared(entry, result);
   }
@@ -67,11 +88,13 @@ export function wrapped(entry: Entry, result: unknown, registryMode: OutputMode)
 /** Worded as in `crates/operations-core/src/registry/output.rs`. */
 function undeclared(entry: Entry, envelope: ResponseEnvelope): CallError {
   const errors = envelope.meta.notes;
-  return new CallError(
-    InfrastructureErrorCode.EXECUTION_ERROR,
-    `Operation ${entry.id} was not answered as declared: ${errors?.[0]?.message}`,
-    { operationId: entry.id, errors, envelope, reason: "undeclared-type", delivery: "done" },
-  );
+  return failed(`Operation ${entry.id} was not answered as declared: ${errors?.[0]?.message}`, {
+    operationId: entry.id,
+    errors,
+    envelope,
+    reason: "undeclared-type",
+    delivery: "done",
+  });
 }
 
 /** What throws when it is looked at is no envelope. */
@@ -101,12 +124,12 @@ function shaped(
   if (mode === "off") {
     if (output.check(data)) return envelope;
     const errors = output.errors(data);
-    warn(entry, errors, "was left as it is");
+    warnAboutOutput(entry.id, errors, LEFT);
     return noted(envelope, errors);
   }
   const { value, notes } = output.shape(data, mode);
   if (mode === "strict" && notes.length > 0) throw refusal(entry, envelope, notes);
-  if (notes.length > 0) warn(entry, notes);
+  if (notes.length > 0) warnAboutOutput(entry.id, notes, MISMATCH);
   return noted(value === data ? envelope : withData(envelope, value), notes);
 }
 
@@ -144,8 +167,4 @@ export function noted(envelope: ResponseEnvelope, notes: readonly NormaliseNote[
     // A setter that refuses.
   }
   return { ...envelope, data: envelope.data, meta };
-}
-
-export function warn(entry: Entry, notes: NormaliseNote[], what?: string): void {
-  warnAboutOutput(entry.id, notes, what);
 }

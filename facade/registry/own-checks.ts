@@ -15,10 +15,10 @@ import {
   modeOf,
   noted,
   refusal,
-  warn,
   withData,
   wrapped,
 } from "./output.js";
+import { LEFT, MISMATCH, warnAboutOutput } from "./warnings.js";
 
 type Soon<T> = T | Promise<T>;
 
@@ -85,7 +85,7 @@ function shaped(
     return after(validate(data), ({ issues }) => {
       if (issues === undefined) return envelope;
       const errors = errorsOf(issues);
-      warn(entry, errors, "was left as it is");
+      warnAboutOutput(entry.id, errors, LEFT);
       return noted(envelope, errors);
     });
   }
@@ -115,7 +115,7 @@ function repaired(
     // The library's own word counts: what it accepts is not refused.
     if (mode === "strict" && issues.length > 0) throw refusal(entry, envelope, issues);
     const all = mode === "strict" ? [] : [...notes, ...issues];
-    if (all.length > 0) warn(entry, all);
+    if (all.length > 0) warnAboutOutput(entry.id, all, MISMATCH);
     return noted(replaced(envelope, outcome.issues === undefined && !keep ? outcome.value : value), all);
   });
 }

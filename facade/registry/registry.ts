@@ -1,8 +1,17 @@
 import { isShownTo } from "../access.js";
-import { aBoolean, anObject, checkedOptions, type Fields, must, oneOf, optionOf } from "../border/options.js";
-import { messageOf, textOf } from "../border/text.js";
+import {
+  aBoolean,
+  aFunction,
+  anObject,
+  checkedOptions,
+  type Fields,
+  must,
+  oneOf,
+  optionOf,
+} from "../border/options.js";
+import { messageOf, nameOf } from "../border/text.js";
 import type { ResponseEnvelope } from "../envelope.js";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { CallError, failed, InfrastructureErrorCode, invalid } from "../errors.js";
 import type { CallId, InputById, OutputById, StreamId } from "../operation-types.js";
 import { defaultAdapter, fromStandard, type SchemaAdapter } from "../schema/adapters.js";
 import { isTypeBoxSchema } from "../schema/guards.js";
@@ -26,7 +35,7 @@ import { isAhead, isEndingItself, refuseLate, withinDeadline } from "./deadline.
 import { type AnyHandler, Entry, type OutputMode } from "./entry.js";
 import { NativeTwin } from "./native-twin.js";
 import { operationNotFound } from "./nearest.js";
-import { envelopeOf } from "./output.js";
+import { answerOf, envelopeOf } from "./output.js";
 import { admitWithOwnChecks, callWithOwnChecks, ownStream } from "./own-checks.js";
 import { isDirect, SERVED, WATCHED } from "./protocol-context.js";
 import { assertHandler, assertSpec, operationId } from "./spec-check.js";
@@ -54,7 +63,12 @@ export interface RegistryOptions {
 
 const FIELDS: Fields<RegistryOptions> = {
   schemaAdapter: must("a SchemaAdapter", (value) => typeof value === "object" || typeof value === "function"),
-  customAuth: anObject,
+  customAuth: (value, path) => {
+    for (const [name, rule] of Object.entries(anObject(value, path) as object)) {
+      if (rule !== undefined) aFunction(rule, `${path}.${name}`);
+    }
+    return value;
+  },
   trustDirectCalls: aBoolean,
   output: oneOf("normalise", "keep", "off", "strict"),
 };
@@ -73,7 +87,15 @@ export type Registrable<
       Partial<Pick<OperationDraft<string, string, TType, TInput, TOutput, TContext>, "handler">>
   : OperationDraft<string, string, TType, TInput, TOutput, TContext>;
 
-/** An operation as `get` and `list` return it. */
+/**
+ * An operation as `get` and `list` return it.
+ *
+ * @example
+ * ```ts
+ * const operation: RegisteredOperation | undefined = registry.get("demo.greet");
+ * if (operation?.handler === undefined) console.log("nobody does the work");
+ * ```
+ */
 export type RegisteredOperation = OperationSpec & { handler?: OperationHandler | SubscriptionHandler };
 
 /**
@@ -141,7 +163,7 @@ export class OperationRegistry<TOperations = any> {
     if (entry === undefined) {
       throw new CallError(
         InfrastructureErrorCode.OPERATION_NOT_FOUND,
-        `Cannot register handler for unknown operation: ${textOf(id)}`,
+        `Cannot register handler for unknown operation: ${nameOf(id)}`,
         { operationId: id },
       );
     }
@@ -188,11 +210,11 @@ export class OperationRegistry<TOperations = any> {
       return this.#toTypeBox(spec[field], field === "inputSchema" ? "input" : "output", spec.visibility);
     } catch (error) {
       const reason = messageOf(error);
-      throw new CallError(
-        InfrastructureErrorCode.VALIDATION_ERROR,
-        `Cannot register operation ${id}: ${field}: ${reason}`,
-        { operationId: id, field, reason },
-      );
+      throw invalid(`Cannot register operation ${id}: ${field}: ${reason}`, {
+        operationId: id,
+        field,
+        reason,
+      });
     }
   }
 
@@ -315,6 +337,12 @@ export class OperationRegistry<TOperations = any> {
     return subscribe<TInput, TOutput, TOperations, TId>(this, id, input, context);
   }
 
+  /** An answer of somebody else, who may say anything, held against the spec that is registered here. @internal */
+  answered(id: string, envelope: ResponseEnvelope): ResponseEnvelope {
+    const entry = this.#entries.get(id);
+    return entry === undefined ? envelope : answerOf(entry, envelope, this.#output);
+  }
+
   /** The registry on the native side, for whatever serves it. @internal */
   nativeTwin(): NativeTwin {
     this.#twin ??= new NativeTwin(this.#output, this.#entries.values());
@@ -417,7 +445,7 @@ function wrongWay({ id, spec }: Entry): CallError {
     spec.type === OperationType.SUBSCRIPTION
       ? `Operation ${id} is a subscription: use subscribe() instead of execute()`
       : `Operation ${id} is a ${spec.type}: use execute() instead of subscribe()`;
-  return new CallError(InfrastructureErrorCode.EXECUTION_ERROR, message, { operationId: id });
+  return failed(message, { operationId: id });
 }
 
 function noHandler({ id }: Entry): CallError {
@@ -433,8 +461,7 @@ function refuseCollision(id: string, spec: OperationSpec, present: OperationSpec
   if (present === undefined || present.namespace === spec.namespace) return;
   const words = ({ namespace, name }: OperationSpec) =>
     `${JSON.stringify(name)} in namespace ${JSON.stringify(namespace)}`;
-  throw new CallError(
-    InfrastructureErrorCode.VALIDATION_ERROR,
+  throw invalid(
     `Cannot register operation ${words(spec)}: its id is ${id}, and so is that of operation ${words(present)}, ` +
       "which is registered already. Rename one of them",
     { operationId: id },

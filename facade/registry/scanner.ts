@@ -10,13 +10,35 @@ import { OperationSpecSchema } from "../spec-schemas.js";
 import type { OperationSpec } from "../types.js";
 import type { RegisteredOperation } from "./registry.js";
 
-/** A file system to scan, so that the scanner depends on no runtime. */
+/**
+ * A file system to scan, so that the scanner depends on no runtime.
+ *
+ * @example
+ * ```ts
+ * const fs: ScannerFS = {
+ *   async *readdir(path) {
+ *     const { readdir } = await import("node:fs/promises");
+ *     for (const entry of await readdir(path, { withFileTypes: true })) {
+ *       yield { name: entry.name, isFile: entry.isFile(), isDirectory: entry.isDirectory() };
+ *     }
+ *   },
+ *   cwd: () => process.cwd(),
+ * };
+ * ```
+ */
 export interface ScannerFS {
   readdir(path: string): AsyncIterable<{ name: string; isFile: boolean; isDirectory: boolean }>;
   cwd(): string;
 }
 
-/** A list of operations, and where they are served. */
+/**
+ * A list of operations, and where they are served.
+ *
+ * @example
+ * ```ts
+ * const manifest: OperationManifest = { operations: registry.getAllSpecs(), baseUrl: "https://hub.example" };
+ * ```
+ */
 export interface OperationManifest {
   operations: OperationSpec[];
   baseUrl?: string;

@@ -1,7 +1,8 @@
 // A spec that cannot work is refused when it is registered, by name and field.
 
+import { unknownRule } from "../access-rules.js";
 import { quoted } from "../border/text.js";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { type CallError, invalid } from "../errors.js";
 import { compiled, type ValueError } from "../schema/compiled.js";
 import { withoutLazySchemas } from "../schema/lazy.js";
 import { OperationSpecSchema } from "../spec-schemas.js";
@@ -24,12 +25,20 @@ export function assertSpec(spec: unknown): asserts spec is OperationSpec {
   }
   const checked = compiled(OperationSpecSchema);
   const seen = withoutLazySchemas(spec, {});
-  if (!checked.check(seen)) {
-    const errors = checked.errors(seen).map((error) => inWords(error, spec as Record<string, unknown>));
+  const misnamed = misnamedRule((spec as { accessControl?: unknown }).accessControl);
+  if (misnamed.length > 0 || !checked.check(seen)) {
+    const found = checked.errors(seen).map((error) => inWords(error, spec as Record<string, unknown>));
+    // First, because a misspelt name explains why another is missing.
+    const errors = [...misnamed, ...found];
     // What is missing is not also of the wrong type.
     const first = errors.filter(({ path }, i) => errors.findIndex((error) => error.path === path) === i);
     throw refusal(`operation ${operationId(spec)}`, first);
   }
+}
+
+function misnamedRule(rules: unknown): ValueError[] {
+  const unknown = typeof rules === "object" && rules !== null ? unknownRule(rules) : undefined;
+  return unknown === undefined ? [] : [{ path: `/accessControl/${unknown.name}`, message: unknown.message }];
 }
 
 /** The words that a field may be, where it is one of a few. */
@@ -51,11 +60,7 @@ function refusal(what: string, errors: { path: string; message: string }[]): Cal
   const fields = errors.map(
     ({ path, message }) => `${path.slice(1).replaceAll("/", ".") || "spec"}: ${message}`,
   );
-  return new CallError(
-    InfrastructureErrorCode.VALIDATION_ERROR,
-    `Cannot register ${what}: ${[...new Set(fields)].join("; ")}`,
-    { errors },
-  );
+  return invalid(`Cannot register ${what}: ${[...new Set(fields)].join("; ")}`, { errors });
 }
 
 /** Refuses a handler that is no function, or no async generator function where one is needed. */
@@ -65,15 +70,13 @@ export function assertHandler(
   handler: unknown,
 ): asserts handler is AnyHandler {
   if (typeof handler !== "function") {
-    throw new CallError(
-      InfrastructureErrorCode.VALIDATION_ERROR,
+    throw invalid(
       `The handler of operation ${id} must be a function, not ${handler === null ? "null" : typeof handler}`,
       { operationId: id },
     );
   }
   if (spec.type === OperationType.SUBSCRIPTION && !isAsyncGeneratorFunction(handler)) {
-    throw new CallError(
-      InfrastructureErrorCode.VALIDATION_ERROR,
+    throw invalid(
       `The handler of subscription ${id} must be an async generator function (async function* () { ... })`,
       { operationId: id },
     );

@@ -1,6 +1,6 @@
 import { DONE, EventIterator, type Step } from "../border/event-iterator.js";
 import type { ResponseEnvelope } from "../envelope.js";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { failed } from "../errors.js";
 import type { InputById, OutputById, StreamId } from "../operation-types.js";
 import type { CallContext, OperationContext } from "../types.js";
 import { DeadlineWatch, isAhead } from "./deadline.js";
@@ -125,11 +125,9 @@ class Subscription extends EventIterator<ResponseEnvelope> {
       // It may be the promise of an async function. If that fails later, nobody is left to be told, and
       // an unhandled rejection would end the process.
       new Promise((resolve) => resolve(source)).catch(() => {});
-      throw new CallError(
-        InfrastructureErrorCode.EXECUTION_ERROR,
-        `The handler of subscription ${this.#operationId} must return an async iterable`,
-        { operationId: this.#operationId },
-      );
+      throw failed(`The handler of subscription ${this.#operationId} must return an async iterable`, {
+        operationId: this.#operationId,
+      });
     }
     this.#iterator = iterator;
     this.#envelope = envelope;

@@ -11,15 +11,16 @@ const REMEMBERED = 10_000;
 const log = logger("registry");
 const lastWarned = new Map<string, number>();
 
-/** Logs what was done to an output, unless the same was said within the last minute. */
-export function warnAboutOutput(operationId: string, notes: readonly NormaliseNote[], what?: string): void {
+/** What is said of an output that had to be changed, and of one that nothing was done to. */
+export const MISMATCH = "does not match its outputSchema";
+export const LEFT = "does not match its outputSchema and was left as it is";
+
+/** Logs what is to be said about an output (`what`), unless the same was said within the last minute. */
+export function warnAboutOutput(operationId: string, notes: readonly NormaliseNote[], what: string): void {
   const fresh = notes.filter(({ path }) => isDue(`${operationId}\n${path}`));
   if (fresh.length === 0) return;
   const lines = fresh.map(({ path, message }) => `  - ${path}: ${message}`).join("\n");
-  log.warn(
-    `The output of operation ${operationId} does not match its outputSchema${what === undefined ? "" : ` and ${what}`}:\n${lines}`,
-    { operationId, notes: fresh },
-  );
+  log.warn(`The output of operation ${operationId} ${what}:\n${lines}`, { operationId, notes: fresh });
 }
 
 function isDue(key: string): boolean {

@@ -2,8 +2,9 @@
 // libraries are optional: they are loaded by `init()`, and by a registry that is given such a schema.
 
 import type { TSchema } from "@sinclair/typebox";
+import { isRecord } from "../border/options.js";
 import { messageOf } from "../border/text.js";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { CallError, failed, invalid } from "../errors.js";
 import type { TypeBoxSchema } from "../schema-types.js";
 import { FromSchema } from "./from-schema.js";
 import { describe, isTypeBox1Schema, isTypeBoxSchema } from "./guards.js";
@@ -23,7 +24,17 @@ import { fromTypeBox1 } from "./typebox1.js";
 
 export type { SchemaMode } from "./standard.js";
 
-/** Turns the schemas of a library into TypeBox schemas. */
+/**
+ * Turns the schemas of a library into TypeBox schemas.
+ *
+ * @example
+ * ```ts
+ * const adapter: SchemaAdapter = {
+ *   toTypeBox: (schema) => FromSchema(schema), // everything is plain JSON Schema here
+ * };
+ * const registryOfMine = new OperationRegistry({ schemaAdapter: adapter });
+ * ```
+ */
 export interface SchemaAdapter {
   /** Loads what the adapter needs. It may be called any number of times. */
   init?(): Promise<void>;
@@ -31,7 +42,15 @@ export interface SchemaAdapter {
   toTypeBox(schema: unknown, mode?: SchemaMode): TypeBoxSchema;
 }
 
-/** The adapter of a library that has to be loaded first. */
+/**
+ * The adapter of a library that has to be loaded first.
+ *
+ * @example
+ * ```ts
+ * const adapter: LibraryAdapter = zodAdapter();
+ * await adapter.init();
+ * ```
+ */
 export interface LibraryAdapter extends SchemaAdapter {
   init(): Promise<void>;
   toTypeBox(schema: unknown, mode?: SchemaMode): TSchema;
@@ -91,8 +110,7 @@ function libraryAdapter(library: Library, load: () => Promise<object>): LibraryA
         write = library.exportOf((await load()) as Record<string, unknown>);
         if (write === undefined) throw new Error("this version has no JSON Schema export");
       } catch (error) {
-        throw new CallError(
-          InfrastructureErrorCode.EXECUTION_ERROR,
+        throw failed(
           `${library.adapter}: cannot load its optional peer (npm install ${library.packages}): ${messageOf(error)}`,
           error,
         );
@@ -102,10 +120,7 @@ function libraryAdapter(library: Library, load: () => Promise<object>): LibraryA
       const own = fromTypeBox(schema);
       if (own !== undefined) return own;
       if (write === undefined) {
-        throw new CallError(
-          InfrastructureErrorCode.EXECUTION_ERROR,
-          `${library.adapter} is not initialized: call and await its init() first`,
-        );
+        throw failed(`${library.adapter} is not initialized: call and await its init() first`);
       }
       if (!library.owns(schema)) {
         throw invalid(`not a ${library.name} or TypeBox schema: got ${describeSchema(schema)}`);
@@ -150,13 +165,5 @@ function describeSchema(schema: unknown): string {
 /** What to do with something that is no schema of TypeBox. */
 function adviceAbout(schema: unknown): string {
   if (vendorOf(schema) !== undefined || hasProperty(schema, "_zod")) return "";
-  return isPlainObject(schema) ? ". If it is a JSON Schema, convert it: FromSchema(schema)" : "";
-}
-
-function isPlainObject(value: unknown): boolean {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function invalid(message: string, details?: unknown): CallError {
-  return new CallError(InfrastructureErrorCode.VALIDATION_ERROR, message, details);
+  return isRecord(schema) ? ". If it is a JSON Schema, convert it: FromSchema(schema)" : "";
 }

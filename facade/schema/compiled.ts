@@ -10,17 +10,22 @@ import { compileEmitted, type EmittedCheck } from "./emitted.js";
 import { encodeSchema } from "./encode.js";
 import { LiveCallbacks } from "./live-callbacks.js";
 
-/** What is wrong with a value, and where (a JSON Pointer). */
+/**
+ * What is wrong with a value, and where (a JSON Pointer).
+ *
+ * @example
+ * ```ts
+ * const errors: ValueError[] = collectErrors(Type.Number(), "7");
+ * errors[0]; // { path: "", message: "Expected number" }
+ * ```
+ */
 export interface ValueError {
   path: string;
   message: string;
 }
 
 /** Something that normalisation had to do, or could not do, and that someone should know. */
-export interface NormaliseNote {
-  path: string;
-  message: string;
-}
+export type NormaliseNote = ValueError;
 
 export interface Normalised {
   value: unknown;
@@ -228,10 +233,10 @@ function isTooMuchWork(error: unknown): boolean {
 }
 
 /** Native lists of paths and sentences come as one JSON list of strings. */
-function readPairs(text: string): { path: string; message: string }[] {
+function readPairs(text: string): ValueError[] {
   if (text === "[]") return [];
   const flat = JSON.parse(text) as string[];
-  const pairs: { path: string; message: string }[] = [];
+  const pairs: ValueError[] = [];
   for (let i = 0; i + 1 < flat.length; i += 2) {
     pairs.push({ path: flat[i] as string, message: flat[i + 1] as string });
   }

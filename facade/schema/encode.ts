@@ -6,7 +6,7 @@
 // way of an ordinary TypeBox schema leads through few functions, and each node asks few questions.
 
 import { types } from "node:util";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { type CallError, invalid } from "../errors.js";
 import {
   BUILT_IN_KINDS,
   type Dictionary,
@@ -202,7 +202,7 @@ function slot(state: Encoding, value: unknown): string {
 }
 
 function refuse(why: string): CallError {
-  return new CallError(InfrastructureErrorCode.VALIDATION_ERROR, `Cannot use this schema: it ${why}`);
+  return invalid(`Cannot use this schema: it ${why}`);
 }
 
 /** How a schema of one of TypeBox's own kinds is encoded. */

@@ -3,7 +3,9 @@
 // and servers that nobody vouches for, so depth is bounded and nothing in them is trusted.
 
 import type { TSchema } from "@sinclair/typebox";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { isRecord } from "../border/options.js";
+import { pointerToken, shortened } from "../border/text.js";
+import { type CallError, invalid } from "../errors.js";
 import { logger } from "../logging.js";
 import { MAX_SCHEMA_DEPTH } from "./encode.js";
 import { describe } from "./guards.js";
@@ -15,10 +17,8 @@ import { References } from "./json-schema-references.js";
 import { type Part, partNode, type Reading } from "./json-schema-types.js";
 import {
   type Dictionary,
-  hasOwn,
   hide,
   isConverted,
-  isDictionary,
   Kind,
   kindOf,
   OptionalKind,
@@ -46,7 +46,7 @@ const MAX_NAMED_PLACES = 10;
 export function FromSchema(jsonSchema: unknown): TSchema {
   if (kindOf(jsonSchema) !== undefined && !isConverted(jsonSchema)) return jsonSchema as TSchema;
   const source = isConverted(jsonSchema) ? sourceOf(jsonSchema) : jsonSchema;
-  if (!isDictionary(source) && typeof source !== "boolean") {
+  if (!isRecord(source) && typeof source !== "boolean") {
     throw refuse(`expects a JSON Schema, which is an object or a boolean, but got ${describe(source)}`);
   }
   return new Conversion(source).run() as unknown as TSchema;
@@ -190,7 +190,7 @@ class Conversion {
     const { raw, node } = reading;
     const [only, ...more] = references;
     if (only !== undefined && more.length === 0 && meaning.parts.length === 0 && !meaning.nullable) {
-      const definitions = isDictionary(node.$defs) && !hasOwn(node.$defs, only) ? node.$defs : {};
+      const definitions = isRecord(node.$defs) && !Object.hasOwn(node.$defs, only) ? node.$defs : {};
       return attach(node, this.reference(only, definitions, source));
     }
     const parts = [...references.map((name) => this.reference(name, {}, source)), ...meaning.parts];
@@ -213,7 +213,7 @@ class Conversion {
   }
 
   private place(): string {
-    return `#${this.path.map((token) => `/${token.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("")}`;
+    return `#${this.path.map((token) => `/${pointerToken(token)}`).join("")}`;
   }
 
   private report(): void {
@@ -245,13 +245,11 @@ function referencesOf(raw: Readonly<Dictionary>): string[] {
 
 /** A list for a log line, which must not grow with what a document contains. */
 function shorten(places: readonly string[]): string {
-  const named = places
-    .slice(0, MAX_NAMED_PLACES)
-    .map((place) => (place.length > 200 ? `${place.slice(0, 200)}...` : place));
+  const named = places.slice(0, MAX_NAMED_PLACES).map(shortened);
   const rest = places.length - named.length;
   return named.join(", ") + (rest > 0 ? ` and ${rest} more` : "");
 }
 
 function refuse(why: string): CallError {
-  return new CallError(InfrastructureErrorCode.VALIDATION_ERROR, `FromSchema ${why}`);
+  return invalid(`FromSchema ${why}`);
 }

@@ -1,8 +1,9 @@
 // Telling schemas from other things, by their tags and never by the package that made them.
 
 import type { TSchema } from "@sinclair/typebox";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
-import { hasOwn, isDictionary, kindOf } from "./typebox-kinds.js";
+import { isRecord } from "../border/options.js";
+import { invalid } from "../errors.js";
+import { kindOf } from "./typebox-kinds.js";
 
 /** Whether the value is a schema of TypeBox 0.34 or of a fork that uses the same tags. */
 export function isTypeBoxSchema(value: unknown): value is TSchema {
@@ -14,8 +15,10 @@ export function isTypeBoxSchema(value: unknown): value is TSchema {
  * Apart from that mark such a schema is JSON Schema.
  */
 export function isTypeBox1Schema(value: unknown): value is Record<string, unknown> {
-  if (!isDictionary(value)) return false;
-  return (hasOwn(value, "~kind") && typeof value["~kind"] === "string") || hasOwn(value, "~unsafe");
+  if (!isRecord(value)) return false;
+  return (
+    (Object.hasOwn(value, "~kind") && typeof value["~kind"] === "string") || Object.hasOwn(value, "~unsafe")
+  );
 }
 
 /**
@@ -29,10 +32,7 @@ export function isTypeBox1Schema(value: unknown): value is Record<string, unknow
 export function assertIsSchema(value: unknown, context?: string): asserts value is TSchema {
   if (isTypeBoxSchema(value)) return;
   const where = context === undefined || context === "" ? "" : ` for ${context}`;
-  throw new CallError(
-    InfrastructureErrorCode.VALIDATION_ERROR,
-    `Not a valid TypeBox schema${where}: got ${describe(value)}. ${advice(value)}`,
-  );
+  throw invalid(`Not a valid TypeBox schema${where}: got ${describe(value)}. ${advice(value)}`);
 }
 
 /** What kind of thing a value is, for messages; never the value itself, which may be secret. */
@@ -50,7 +50,7 @@ export function describe(value: unknown): string {
 }
 
 function advice(value: unknown): string {
-  return isDictionary(value)
+  return isRecord(value)
     ? "Use FromSchema() to convert a JSON Schema."
     : "Build one with Type.*, or convert a JSON Schema with FromSchema().";
 }

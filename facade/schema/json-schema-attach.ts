@@ -1,13 +1,12 @@
 // Giving a converted schema its kind without changing how it looks as JSON: what TypeBox needs
 // beyond the source's keywords goes into properties that are not enumerable.
 
+import { isRecord } from "../border/options.js";
 import { fullKeywords, type Part, partNode } from "./json-schema-types.js";
 import {
   type Dictionary,
-  hasOwn,
   hide,
   isConverted,
-  isDictionary,
   JsonSchemaSource,
   Kind,
   type SchemaNode,
@@ -46,14 +45,16 @@ export function attach(node: Dictionary, part: Part): boolean {
 /** Whether TypeBox, reading the keywords that are there, finds what the part wants it to find. */
 function fits(node: Dictionary, part: Part): boolean {
   const reads = READS[part.kind] ?? [];
-  return reads.every((keyword) => !hasOwn(node, keyword) || Object.is(node[keyword], part.keywords[keyword]));
+  return reads.every(
+    (keyword) => !Object.hasOwn(node, keyword) || Object.is(node[keyword], part.keywords[keyword]),
+  );
 }
 
 function put(node: Dictionary, part: Part): boolean {
   (node as SchemaNode)[Kind] = part.kind;
   let hid = false;
   for (const [keyword, value] of Object.entries(fullKeywords(part))) {
-    if (value === undefined || hasOwn(node, keyword)) continue;
+    if (value === undefined || Object.hasOwn(node, keyword)) continue;
     hide(node, keyword, value);
     hid = true;
   }
@@ -69,7 +70,7 @@ function standInForItems(node: Dictionary, part: Part): boolean {
   if (Array.isArray(rest) || !fits(node, { kind: "Tuple", keywords: { ...part.keywords, items: rest } }))
     return false;
   const list = [...(part.keywords.items as unknown[])];
-  const original = isConverted(rest) && !isDictionary(sourceOf(rest)) ? sourceOf(rest) : rest;
+  const original = isConverted(rest) && !isRecord(sourceOf(rest)) ? sourceOf(rest) : rest;
   hide(list, "toJSON", () => original);
   hide(list, JsonSchemaSource, original);
   node.items = list;
@@ -81,9 +82,9 @@ function standInForItems(node: Dictionary, part: Part): boolean {
  * its `$ref` among its `$defs`, so the meaning can be kept there, under a name nobody sees.
  */
 function attachElsewhere(node: Dictionary, meaning: SchemaNode): boolean {
-  const name = hasOwn(node, "$ref") ? String(node.$ref) : "#";
-  const definitions = hasOwn(node, "$defs") ? node.$defs : {};
-  if (!isDictionary(definitions) || hasOwn(definitions, name))
+  const name = Object.hasOwn(node, "$ref") ? String(node.$ref) : "#";
+  const definitions = Object.hasOwn(node, "$defs") ? node.$defs : {};
+  if (!isRecord(definitions) || Object.hasOwn(definitions, name))
     return put(node, { kind: "Unknown", keywords: {} });
   hide(definitions, name, meaning);
   return put(node, { kind: "Import", keywords: { $ref: name, $defs: definitions } });
@@ -99,7 +100,7 @@ export function joinAllOf(elements: unknown[], parts: readonly Part[]): boolean 
   if (element === undefined) return false;
   const copy: Dictionary = { ...element };
   for (const symbol of Object.getOwnPropertySymbols(copy)) Reflect.deleteProperty(copy, symbol);
-  if (hasOwn(element, "toJSON")) hide(copy, "toJSON", element.toJSON);
+  if (Object.hasOwn(element, "toJSON")) hide(copy, "toJSON", element.toJSON);
   const hid = attach(copy, { kind: "Intersect", keywords: { allOf: [element, ...parts.map(partNode)] } });
   mark(copy, sourceOf(element), hid);
   elements[position] = copy;
@@ -116,7 +117,7 @@ export function mark(node: Dictionary, source: unknown, hidesHelpers: boolean): 
   Object.defineProperty(node, JsonSchemaSource, {
     value: source,
     writable: true,
-    enumerable: hidesHelpers || hasOwn(node, "pattern") || hasForeignNames(node),
+    enumerable: hidesHelpers || Object.hasOwn(node, "pattern") || hasForeignNames(node),
     configurable: true,
   });
 }
@@ -125,13 +126,13 @@ export function mark(node: Dictionary, source: unknown, hidesHelpers: boolean): 
 const RECORD_NAMES: ReadonlySet<string> = new Set(["^(.*)$", "^(0|[1-9][0-9]*)$"]);
 
 function hasForeignNames(node: Dictionary): boolean {
-  const patterns = hasOwn(node, "patternProperties") ? node.patternProperties : undefined;
-  return isDictionary(patterns) && !Object.keys(patterns).every((name) => RECORD_NAMES.has(name));
+  const patterns = Object.hasOwn(node, "patternProperties") ? node.patternProperties : undefined;
+  return isRecord(patterns) && !Object.keys(patterns).every((name) => RECORD_NAMES.has(name));
 }
 
 /** The elements as an Intersect that TypeBox may apply `unevaluatedProperties` to, where it can do so correctly. */
 export function intersect(elements: unknown[], unevaluated: unknown): Part {
-  const counts = unevaluated === false || isDictionary(unevaluated);
+  const counts = unevaluated === false || isRecord(unevaluated);
   const usable = !counts || elements.every(hasPlainNames);
   return {
     kind: "Intersect",
@@ -143,6 +144,6 @@ export function intersect(elements: unknown[], unevaluated: unknown): Part {
 function hasPlainNames(element: unknown): boolean {
   const node = element as SchemaNode;
   if (node[Kind] === "Intersect") return (node.allOf as unknown[]).every(hasPlainNames);
-  if (node[Kind] !== "Object" || !isDictionary(node.properties)) return false;
+  if (node[Kind] !== "Object" || !isRecord(node.properties)) return false;
   return Object.getOwnPropertyNames(node.properties).every((name) => /^[\w-]+$/.test(name));
 }

@@ -1,5 +1,6 @@
 // What a JSON Schema asks of a value, as TypeBox kinds that must all hold.
 
+import { isRecord } from "../border/options.js";
 import {
   allOf,
   anyOf,
@@ -11,7 +12,7 @@ import {
   type TypeWord,
   typePart,
 } from "./json-schema-types.js";
-import { type Dictionary, hasOwn, isDictionary } from "./typebox-kinds.js";
+import type { Dictionary } from "./typebox-kinds.js";
 
 const TYPE_WORDS: readonly string[] = ["string", "number", "integer", "boolean", "null", "array", "object"];
 
@@ -44,7 +45,7 @@ export function meaningOf(reading: Reading, alone: boolean): Meaning {
   for (const keyword of ["anyOf", "oneOf"]) {
     if (Array.isArray(node[keyword])) logic.push({ kind: "Union", keywords: { anyOf: node[keyword] } });
   }
-  if (isDictionary(node.not)) logic.push({ kind: "Not", keywords: { not: node.not } });
+  if (isRecord(node.not)) logic.push({ kind: "Not", keywords: { not: node.not } });
 
   const nullable = raw.nullable === true;
   const own = ownAlternatives(reading);
@@ -90,7 +91,7 @@ function isSubSchema(value: unknown): boolean {
 }
 
 function constantsOf(raw: Readonly<Dictionary>): readonly unknown[] | undefined {
-  if (hasOwn(raw, "const") && raw.const !== undefined) return [raw.const];
+  if (Object.hasOwn(raw, "const") && raw.const !== undefined) return [raw.const];
   return Array.isArray(raw.enum) ? raw.enum : undefined;
 }
 
@@ -130,7 +131,7 @@ function isLimit(keyword: string, value: unknown): boolean {
     case "required":
       return Array.isArray(value) && value.length > 0;
     case "additionalProperties":
-      return value === false || isDictionary(value);
+      return value === false || isRecord(value);
     case "uniqueItems":
       return value === true;
     case "contains":
@@ -152,7 +153,7 @@ function isImplied(own: Part, raw: Readonly<Dictionary>): boolean {
   );
   if (own.kind !== bare.kind || limited) return false;
   const says = (schema: unknown): boolean =>
-    isDictionary(schema) && (schema.type === word || (word === "object" && isDictionary(schema.properties)));
+    isRecord(schema) && (schema.type === word || (word === "object" && isRecord(schema.properties)));
   const lists = [raw.anyOf, raw.oneOf].filter(
     (list): list is unknown[] => Array.isArray(list) && list.length > 0,
   );

@@ -1,9 +1,10 @@
 // Finding what a `$ref` points to inside the document that contains it. Nothing is ever fetched: a
 // reference that leaves the document has no target here.
 
+import { isRecord } from "../border/options.js";
 import { MAX_SCHEMA_DEPTH } from "./encode.js";
 import { POSITIONS } from "./json-schema-positions.js";
-import { type Dictionary, hasOwn, isDictionary, kindOf } from "./typebox-kinds.js";
+import { type Dictionary, kindOf } from "./typebox-kinds.js";
 
 /** A schema with an identifier of its own, and so the base of the references in it. */
 interface Resource {
@@ -22,7 +23,7 @@ export class References {
   private index: ReferenceIndex | undefined;
 
   constructor(private readonly document: unknown) {
-    const draft = isDictionary(document) ? document.$schema : undefined;
+    const draft = isRecord(document) ? document.$schema : undefined;
     const draftName = typeof draft === "string" ? draft : "";
     this.hidesSiblings = /draft-0[3467]/.test(draftName);
     this.idKeyword = /draft-0[34]/.test(draftName) ? "id" : "$id";
@@ -32,7 +33,7 @@ export class References {
   resolve(reference: string, holder: object): object | boolean | undefined {
     this.index ??= new ReferenceIndex(this.document, this.idKeyword, this.hidesSiblings);
     const target = this.index.find(reference, holder);
-    return isDictionary(target) || typeof target === "boolean" ? target : undefined;
+    return isRecord(target) || typeof target === "boolean" ? target : undefined;
   }
 }
 
@@ -76,7 +77,7 @@ class ReferenceIndex {
   }
 
   private visit(schema: unknown, from: Resource, depth: number): void {
-    if (!isDictionary(schema) || this.resources.has(schema) || kindOf(schema) !== undefined) return;
+    if (!isRecord(schema) || this.resources.has(schema) || kindOf(schema) !== undefined) return;
     // Deeper than this the conversion refuses the document anyway.
     if (depth > MAX_SCHEMA_DEPTH) return;
     const resource = this.enter(schema, from);
@@ -88,7 +89,7 @@ class ReferenceIndex {
       if (Array.isArray(value)) {
         for (const item of value) this.visit(item, resource, depth + 1);
       } else if (position === "map") {
-        if (isDictionary(value)) {
+        if (isRecord(value)) {
           for (const name of Object.keys(value)) this.visit(value[name], resource, depth + 1);
         }
       } else {
@@ -99,7 +100,7 @@ class ReferenceIndex {
 
   private enter(schema: Dictionary, from: Resource): Resource {
     let resource = from;
-    const id = hasOwn(schema, this.idKeyword) ? schema[this.idKeyword] : undefined;
+    const id = Object.hasOwn(schema, this.idKeyword) ? schema[this.idKeyword] : undefined;
     if (typeof id === "string" && !(this.hidesSiblings && typeof schema.$ref === "string")) {
       if (id.startsWith("#")) {
         this.byAnchor.set(`${from.base}${id}`, schema);
@@ -111,7 +112,7 @@ class ReferenceIndex {
       }
     }
     for (const keyword of ["$anchor", "$dynamicAnchor"]) {
-      const name = hasOwn(schema, keyword) ? schema[keyword] : undefined;
+      const name = Object.hasOwn(schema, keyword) ? schema[keyword] : undefined;
       if (typeof name === "string") this.byAnchor.set(`${resource.base}#${name}`, schema);
     }
     return resource;
@@ -122,7 +123,7 @@ function follow(root: unknown, pointer: string): unknown {
   let place = root;
   for (const part of pointer.slice(1).split("/")) {
     const token = part.replaceAll("~1", "/").replaceAll("~0", "~");
-    if (typeof place !== "object" || place === null || !hasOwn(place, token)) return undefined;
+    if (typeof place !== "object" || place === null || !Object.hasOwn(place, token)) return undefined;
     place = (place as Dictionary)[token];
   }
   return place;

@@ -3,15 +3,8 @@
 // compile, `required: true`) is left out here: then it stays on the result for everyone else, and
 // TypeBox does not see it.
 
-import {
-  type Dictionary,
-  hasOwn,
-  hide,
-  isDictionary,
-  type SchemaNode,
-  schemaNode,
-  setOwn,
-} from "./typebox-kinds.js";
+import { isRecord } from "../border/options.js";
+import { type Dictionary, hide, type SchemaNode, schemaNode, setOwn } from "./typebox-kinds.js";
 
 /** A TypeBox kind and the keywords it needs. */
 export interface Part {
@@ -133,11 +126,11 @@ function arrayPart({ raw, node }: Reading): Part {
     };
   }
   // TypeBox counts `minContains: 0` as one, and asks for a match even where `contains` is missing.
-  const contains = isDictionary(node.contains) && raw.minContains !== 0 ? node.contains : undefined;
+  const contains = isRecord(node.contains) && raw.minContains !== 0 ? node.contains : undefined;
   return {
     kind: "Array",
     keywords: {
-      items: isDictionary(node.items) ? node.items : schemaNode("Unknown"),
+      items: isRecord(node.items) ? node.items : schemaNode("Unknown"),
       minItems: numeric(raw.minItems),
       maxItems: numeric(raw.maxItems),
       uniqueItems: typeof raw.uniqueItems === "boolean" ? raw.uniqueItems : undefined,
@@ -149,13 +142,13 @@ function arrayPart({ raw, node }: Reading): Part {
 }
 
 function objectPart({ raw, node }: Reading): Part {
-  const properties = isDictionary(node.properties) ? node.properties : {};
+  const properties = isRecord(node.properties) ? node.properties : {};
   const names = Object.keys(properties);
   const required = Array.isArray(raw.required) ? raw.required : undefined;
   declareRequired(properties, required);
   const additional = node.additionalProperties;
   const additionalProperties =
-    typeof additional === "boolean" || isDictionary(additional) ? additional : undefined;
+    typeof additional === "boolean" || isRecord(additional) ? additional : undefined;
   const minProperties = numeric(raw.minProperties);
   const maxProperties = numeric(raw.maxProperties);
   const size = { minProperties, maxProperties };
@@ -164,7 +157,7 @@ function objectPart({ raw, node }: Reading): Part {
     keywords: { properties, required, additionalProperties: additions, ...size },
   });
 
-  const patterns = Object.entries(isDictionary(node.patternProperties) ? node.patternProperties : {});
+  const patterns = Object.entries(isRecord(node.patternProperties) ? node.patternProperties : {});
   const declares = Object.getOwnPropertyNames(properties).length > 0;
   const closed = additionalProperties !== undefined && additionalProperties !== true;
   const usable = patterns.filter(([pattern]) => isPattern(pattern));
@@ -189,7 +182,8 @@ function record(pattern: string, schema: unknown, additionalProperties: unknown)
 /** TypeBox asks only for required properties that are declared too; the others get a hidden declaration. */
 function declareRequired(properties: Dictionary, required: readonly unknown[] | undefined): void {
   for (const name of required ?? []) {
-    if (typeof name === "string" && !hasOwn(properties, name)) hide(properties, name, schemaNode("Unknown"));
+    if (typeof name === "string" && !Object.hasOwn(properties, name))
+      hide(properties, name, schemaNode("Unknown"));
   }
 }
 

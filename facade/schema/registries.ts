@@ -14,7 +14,15 @@ export interface Registry<T> {
 export type FormatFunction = (value: string) => boolean;
 export type KindFunction = (schema: unknown, value: unknown) => boolean;
 
-/** What a copy of TypeBox exports, as far as it is used here. */
+/**
+ * What a copy of TypeBox exports, as far as it is used here.
+ *
+ * @example
+ * ```ts
+ * const fork: TypeBoxModule = await import("@sinclair/typebox");
+ * useTypeBox(fork);
+ * ```
+ */
 export interface TypeBoxModule {
   readonly FormatRegistry: Registry<FormatFunction>;
   readonly TypeRegistry: Registry<KindFunction>;

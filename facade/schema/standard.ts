@@ -2,11 +2,18 @@
 // ArkType and others. What such a library makes of a value is what handlers and callers get, so that every rule of a
 // schema holds; its JSON Schema is for everybody who cannot run the library.
 
-import { messageOf } from "../border/text.js";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { messageOf, pointerToken } from "../border/text.js";
+import { invalid } from "../errors.js";
 import type { ValueError } from "./compiled.js";
 
-/** Which side of a schema is meant: libraries with defaults and transforms have two. */
+/**
+ * Which side of a schema is meant: libraries with defaults and transforms have two.
+ *
+ * @example
+ * ```ts
+ * const mode: SchemaMode = "output"; // what a schema produces, not what it accepts
+ * ```
+ */
 export type SchemaMode = "input" | "output";
 
 /** What is wrong with a value, as the library says it. */
@@ -59,8 +66,7 @@ export function errorsOf(issues: readonly Issue[]): ValueError[] {
 }
 
 function segment(step: PropertyKey | { readonly key: PropertyKey }): string {
-  const key = String(typeof step === "object" ? step.key : step);
-  return `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+  return `/${pointerToken(String(typeof step === "object" ? step.key : step))}`;
 }
 
 /** The schemas that were made of others, for those who register them: the rules that no JSON Schema can hold are in the
@@ -158,8 +164,7 @@ export function jsonSchemaOf(schema: unknown, mode: SchemaMode, write?: JsonSche
   if (hasProperty(schema, "toJsonSchema") && typeof schema.toJsonSchema === "function") {
     return schema.toJsonSchema();
   }
-  throw new CallError(
-    InfrastructureErrorCode.VALIDATION_ERROR,
+  throw invalid(
     `the library "${vendorOf(schema)}" does not say how to write its schemas as JSON Schema, which those who see the ` +
       "operation from outside need. Give the registry a schemaAdapter whose toTypeBox() converts them, or mark the " +
       'operation visibility: "internal"',
@@ -180,8 +185,7 @@ function load(library: Library): JsonSchemaExport {
     reason = messageOf(error).split("\n", 1)[0] as string;
   }
   if (write === undefined) {
-    throw new CallError(
-      InfrastructureErrorCode.VALIDATION_ERROR,
+    throw invalid(
       `the JSON Schema export of ${library.name} cannot be loaded (npm install ${library.packages}): ${reason}`,
     );
   }

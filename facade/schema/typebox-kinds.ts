@@ -63,16 +63,6 @@ export const BUILT_IN_KINDS: ReadonlySet<string> = new Set([
 /** An object with string keys whose values nobody has looked at yet. */
 export type Dictionary = Record<string, unknown>;
 
-/** Objects that can hold keywords: not null, not an array, not a function. */
-export function isDictionary(value: unknown): value is Dictionary {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** Whether the object itself, not its prototype, has the key. */
-export function hasOwn(value: object, key: PropertyKey): boolean {
-  return Object.hasOwn(value, key);
-}
-
 /** The kind of a TypeBox 0.34 schema; undefined for everything else, inherited tags included. */
 export function kindOf(value: unknown): string | undefined {
   const kind = tagOf(value, Kind);
@@ -83,7 +73,7 @@ export function kindOf(value: unknown): string | undefined {
 export function tagOf(value: unknown, tag: symbol): unknown {
   if (typeof value !== "object" || value === null) return undefined;
   const found = (value as Record<symbol, unknown>)[tag];
-  return found === undefined || !hasOwn(value, tag) ? undefined : found;
+  return found === undefined || !Object.hasOwn(value, tag) ? undefined : found;
 }
 
 /** Whether `FromSchema` made this value. */
@@ -92,7 +82,7 @@ export function isConverted(value: unknown): value is object {
     typeof value === "object" &&
     value !== null &&
     JsonSchemaSource in value &&
-    hasOwn(value, JsonSchemaSource)
+    Object.hasOwn(value, JsonSchemaSource)
   );
 }
 

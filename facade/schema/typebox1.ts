@@ -2,19 +2,12 @@
 // such, except for what JSON has no word for.
 
 import type { TSchema } from "@sinclair/typebox";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { isRecord } from "../border/options.js";
+import { invalid } from "../errors.js";
 import { MAX_SCHEMA_DEPTH } from "./encode.js";
 import { FromSchema } from "./from-schema.js";
 import { POSITIONS } from "./json-schema-positions.js";
-import {
-  type Dictionary,
-  hasOwn,
-  isDictionary,
-  Kind,
-  OptionalKind,
-  type SchemaNode,
-  setOwn,
-} from "./typebox-kinds.js";
+import { type Dictionary, Kind, OptionalKind, type SchemaNode, setOwn } from "./typebox-kinds.js";
 
 /** The kinds that are no JSON. TypeBox 0.34 has all of them, under the same names. */
 const NO_JSON: ReadonlySet<unknown> = new Set([
@@ -33,10 +26,9 @@ export function fromTypeBox1(schema: Dictionary): TSchema {
 
 /** The schema, with those parts as TypeBox 0.34 has them that are no JSON Schema; itself if there are none. */
 function translated(schema: unknown, path: string, depth: number): unknown {
-  if (!isDictionary(schema) || depth > MAX_SCHEMA_DEPTH) return schema;
-  if (hasOwn(schema, "~refine")) {
-    throw new CallError(
-      InfrastructureErrorCode.VALIDATION_ERROR,
+  if (!isRecord(schema) || depth > MAX_SCHEMA_DEPTH) return schema;
+  if (Object.hasOwn(schema, "~refine")) {
+    throw invalid(
       `the TypeBox 1.x schema has a Type.Refine() at "${path}", which only TypeBox itself can check. Check it in the ` +
         "handler, or use a library that follows Standard Schema",
     );
@@ -55,7 +47,7 @@ function translated(schema: unknown, path: string, depth: number): unknown {
 
 function tagged(schema: Dictionary): SchemaNode {
   const node = { ...schema, [Kind]: schema["~kind"] } as SchemaNode;
-  if (hasOwn(schema, "~optional")) node[OptionalKind] = "Optional";
+  if (Object.hasOwn(schema, "~optional")) node[OptionalKind] = "Optional";
   return node;
 }
 

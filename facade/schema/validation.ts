@@ -1,6 +1,6 @@
 // Validation for users: does this value fit this schema, and if not, why?
 
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { type CallError, invalid } from "../errors.js";
 import { type CompiledSchema, compiled, type ValueError } from "./compiled.js";
 import { assertIsSchema } from "./guards.js";
 
@@ -52,9 +52,5 @@ export function validateOrThrow(schema: unknown, value: unknown, context?: strin
 /** The error that names everything that is wrong with a value. */
 export function validationError(errors: ValueError[], context?: string): CallError {
   const where = context === undefined || context === "" ? "" : ` for ${context}`;
-  return new CallError(
-    InfrastructureErrorCode.VALIDATION_ERROR,
-    `Validation failed${where}:\n${formatValueErrors(errors)}`,
-    { errors },
-  );
+  return invalid(`Validation failed${where}:\n${formatValueErrors(errors)}`, { errors });
 }

@@ -1,7 +1,15 @@
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { invalid } from "../errors.js";
 import { native, runtime } from "../runtime.js";
 
-/** A server-sent event, as `parseSSEFrames` finds it. */
+/**
+ * A server-sent event, as `parseSSEFrames` finds it.
+ *
+ * @example
+ * ```ts
+ * const events: SSEEvent[] = parseSSEFrames("event: tick\ndata: 1\n\n").events;
+ * events[0]; // { data: "1", eventType: "tick", lastEventId: "" }
+ * ```
+ */
 export interface SSEEvent {
   /** The data lines, joined by line feeds. Always the text, also where it is JSON. */
   data: string;
@@ -46,8 +54,7 @@ export interface SSEEvent {
  */
 export function parseSSEFrames(buffer: string): { events: SSEEvent[]; remaining: string } {
   if (typeof buffer !== "string") {
-    throw new CallError(
-      InfrastructureErrorCode.VALIDATION_ERROR,
+    throw invalid(
       `parseSSEFrames reads text, not ${describe(buffer)}. Bytes are decoded with a TextDecoder first, ` +
         "with { stream: true }, since a chunk can end within a character",
     );

@@ -1,17 +1,33 @@
 // Schemas in the dialect of a target. The rules are in crates/operations-tools; what was projected is kept as long as
 // the schema lives.
 
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { CallError, invalid } from "../errors.js";
 import type { ToolProjection } from "../native-binding.js";
 import { native, runtime } from "../runtime.js";
 import { lazySchemaText } from "../schema/lazy.js";
 import type { OperationSpec } from "../types.js";
 import type { ToolTarget } from "./targets.js";
 
-/** A schema as JSON. */
+/**
+ * A schema as JSON.
+ *
+ * @example
+ * ```ts
+ * const schema: JSONSchema = { type: "object", properties: { city: { type: "string" } } };
+ * const forStrict = projectSchema(schema, "openai-strict");
+ * ```
+ */
 export type JSONSchema = { [keyword: string]: unknown };
 
-/** One thing that a target's dialect cannot say. */
+/**
+ * One thing that a target's dialect cannot say.
+ *
+ * @example
+ * ```ts
+ * const losses: SchemaLoss[] = projectSchema(Type.String({ format: "date" }), "openai-strict").losses;
+ * for (const { path, message } of losses) console.log(`${path}: ${message}`);
+ * ```
+ */
 export interface SchemaLoss {
   /** A word to count by: `recursion`, `format`, `one-of`, ... */
   kind: string;
@@ -20,7 +36,15 @@ export interface SchemaLoss {
   message: string;
 }
 
-/** A schema for a target. */
+/**
+ * A schema for a target.
+ *
+ * @example
+ * ```ts
+ * const projected: ProjectedSchema = projectSchema(Type.Object({ due: Type.Optional(Type.String()) }), "openai-strict");
+ * projected.restore({ due: null }); // {}
+ * ```
+ */
 export interface ProjectedSchema {
   schema: JSONSchema;
   losses: SchemaLoss[];
@@ -40,10 +64,7 @@ export interface ProjectedSchema {
 export function projectSchema(schema: unknown, target: ToolTarget): ProjectedSchema {
   const text = jsonOf(schema);
   if (text === undefined) {
-    throw new CallError(
-      InfrastructureErrorCode.VALIDATION_ERROR,
-      "projectSchema needs a schema that can be written as JSON",
-    );
+    throw invalid("projectSchema needs a schema that can be written as JSON");
   }
   const kept = new KeptProjection(text, target);
   return { schema: kept.schema, losses: kept.losses, restore: (value) => kept.restore(value) };
@@ -113,7 +134,7 @@ function projected(text: () => string | undefined, target: ToolTarget): KeptProj
   try {
     const json = text();
     if (json !== undefined) return new KeptProjection(json, target);
-    return new CallError(InfrastructureErrorCode.VALIDATION_ERROR, "it cannot be written as JSON");
+    return invalid("it cannot be written as JSON");
   } catch (error) {
     if (error instanceof CallError) return error;
     throw error;

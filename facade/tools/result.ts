@@ -7,7 +7,14 @@ import type { OperationSpec } from "../types.js";
 import { type ContentPart, partsOf } from "./parts.js";
 import type { ToolTarget } from "./targets.js";
 
-/** A block in the form of the target's API. */
+/**
+ * A block in the form of the target's API.
+ *
+ * @example
+ * ```ts
+ * const block: ToolContentBlock = { type: "text", text: "12 tasks" };
+ * ```
+ */
 export type ToolContentBlock =
   | { type: "text"; text: string }
   | { type: "input_text"; text: string }
@@ -18,10 +25,25 @@ export type ToolContentBlock =
   | { inlineData: { mimeType: string; data: string } }
   | MCPContentBlock;
 
-/** A text, or content blocks in the form of the target's API. */
+/**
+ * A text, or content blocks in the form of the target's API.
+ *
+ * @example
+ * ```ts
+ * const textOf = (content: ToolContent) => (typeof content === "string" ? content : JSON.stringify(content));
+ * ```
+ */
 export type ToolContent = string | ToolContentBlock[];
 
-/** What goes back to the model. */
+/**
+ * What goes back to the model.
+ *
+ * @example
+ * ```ts
+ * const { call } = toTools(registry, { target: "anthropic", identity });
+ * const { content, isError }: ToolResult = await call("tasks_list", {});
+ * ```
+ */
 export interface ToolResult {
   content: ToolContent;
   /** The model should try otherwise. */

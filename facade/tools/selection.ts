@@ -1,7 +1,7 @@
 // Which operations become tools.
 
 import { isShownTo } from "../access.js";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { invalid } from "../errors.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import type { CallerIdentity, OperationSpec } from "../types.js";
 
@@ -54,10 +54,7 @@ function wantedBy(include: Include | undefined): (id: string, spec: OperationSpe
     const patterns = include.map(expressionFor);
     return (id) => patterns.some((pattern) => pattern.test(id));
   }
-  throw new CallError(
-    InfrastructureErrorCode.VALIDATION_ERROR,
-    "include must be a list of ids and patterns (files.*), or a function of the spec",
-  );
+  throw invalid("include must be a list of ids and patterns (files.*), or a function of the spec");
 }
 
 /** `*` stands for anything, dots and slashes included. */

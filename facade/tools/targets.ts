@@ -3,10 +3,25 @@
 import type { OperationSpec } from "../types.js";
 import type { JSONSchema } from "./projection.js";
 
-/** Whom tools are for. */
+/**
+ * Whom tools are for.
+ *
+ * @example
+ * ```ts
+ * const targets: ToolTarget[] = ["openai-strict", "anthropic"];
+ * const lists = targets.map((target) => toTools(registry, { target }).tools);
+ * ```
+ */
 export type ToolTarget = "openai" | "openai-strict" | "anthropic" | "gemini" | "mcp" | "json-schema";
 
-/** OpenAI's Responses API. */
+/**
+ * OpenAI's Responses API.
+ *
+ * @example
+ * ```ts
+ * const tools: OpenAITool[] = toTools(registry, { target: "openai-strict" }).tools;
+ * ```
+ */
 export interface OpenAITool {
   type: "function";
   name: string;
@@ -15,20 +30,41 @@ export interface OpenAITool {
   strict: boolean;
 }
 
-/** OpenAI's Chat Completions API. */
+/**
+ * OpenAI's Chat Completions API.
+ *
+ * @example
+ * ```ts
+ * const tools: OpenAIChatTool[] = toTools(registry, { target: "openai", api: "chat" }).tools;
+ * ```
+ */
 export interface OpenAIChatTool {
   type: "function";
   function: { name: string; description: string; parameters: JSONSchema; strict: boolean };
 }
 
-/** Anthropic's Messages API. */
+/**
+ * Anthropic's Messages API.
+ *
+ * @example
+ * ```ts
+ * const tools: AnthropicTool[] = toTools(registry, { target: "anthropic" }).tools;
+ * ```
+ */
 export interface AnthropicTool {
   name: string;
   description: string;
   input_schema: JSONSchema & { type: "object" };
 }
 
-/** A function declaration of Gemini: goes into `tools: [{ functionDeclarations }]`. */
+/**
+ * A function declaration of Gemini: goes into `tools: [{ functionDeclarations }]`.
+ *
+ * @example
+ * ```ts
+ * const functionDeclarations: GeminiTool[] = toTools(registry, { target: "gemini" }).tools;
+ * ```
+ */
 export interface GeminiTool {
   name: string;
   description: string;
@@ -36,7 +72,14 @@ export interface GeminiTool {
   parameters?: JSONSchema;
 }
 
-/** A tool as an MCP server lists it. */
+/**
+ * A tool as an MCP server lists it.
+ *
+ * @example
+ * ```ts
+ * const tools: MCPTool[] = toTools(registry, { target: "mcp" }).tools;
+ * ```
+ */
 export interface MCPTool {
   name: string;
   title?: string;
@@ -46,7 +89,14 @@ export interface MCPTool {
   annotations: { readOnlyHint: boolean };
 }
 
-/** For everybody else. */
+/**
+ * For everybody else.
+ *
+ * @example
+ * ```ts
+ * const tools: JSONSchemaTool[] = toTools(registry, { target: "json-schema" }).tools;
+ * ```
+ */
 export interface JSONSchemaTool {
   name: string;
   description: string;
@@ -54,7 +104,14 @@ export interface JSONSchemaTool {
   outputSchema: JSONSchema;
 }
 
-/** The tool of a target. */
+/**
+ * The tool of a target.
+ *
+ * @example
+ * ```ts
+ * const first: ToolFor<"anthropic"> | undefined = toTools(registry, { target: "anthropic" }).tools[0];
+ * ```
+ */
 export type ToolFor<TTarget extends ToolTarget, TApi extends "responses" | "chat" = "responses"> = {
   openai: TApi extends "chat" ? OpenAIChatTool : OpenAITool;
   "openai-strict": TApi extends "chat" ? OpenAIChatTool : OpenAITool;

@@ -12,7 +12,7 @@ import {
   oneOf,
   required,
 } from "../border/options.js";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { type CallError, invalid } from "../errors.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
 import type { CallContext, CallerIdentity, OperationSpec } from "../types.js";
@@ -22,7 +22,15 @@ import type { ToolResult } from "./result.js";
 import { type Candidate, candidates, type Include } from "./selection.js";
 import { type ToolFor, type ToolTarget, toolOf } from "./targets.js";
 
-/** What tools are made of, and for whom. */
+/**
+ * What tools are made of, and for whom.
+ *
+ * @example
+ * ```ts
+ * const options: ToToolsOptions<"anthropic"> = { target: "anthropic", identity, include: ["tasks.*"] };
+ * const { tools } = toTools(registry, options);
+ * ```
+ */
 export interface ToToolsOptions<
   TTarget extends ToolTarget = ToolTarget,
   TApi extends "responses" | "chat" = "responses" | "chat",
@@ -40,12 +48,28 @@ export interface ToToolsOptions<
   maxResultBytes?: number | undefined;
 }
 
-/** A loss in the schema of an operation. */
+/**
+ * A loss in the schema of an operation.
+ *
+ * @example
+ * ```ts
+ * const losses: ToolLoss[] = toTools(registry, { target: "openai-strict" }).losses;
+ * for (const { operationId, path, message } of losses) console.log(`${operationId}${path}: ${message}`);
+ * ```
+ */
 export interface ToolLoss extends SchemaLoss {
   operationId: string;
 }
 
-/** The tools of a registry, which follow its registrations. */
+/**
+ * The tools of a registry, which follow its registrations.
+ *
+ * @example
+ * ```ts
+ * const kit: Tools<AnthropicTool> = toTools(registry, { target: "anthropic", identity });
+ * kit.operationOf("tasks_list"); // "tasks.list"
+ * ```
+ */
 export interface Tools<TTool = unknown> {
   /** What goes into the API's `tools`, in the order of the ids. */
   readonly tools: TTool[];
@@ -157,10 +181,7 @@ function namesOf(chosen: readonly Candidate[], { names, target }: ToToolsOptions
   const given = chosen.map(({ id, spec }) => {
     const name = names?.(spec);
     if (name === undefined || (typeof name === "string" && name !== "")) return name;
-    throw new CallError(
-      InfrastructureErrorCode.VALIDATION_ERROR,
-      `names must return a string for ${id}, or undefined`,
-    );
+    throw invalid(`names must return a string for ${id}, or undefined`);
   });
   const ids = chosen.map(({ id }) => id);
   return native.toolNames(runtime, ids, given, target);

@@ -9,7 +9,7 @@
 
 use arbitrary::Unstructured;
 use operations_schema::compile::{Draft, Registry};
-use operations_schema::{CompileOptions, Source};
+use operations_schema::{CompileOptions, Program, SchemaError, Source, compile};
 use serde_json::{Value, json};
 
 use crate::generate::Generator;
@@ -26,15 +26,33 @@ pub enum Language {
 /// An input that could be read.
 #[derive(Debug)]
 pub struct Case {
-    /// The schema.
-    pub source: Source<'static>,
+    schema: Schema,
     /// How to compile it.
-    pub options: CompileOptions,
+    options: CompileOptions,
     /// A value to check.
     pub value: Value,
 }
 
+/// A schema as it is kept: what is read from an encoding borrows its text.
+#[derive(Debug)]
+enum Schema {
+    Json(Value),
+    Encoded(String),
+}
+
 impl Case {
+    /// Compiles the schema.
+    ///
+    /// # Errors
+    /// When it is not one.
+    pub fn compile(&self) -> Result<Program, SchemaError> {
+        let source = match &self.schema {
+            Schema::Json(schema) => Source::try_from(schema)?,
+            Schema::Encoded(text) => Source::from_encoded(text)?,
+        };
+        compile(&source, &self.options)
+    }
+
     /// Reads an input; nothing when it holds no schema.
     #[must_use]
     pub fn read(bytes: &[u8], language: Language) -> Option<Self> {
@@ -52,18 +70,19 @@ impl Case {
         // The value first: a long schema must not use up all choices.
         let value = generator.value();
         let schema = generator.schema();
-        let source = match language {
-            Language::Json => Source::try_from(&schema.to_json()).ok()?,
+        let schema = match language {
+            Language::Json => Schema::Json(schema.to_json()),
             Language::Encoded => {
                 let text = schema.to_encoding();
                 // What is written like the facade writes it can be read.
-                Source::from_encoded(&text)
-                    .unwrap_or_else(|error| panic!("{error} in {text}"))
-                    .into_owned()
+                if let Err(error) = Source::from_encoded(&text) {
+                    panic!("{error} in {text}");
+                }
+                Schema::Encoded(text)
             }
         };
         Some(Self {
-            source,
+            schema,
             options,
             value,
         })
@@ -72,14 +91,12 @@ impl Case {
     fn from_text(text: &str, language: Language) -> Option<Self> {
         let (letters, rest) = text.split_once('\n')?;
         let (schema, value) = rest.trim_end().rsplit_once('\n')?;
-        let source = match language {
-            Language::Json => {
-                Source::try_from(&serde_json::from_str::<Value>(schema).ok()?).ok()?
-            }
-            Language::Encoded => Source::from_encoded(schema).ok()?.into_owned(),
+        let schema = match language {
+            Language::Json => Schema::Json(serde_json::from_str(schema).ok()?),
+            Language::Encoded => Schema::Encoded(schema.to_owned()),
         };
         Some(Self {
-            source,
+            schema,
             options: options(letters.chars()),
             value: serde_json::from_str(value).ok()?,
         })

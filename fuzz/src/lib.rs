@@ -11,5 +11,6 @@ pub mod promises;
 pub mod random;
 pub mod targets;
 mod typebox;
+pub mod wire;
 mod words;
 mod written;

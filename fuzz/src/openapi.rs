@@ -10,6 +10,7 @@ use operations_http::message::{BaseUrl, InputValue, Settings, resolve_server};
 use operations_openapi::{Document, ImportChoices, ImportedOperation, Status, import, survey};
 use operations_schema::{CompileOptions, Source, compile};
 use serde_json::{Map, Value, json};
+use url::Url;
 
 /// Words that mean something somewhere in a document.
 const WORDS: &[&str] = &[
@@ -183,8 +184,8 @@ fn used(operation: &ImportedOperation) {
         }
     }
     let server = operation.http.servers.first();
-    let url =
-        server.and_then(|server| resolve_server(server, Some("https://example.com/api")).ok());
+    let document = Url::parse("https://example.com/api").ok();
+    let url = server.and_then(|server| resolve_server(server, document.as_ref()).ok());
     let Ok(base_url) = BaseUrl::parse(url.as_deref().unwrap_or("https://example.com")) else {
         return;
     };

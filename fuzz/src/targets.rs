@@ -1,6 +1,5 @@
 //! What each target does with an input. The answer is whether it held a schema that compiles.
 
-use operations_schema::compile;
 use operations_schema::emit::{check_source, exact_source};
 
 use crate::input::{Case, Language};
@@ -12,7 +11,7 @@ pub fn compile_and_walk(bytes: &[u8], language: Language) -> bool {
     let Some(case) = Case::read(bytes, language) else {
         return false;
     };
-    let Ok(program) = compile(&case.source, &case.options) else {
+    let Ok(program) = case.compile() else {
         return false;
     };
     promises::hold(&program, &case.value);
@@ -35,10 +34,10 @@ pub fn emit(bytes: &[u8]) -> bool {
     let Some(case) = Case::read(rest, language) else {
         return false;
     };
-    let Ok(program) = compile(&case.source, &case.options) else {
+    let Ok(program) = case.compile() else {
         return false;
     };
-    let again = compile(&case.source, &case.options);
+    let again = case.compile();
     let again = again.unwrap_or_else(|error| panic!("the same schema compiled before: {error}"));
     for emit in [check_source, exact_source] {
         let emitted = emit(&program);

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use futures::FutureExt;
 use napi::bindgen_prelude::spawn;
 use operations_core::error::CallError;
+use operations_core::lock::locked;
 use operations_core::mailbox::{Item, Mailbox};
 use tokio_util::sync::CancellationToken;
 
@@ -18,10 +19,6 @@ type Running = Arc<Mutex<HashMap<u32, Cancel>>>;
 pub(crate) struct Tasks {
     mailbox: Arc<Mailbox>,
     running: Running,
-}
-
-fn locked(running: &Running) -> MutexGuard<'_, HashMap<u32, Cancel>> {
-    running.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Tasks {

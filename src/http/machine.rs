@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use napi::bindgen_prelude::{Either, Either3, Env, Null, Uint8Array};
 use napi_derive::napi;
-use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::error::CallError;
 use operations_http::machine::{Input, Machine, NetworkError, Output, Step};
 use operations_http::message::ResponseHead;
 use operations_http::{Failure, Fetched, Reply};
@@ -44,11 +44,7 @@ impl HttpMachine {
         match self.machine.take() {
             Some(Output::Reply(reply)) => Ok(reply),
             Some(Output::Failed(failure)) => Err(failure),
-            _ => Err(CallError::new(
-                InfrastructureErrorCode::UnknownError,
-                "The call is not over",
-            )
-            .into()),
+            _ => Err(CallError::unknown("The call is not over").into()),
         }
     }
 }
@@ -116,18 +112,20 @@ impl HttpMachine {
     ) -> napi::Result<u32> {
         let head = self.bridge.run(&env, || {
             let pairs: Vec<(String, String)> = serde_json::from_str(&headers).map_err(|error| {
-                CallError::new(
-                    InfrastructureErrorCode::ExecutionError,
-                    format!("The headers of the response cannot be read: {error}"),
-                )
+                CallError::failed(format!(
+                    "The headers of the response cannot be read: {error}"
+                ))
             })?;
             let pairs = pairs.iter();
             let pairs = pairs.map(|(name, value)| (name.as_str(), value.as_str()));
             let status = u16::try_from(status).unwrap_or_default();
-            Ok(ResponseHead::new(status, Some(&reason), pairs))
+            let mut head = ResponseHead::new(status, Some(&reason), pairs);
+            let is_decoded = head.forget_coding();
+            let has_body = self.machine.outgoing().request().method != "HEAD";
+            let announced = head.announced().filter(|_| has_body && !is_decoded);
+            Ok(Input::Head { head, announced })
         })?;
-        let announced = None;
-        self.handle(&env, Input::Head { head, announced })
+        self.handle(&env, head)
     }
 
     /// A piece of its body.

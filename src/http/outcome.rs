@@ -12,14 +12,22 @@ use crate::border::mailbox::{JsBatch, to_js};
 /// Beyond it, the JSON of a body is parsed by itself (docs/decisions/0006-http-client.md).
 const LARGE_BODY: usize = 4096;
 
-/// A response, as an envelope without `data` if there is none.
+/// A response, as an envelope without `data` if there is none, and with what `facade/openapi/outcome.ts` takes off it.
 pub(super) fn reply_item(id: u32, reply: Result<Reply, Failure>) -> Item {
     let reply = match reply {
         Ok(reply) => reply,
         Err(failure) => return failed_item(id, failure),
     };
     let meta = reply.head.meta_text();
-    let with = |data: &str| Item::done(id, &format!(r#"{{"data":{data},"meta":{meta}}}"#));
+    let mut more = String::new();
+    if reply.head.is_undeclared {
+        more.push_str(r#","isUndeclared":true"#);
+    }
+    if !reply.bigints.is_empty() {
+        more.push_str(r#","bigints":"#);
+        more.push_str(&json!(reply.bigints).to_string());
+    }
+    let with = |data: &str| Item::done(id, &format!(r#"{{"data":{data},"meta":{meta}{more}}}"#));
     match reply.body {
         Decoded::Empty => Item::done(id, &format!(r#"{{"meta":{meta}}}"#)),
         Decoded::Json(text) if text.len() > LARGE_BODY => with("null").with(Attachment::Json(text)),

@@ -14,16 +14,12 @@ pub struct AccessControl {
     /// Scopes of which the caller needs every one.
     pub required_scopes: Vec<String>,
     /// Scopes of which the caller needs one, when there are any.
-    #[serde(default)]
     pub required_scopes_any: Option<Vec<String>>,
     /// The kind of resource that the caller must hold; goes together with the action.
-    #[serde(default)]
     pub resource_type: Option<String>,
     /// What the caller must be allowed to do with such a resource.
-    #[serde(default)]
     pub resource_action: Option<String>,
     /// The name of a function of the application, which only a registry can call.
-    #[serde(default)]
     pub custom_auth: Option<String>,
 }
 
@@ -35,7 +31,6 @@ pub struct Identity {
     /// What they may do in general.
     pub scopes: Vec<String>,
     /// What they may do with which resource: `type:id` to actions.
-    #[serde(default)]
     pub resources: Option<Map<String, Value>>,
 }
 

@@ -1,6 +1,6 @@
 //! The wrapper that every result travels in.
 
-use crate::json::{self, Json, Object};
+use crate::json::{Json, Kind, Object};
 
 /// A JSON value that is an envelope: `data` and `meta` are there, `meta.source` is a known word, and what that source
 /// requires has the right type. It looks no deeper than that.
@@ -17,50 +17,31 @@ impl<'d> EnvelopeParts<'d> {
     pub fn of(value: Json<'d>) -> Option<Self> {
         let (data, meta) = (value.get("data")?, value.get("meta")?);
         let source = meta.get("source").and_then(Json::as_str);
-        let is_envelope = is_meta(source, |key| {
-            Some(match meta.get(key)?.kind() {
-                json::Kind::String(_) => Kind::String,
-                json::Kind::Number(_) => Kind::Number,
-                json::Kind::Bool(_) => Kind::Boolean,
-                json::Kind::Array(_) => Kind::Array,
-                json::Kind::Object(_) => Kind::Object,
-                json::Kind::Null => Kind::Null,
-            })
-        });
-        is_envelope.then_some(Self { data, meta })
+        is_meta(source, |key| meta.get(key).map(Json::text)).then_some(Self { data, meta })
     }
 
     /// Whether the data is what the operation declares. An MCP error holds content blocks.
     #[must_use]
     pub fn is_declared(&self) -> bool {
         let field = |name| self.meta.get(name).map(Json::kind);
-        field("source") != Some(json::Kind::String("mcp"))
-            || field("isError") != Some(json::Kind::Bool(true))
+        field("source") != Some(Kind::String("mcp")) || field("isError") != Some(Kind::Bool(true))
     }
 }
 
-/// What a JSON value is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    String,
-    Number,
-    Boolean,
-    Array,
-    Object,
-    Null,
-}
-
-/// What each source requires.
-fn is_meta(source: Option<&str>, kind_of: impl Fn(&str) -> Option<Kind>) -> bool {
-    let has = |key: &str, kind: Kind| kind_of(key) == Some(kind);
+/// What each source requires. The fields are JSON that was read: their first byte says what they are.
+fn is_meta<'t>(source: Option<&str>, field: impl Fn(&str) -> Option<&'t str>) -> bool {
+    let begins = |key: &str, with: &[u8]| {
+        let first = field(key).and_then(|text| text.as_bytes().first());
+        first.is_some_and(|byte| with.contains(byte))
+    };
+    let is_string = |key| begins(key, b"\"");
+    let is_number = |key| begins(key, b"-0123456789");
     match source {
-        Some("local") => has("operationId", Kind::String) && has("timestamp", Kind::Number),
+        Some("local") => is_string("operationId") && is_number("timestamp"),
         Some("http") => {
-            has("statusCode", Kind::Number)
-                && has("headers", Kind::Object)
-                && has("contentType", Kind::String)
+            is_number("statusCode") && begins("headers", b"{") && is_string("contentType")
         }
-        Some("mcp") => has("isError", Kind::Boolean) && has("content", Kind::Array),
+        Some("mcp") => begins("isError", b"tf") && begins("content", b"["),
         _ => false,
     }
 }
@@ -76,15 +57,5 @@ pub fn is_envelope_text(text: &str) -> bool {
     else {
         return false;
     };
-    // What was read is JSON: its first byte says what it is.
-    is_meta(meta.string("source").as_deref(), |key| {
-        Some(match meta.get(key)?.as_bytes().first()? {
-            b'"' => Kind::String,
-            b'{' => Kind::Object,
-            b'[' => Kind::Array,
-            b't' | b'f' => Kind::Boolean,
-            b'n' => Kind::Null,
-            _ => Kind::Number,
-        })
-    })
+    is_meta(meta.string("source").as_deref(), |key| meta.get(key))
 }

@@ -91,6 +91,21 @@ impl CallError {
         }
     }
 
+    /// Something that the caller, the configuration or a document has to change.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(InfrastructureErrorCode::ValidationError, message)
+    }
+
+    /// Something that went wrong on the way to the other side, or there.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::new(InfrastructureErrorCode::ExecutionError, message)
+    }
+
+    /// Something that only a defect of ours brings about.
+    pub fn unknown(message: impl Into<String>) -> Self {
+        Self::new(InfrastructureErrorCode::UnknownError, message)
+    }
+
     /// The same error with details.
     #[must_use]
     pub fn with_details(mut self, details: Value) -> Self {
@@ -108,13 +123,10 @@ impl CallError {
     #[must_use]
     pub fn from_panic(payload: &(dyn Any + Send)) -> Self {
         let reason = panic::message(payload);
-        Self::new(
-            InfrastructureErrorCode::UnknownError,
-            format!(
-                "Internal error in the native part of @alkdev/operations: {reason}. \
-                 The process is unharmed; please report this with the steps that led here"
-            ),
-        )
+        Self::unknown(format!(
+            "Internal error in the native part of @alkdev/operations: {reason}. \
+             The process is unharmed; please report this with the steps that led here"
+        ))
         .with_details(json!({ "panic": reason, "location": panic::take_location() }))
     }
 }
@@ -122,10 +134,7 @@ impl CallError {
 impl From<Interrupt> for CallError {
     /// A value that could not be held against a schema.
     fn from(interrupt: Interrupt) -> Self {
-        let error = Self::new(
-            InfrastructureErrorCode::ValidationError,
-            interrupt.to_string(),
-        );
+        let error = Self::invalid(interrupt.to_string());
         match interrupt {
             Interrupt::Limit(limit) => {
                 error.with_details(json!({ "limit": format!("{limit:?}").to_lowercase() }))

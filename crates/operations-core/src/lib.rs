@@ -11,6 +11,7 @@ pub mod call;
 pub mod clock;
 pub mod envelope;
 pub mod error;
+pub mod lock;
 pub mod log;
 pub mod mailbox;
 pub mod panic;
@@ -21,4 +22,4 @@ pub mod spec;
 pub use operations_schema::json;
 
 pub use error::{CallError, InfrastructureErrorCode};
-pub use spec::{OperationSpec, OperationType};
+pub use spec::{DeclaredError, OperationSpec, OperationType};

@@ -8,8 +8,10 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
+
+use crate::lock::locked;
 
 mod item;
 
@@ -83,8 +85,7 @@ impl Mailbox {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing in here panics half-way; if it did, the state would still be a list of items.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     /// Puts an item in.

@@ -33,8 +33,21 @@ pub struct OperationSpec {
     /// Who may call it.
     pub access_control: AccessControl,
     /// What happens to its outputs, where that is not what the registry says.
-    #[serde(default)]
     pub output: Option<OutputMode>,
+    /// The errors that it announces.
+    #[serde(default)]
+    pub errors: Vec<DeclaredError>,
+}
+
+/// An error that an operation announces.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeclaredError {
+    /// Its code.
+    pub code: String,
+    /// The HTTP status that stands for it.
+    #[serde(default)]
+    pub http_status: Option<u16>,
 }
 
 impl OperationSpec {

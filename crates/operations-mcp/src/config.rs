@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::clock;
+use operations_core::error::CallError;
 use serde::Deserialize;
+use serde_json::json;
 
 use crate::secrets::Secrets;
 
@@ -16,50 +18,37 @@ const CALL_TIMEOUT: u64 = 60_000;
 const MAX_MESSAGE: usize = 64 * 1024 * 1024;
 /// How many tools are taken from a server.
 const MAX_TOOLS: usize = 2_000;
-/// Longer waits than this are no waits; it also keeps sums of times away from overflow.
-const LONGEST: u64 = 365 * 24 * 3600 * 1000;
 
 /// One server, as the facade describes it.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "settings that users turn on and off"
 )]
 struct Description {
     command: Option<String>,
-    #[serde(default)]
     args: Vec<String>,
-    #[serde(default)]
     env: BTreeMap<String, String>,
     cwd: Option<String>,
-    #[serde(default)]
     inherit_env: bool,
     /// The environment of the host program, out of which a child inherits.
-    #[serde(default)]
     host_env: BTreeMap<String, String>,
     url: Option<String>,
-    #[serde(default)]
     headers: BTreeMap<String, String>,
     oauth: Option<OAuth>,
     timeout: Option<f64>,
     connect_timeout: Option<f64>,
-    #[serde(default)]
     reset_timeout_on_progress: bool,
     max_result_bytes: Option<f64>,
     max_tools: Option<usize>,
     #[serde(default = "yes")]
     reconnect: bool,
-    #[serde(default)]
     answers_elicitation: bool,
-    #[serde(default)]
     answers_sampling: bool,
-    #[serde(default)]
     parses_json_text: bool,
-    #[serde(default)]
     throws_tool_errors: bool,
     /// Texts that must not appear in messages and log lines.
-    #[serde(default)]
     secrets: Vec<String>,
 }
 
@@ -225,10 +214,9 @@ impl ServerConfig {
                 })
             }
             (None, None) => {
-                return Err(CallError::new(
-                    InfrastructureErrorCode::ExecutionError,
-                    format!("MCP server '{name}' must have either 'url' or 'command'"),
-                ));
+                return Err(CallError::failed(format!(
+                    "MCP server '{name}' must have either 'url' or 'command'"
+                )));
             }
         };
         Ok(Self {
@@ -255,22 +243,22 @@ impl ServerConfig {
 }
 
 fn invalid(name: &str, what: &str) -> CallError {
-    CallError::new(
-        InfrastructureErrorCode::ValidationError,
-        format!("The configuration of MCP server '{name}' cannot be used: {what}"),
-    )
+    CallError::invalid(format!(
+        "The configuration of MCP server '{name}' cannot be used: {what}"
+    ))
 }
 
 fn endpoint(name: &str, text: &str) -> Result<String, CallError> {
-    let url = url::Url::parse(text)
-        .map_err(|error| invalid(name, &format!("'url' is not a URL ({error})")))?;
+    let refused = |what: &str| invalid(name, what).with_details(json!({ "field": "url" }));
+    let url =
+        url::Url::parse(text).map_err(|error| refused(&format!("'url' is not a URL ({error})")))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return Err(invalid(name, "'url' must be an http or https URL"));
+        return Err(refused("'url' must be an http or https URL"));
     }
     Ok(url.into())
 }
 
-/// A time limit. Infinity and anything beyond a year are the longest limit there is.
+/// A time limit. Infinity is the longest limit there is.
 fn milliseconds(
     name: &str,
     field: &str,
@@ -284,7 +272,7 @@ fn milliseconds(
         let what = format!("'{field}' must be a number of milliseconds above 0, and is {given}");
         return Err(invalid(name, &what));
     }
-    Ok(Duration::from_secs_f64(given.min(LONGEST as f64) / 1000.0))
+    Ok(clock::milliseconds(given))
 }
 
 fn bytes(name: &str, given: Option<f64>) -> Result<usize, CallError> {
@@ -309,6 +297,7 @@ fn bytes(name: &str, given: Option<f64>) -> Result<usize, CallError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use operations_core::error::InfrastructureErrorCode;
 
     fn read(text: &str) -> Result<ServerConfig, CallError> {
         ServerConfig::from_json("demo", text)
@@ -349,6 +338,6 @@ mod tests {
         assert_eq!(config.timeout, Duration::from_secs(60));
         assert!(config.reconnect);
         let config = read(r#"{"command":"x","timeout":1e300}"#).unwrap();
-        assert_eq!(config.timeout, Duration::from_millis(LONGEST));
+        assert_eq!(config.timeout, clock::milliseconds(f64::INFINITY));
     }
 }

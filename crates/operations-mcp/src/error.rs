@@ -171,6 +171,17 @@ impl<'a> About<'a> {
         reason: &'static str,
         delivery: Delivery,
         what: &str,
+    ) -> CallError {
+        self.error_with(code, reason, delivery, what, Value::Null)
+    }
+
+    /// The same, with more for programs.
+    pub(crate) fn error_with(
+        &self,
+        code: Code,
+        reason: &'static str,
+        delivery: Delivery,
+        what: &str,
         details: Value,
     ) -> CallError {
         let mut message = format!("{}: {what}", self.subject());
@@ -215,8 +226,9 @@ impl<'a> About<'a> {
     /// The error that a failure is told as.
     pub(crate) fn failure(&self, failure: Failure) -> CallError {
         let delivery = failure.delivery();
-        let error =
-            |code, reason, what: &str, details| self.error(code, reason, delivery, what, details);
+        let error = |code, reason, what: &str, details| {
+            self.error_with(code, reason, delivery, what, details)
+        };
         match failure {
             Failure::Timeout(limit) => {
                 let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
@@ -229,11 +241,11 @@ impl<'a> About<'a> {
             }
             Failure::Aborted => {
                 let what = "the call was aborted. The server was told to stop; it may have been carried out";
-                error(Code::Aborted, "aborted", what, json!({}))
+                self.error(Code::Aborted, "aborted", delivery, what)
             }
             Failure::Lost { sent } => {
                 let what = format!("the connection was lost, {}", carried_out(sent));
-                error(Code::ExecutionError, "connection-lost", &what, json!({}))
+                self.error(Code::ExecutionError, "connection-lost", delivery, &what)
             }
             Failure::NotAuthorized {
                 status,
@@ -249,7 +261,7 @@ impl<'a> About<'a> {
             }
             Failure::Transport { sent, reason, .. } => {
                 let what = format!("{reason}, {}", carried_out(sent));
-                error(Code::ExecutionError, "request-failed", &what, json!({}))
+                self.error(Code::ExecutionError, "request-failed", delivery, &what)
             }
             Failure::Refused(refusal) => {
                 let what = format!("error {}: {}", refusal.code, refusal.message);
@@ -270,7 +282,7 @@ impl<'a> About<'a> {
             }
             Failure::Odd(reason) => {
                 let what = format!("an answer that does not follow the protocol: {reason}");
-                error(Code::ExecutionError, "odd-answer", &what, json!({}))
+                self.error(Code::ExecutionError, "odd-answer", delivery, &what)
             }
         }
     }

@@ -1,4 +1,4 @@
-//! MCP servers as operations: processes, connections and calls, on rmcp.
+//! MCP servers as operations: processes, connections and calls.
 //!
 //! Everything here runs on Tokio and knows nothing of Node; what a message means is decided in
 //! `operations-core`. [`Client`] is a server as its users see it (`client/`); below it are the two ways to it
@@ -17,3 +17,5 @@ mod transport;
 pub use client::{CallOptions, Client, Host, OnProgress, Query, Question, Started, ToolHandler};
 pub use config::{Algorithm, ClientCredentials, Http, OAuth, ServerConfig, Stdio, Target};
 pub use secrets::Secrets;
+#[doc(hidden)]
+pub use transport::message::read_messages;

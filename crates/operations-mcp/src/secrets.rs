@@ -1,7 +1,8 @@
 //! What must not be shown: tokens in headers, in environments, in expanded references.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 
+use operations_core::lock::{reading, writing};
 use operations_core::secrets;
 
 /// Tokens that are renewed every minute for a year must not pile up.
@@ -26,7 +27,7 @@ impl Secrets {
 
     /// More of them: tokens that were granted later. All clones learn of them.
     pub fn add(&self, more: impl IntoIterator<Item = String>) {
-        let mut texts = self.texts.write().unwrap_or_else(PoisonError::into_inner);
+        let mut texts = writing(&self.texts);
         for text in more {
             if !texts.contains(&text) {
                 texts.push(text);
@@ -40,14 +41,14 @@ impl Secrets {
     /// The text without the secrets.
     #[must_use]
     pub fn hide(&self, text: &str) -> String {
-        let texts = self.texts.read().unwrap_or_else(PoisonError::into_inner);
+        let texts = reading(&self.texts);
         secrets::hide(text, texts.iter().map(String::as_str)).into_owned()
     }
 }
 
 impl std::fmt::Debug for Secrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let texts = self.texts.read().unwrap_or_else(PoisonError::into_inner);
+        let texts = reading(&self.texts);
         write!(f, "Secrets({})", texts.len())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_nats::connection::State as Link;
@@ -11,6 +11,7 @@ use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
 use operations_core::clock::now;
 use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::lock::locked;
 use operations_core::log::{Level, Logger};
 use operations_core::mailbox::{Item, Mailbox};
 use operations_core::registry::Registry;
@@ -141,11 +142,6 @@ impl Drop for Connection {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic while it was held is caught at the border; the state is whole after every step.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Connection {
     /// Connects. What there is for JavaScript goes to the mailbox.
     ///
@@ -174,6 +170,7 @@ impl Connection {
             servers,
             connect,
             max_waiting,
+            inbox,
         } = options.plan()?;
         let (events_in, events) = mpsc::unbounded_channel();
         let connect = connect.event_callback(move |event| {
@@ -184,7 +181,11 @@ impl Connection {
             .connect(servers.clone())
             .await
             .map_err(|error| connect_failure(&error, &servers))?;
-        let me: Arc<str> = uuid::Uuid::new_v4().simple().to_string().into();
+        let unique = uuid::Uuid::new_v4().simple();
+        let me: Arc<str> = match inbox {
+            Some(inbox) => format!("{inbox}.{unique}").into(),
+            None => unique.to_string().into(),
+        };
         // Without a connection yet, nobody knows what its server takes.
         let max_payload = match client.max_payload() {
             0 => USUAL_PAYLOAD,
@@ -292,7 +293,7 @@ impl Connection {
     }
 
     /// Serves the operations that a registry has now, from when the broker knows of it. Calls that the registry can do
-    /// are done on `runtime`; the others go to JavaScript.
+    /// are done on `runtime`; the others go to JavaScript, and so do all if it `verifies` who calls.
     ///
     /// # Errors
     ///
@@ -301,6 +302,7 @@ impl Connection {
         &self,
         registry: Arc<Registry>,
         concurrency: usize,
+        verifies: bool,
         runtime: Handle,
     ) -> Result<(), CallError> {
         let shared = &self.shared;
@@ -324,7 +326,11 @@ impl Connection {
         shared.natives.serve(Arc::clone(&registry), runtime);
         shared.act(|_, state, _| {
             state.serve(operations, concurrency);
-            state.worker.serve_natively(registry);
+            if verifies {
+                state.worker.have_host_verify();
+            } else {
+                state.worker.serve_natively(registry);
+            }
         });
         if is_first {
             let discover = shared.subscribe(shared.subjects.discover()).await?;
@@ -444,11 +450,8 @@ fn may_not_serve(subject: &str) -> CallError {
 /// The error of a connection that is no more.
 #[must_use]
 pub fn closed() -> CallError {
-    CallError::new(
-        InfrastructureErrorCode::ExecutionError,
-        "The NATS connection is closed",
-    )
-    .with_details(json!({ "reason": "closed", "delivery": "none" }))
+    CallError::failed("The NATS connection is closed")
+        .with_details(json!({ "reason": "closed", "delivery": "none" }))
 }
 
 impl Shared {

@@ -50,9 +50,6 @@ pub const WAITING_NOTICES: usize = 65_536;
 /// The longest operation id, escaped, that fits into a subject.
 pub const SUBJECT_TOKEN: usize = 1_024;
 
-/// Calls that one worker runs at a time by default.
-pub const CONCURRENCY: usize = 256;
-
 /// Events of a stream that may be on their way to, or waiting for, its consumer.
 pub const STREAM_WINDOW: u64 = 128;
 

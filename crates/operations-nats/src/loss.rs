@@ -34,7 +34,7 @@ pub fn answered(operation_id: &str, error: CallError) -> CallError {
 }
 
 fn lost(reason: &str, delivery: &str, operation_id: &str, message: String) -> CallError {
-    CallError::new(InfrastructureErrorCode::ExecutionError, message).with_details(json!({
+    CallError::failed(message).with_details(json!({
         "operationId": operation_id,
         "reason": reason,
         "delivery": delivery,
@@ -43,7 +43,7 @@ fn lost(reason: &str, delivery: &str, operation_id: &str, message: String) -> Ca
 
 /// The same, where it is known which worker had the call.
 fn lost_at(worker: &str, reason: &str, operation_id: &str, message: String) -> CallError {
-    CallError::new(InfrastructureErrorCode::ExecutionError, message).with_details(json!({
+    CallError::failed(message).with_details(json!({
         "operationId": operation_id,
         "reason": reason,
         "delivery": "unknown",
@@ -191,30 +191,28 @@ pub fn worker_closed(operation_id: &str, worker: &str) -> CallError {
 /// A request that no worker would read.
 #[must_use]
 pub fn cannot_be_sent(operation_id: &str, refusal: &Refusal) -> CallError {
-    CallError::new(
-        InfrastructureErrorCode::ValidationError,
-        format!("The call of {operation_id} cannot be sent: {refusal}"),
-    )
-    .with_details(json!({ "operationId": operation_id }))
+    CallError::invalid(format!(
+        "The call of {operation_id} cannot be sent: {refusal}"
+    ))
+    .with_details(json!({ "operationId": operation_id, "delivery": "none" }))
 }
 
 /// An answer that no caller would read.
 #[must_use]
 pub fn unreadable(operation_id: &str, why: Malformed) -> CallError {
-    CallError::new(
-        InfrastructureErrorCode::ExecutionError,
-        format!("The output of {operation_id} cannot be sent: {why}"),
-    )
-    .with_details(json!({ "operationId": operation_id }))
+    CallError::failed(format!(
+        "The output of {operation_id} cannot be sent: {why}"
+    ))
+    .with_details(json!({ "operationId": operation_id, "delivery": "done" }))
 }
 
 /// A message that the broker would not take.
 #[must_use]
 pub fn too_large(what: &str, operation_id: &str, size: usize, limit: usize) -> CallError {
-    let code = if what == "input" {
-        InfrastructureErrorCode::ValidationError
+    let (code, delivery) = if what == "input" {
+        (InfrastructureErrorCode::ValidationError, "none")
     } else {
-        InfrastructureErrorCode::ExecutionError
+        (InfrastructureErrorCode::ExecutionError, "done")
     };
     CallError::new(
         code,
@@ -222,5 +220,11 @@ pub fn too_large(what: &str, operation_id: &str, size: usize, limit: usize) -> C
             "The {what} of {operation_id} makes a message of {size} bytes; this NATS server takes at most {limit} (max_payload). Send less, or a reference to it, or raise the limit of the server"
         ),
     )
-    .with_details(json!({ "operationId": operation_id, "size": size, "limit": limit }))
+    .with_details(json!({
+        "operationId": operation_id,
+        "size": size,
+        "limit": limit,
+        "reason": "too-large",
+        "delivery": delivery,
+    }))
 }

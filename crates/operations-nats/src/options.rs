@@ -4,11 +4,12 @@
 use std::fmt;
 use std::future::ready;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use async_nats::{ConnectErrorKind, ConnectOptions, ServerAddr};
 use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::lock::locked;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -36,6 +37,8 @@ pub struct Options {
     prefix: Option<String>,
     #[serde(default)]
     queue: Option<String>,
+    #[serde(default)]
+    inbox: Option<String>,
     #[serde(default)]
     tls: Option<Tls>,
     #[serde(default)]
@@ -93,6 +96,7 @@ pub(crate) struct Plan {
     pub(crate) servers: Vec<ServerAddr>,
     pub(crate) connect: ConnectOptions,
     pub(crate) max_waiting: usize,
+    pub(crate) inbox: Option<String>,
 }
 
 /// When the next attempt to connect is due. The client counts attempts anew whenever a server has taken the connection,
@@ -102,7 +106,7 @@ struct Pace(Mutex<Option<(Instant, u32)>>);
 
 impl Pace {
     fn delay(&self, now: Instant) -> Duration {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = locked(&self.0);
         let attempts = match *last {
             Some((at, attempts)) if now.saturating_duration_since(at) < CALM => attempts + 1,
             _ => 0,
@@ -129,17 +133,18 @@ impl Options {
             .and_then(Value::as_array)
             .is_some_and(|servers| servers.iter().all(Value::is_string))
         {
-            return Err(problem(
-                "connectNats: servers must be an address (nats://host:port) or a list of them",
+            return Err(refused(
+                "servers",
+                "must be an address (nats://host:port) or a list of them",
             ));
         }
         if !value.get("name").is_some_and(Value::is_string) {
-            return Err(problem("connectNats: name must be a string"));
+            return Err(refused("name", "must be a string"));
         }
         // The parser would quote what it found; a secret in the wrong place must not be told.
         serde_json::from_value(value).map_err(|_| {
             problem(
-                "connectNats: an option is unknown or of the wrong type (there are servers, name, prefix, queue, \
+                "connectNats: an option is unknown or of the wrong type (there are servers, name, prefix, queue, inbox, \
                  tls: { caFile, certFile, keyFile, first } and \
                  auth: { user, password, token, nkey, credentials, credentialsFile })",
             )
@@ -152,6 +157,9 @@ impl Options {
         let queue = self.queue.unwrap_or_else(|| DEFAULT_QUEUE.to_owned());
         if !is_token(&queue) {
             return Err(invalid("queue", &queue));
+        }
+        if let Some(inbox) = self.inbox.as_deref().filter(|inbox| !is_token(inbox)) {
+            return Err(invalid("inbox", inbox));
         }
         let pace = Pace::default();
         let file = self
@@ -183,9 +191,7 @@ impl Options {
             };
         }
         if servers.is_empty() {
-            return Err(problem(
-                "connectNats: servers must name at least one server",
-            ));
+            return Err(refused("servers", "must name at least one server"));
         }
         if let Some(auth) = self.auth {
             connect = auth.apply(connect)?;
@@ -200,6 +206,7 @@ impl Options {
             servers,
             connect,
             max_waiting: self.max_waiting.unwrap_or(WAITING),
+            inbox: self.inbox,
         })
     }
 }
@@ -213,9 +220,10 @@ enum UrlAuth {
 /// hold a password.
 fn parse_server(text: &str, place: usize) -> Result<(ServerAddr, Option<UrlAuth>), CallError> {
     let wrong = || {
-        problem(&format!(
-            "connectNats: servers[{place}] is no NATS address (nats://host:port, tls://host:port or host:port)"
-        ))
+        refused(
+            &format!("servers[{place}]"),
+            "is no NATS address (nats://host:port, tls://host:port or host:port)",
+        )
     };
     let parsed: ServerAddr = text.parse().map_err(|_| wrong())?;
     let mut url = parsed.into_inner();
@@ -251,7 +259,7 @@ impl Auth {
         if let Some(user) = self.user {
             connect = connect.user_and_password(user, self.password.unwrap_or_default());
         } else if self.password.is_some() {
-            return Err(problem("connectNats: auth.password needs auth.user"));
+            return Err(refused("auth.password", "needs auth.user"));
         }
         if let Some(token) = self.token {
             connect = connect.token(token);
@@ -261,7 +269,7 @@ impl Auth {
         }
         if let Some(credentials) = self.credentials {
             connect = connect.credentials(&credentials).map_err(|_| {
-                problem("connectNats: auth.credentials is not the text of a credentials file")
+                refused("auth.credentials", "is not the text of a credentials file")
             })?;
         }
         Ok(connect)
@@ -285,7 +293,12 @@ impl Tls {
 }
 
 fn problem(message: &str) -> CallError {
-    CallError::new(InfrastructureErrorCode::ValidationError, message)
+    CallError::invalid(message)
+}
+
+/// One option cannot be used.
+fn refused(field: &str, why: &str) -> CallError {
+    problem(&format!("connectNats: {field} {why}")).with_details(json!({ "field": field }))
 }
 
 /// Why there is no connection. The servers are named by host and port only.

@@ -1,10 +1,9 @@
 //! What is served.
 
-use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::error::CallError;
 use operations_core::registry::Registry;
 use operations_core::spec::OperationType;
 
-use crate::limits::CONCURRENCY;
 use crate::wire::Served;
 
 /// The operations of a registry, as others are told of them.
@@ -28,10 +27,7 @@ pub(crate) fn operations(registry: &Registry) -> Vec<Served> {
 /// # Errors
 ///
 /// When it is not a whole number from 1 on.
-pub fn concurrency(value: Option<f64>) -> Result<usize, CallError> {
-    let Some(value) = value else {
-        return Ok(CONCURRENCY);
-    };
+pub fn concurrency(value: f64) -> Result<usize, CallError> {
     if value.fract() == 0.0 && (1.0..=f64::from(u32::MAX)).contains(&value) {
         #[expect(
             clippy::cast_possible_truncation,
@@ -40,8 +36,7 @@ pub fn concurrency(value: Option<f64>) -> Result<usize, CallError> {
         )]
         return Ok(value as usize);
     }
-    Err(CallError::new(
-        InfrastructureErrorCode::ValidationError,
-        format!("serve: concurrency must be a whole number from 1 on, not {value}"),
-    ))
+    Err(CallError::invalid(format!(
+        "serve: concurrency must be a whole number from 1 on, not {value}"
+    )))
 }

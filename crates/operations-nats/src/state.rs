@@ -15,7 +15,7 @@ use crate::loss;
 use crate::peers::Peers;
 use crate::stats::Stats;
 use crate::status::{Link, Status};
-use crate::subjects::{Public, Subjects, token_of};
+use crate::subjects::{Public, Subjects, peer_gone, token_of};
 use crate::wire::{Arrival, Notice, Served};
 use crate::worker::Worker;
 
@@ -273,7 +273,7 @@ impl State {
             "note" => self.note(now, text, todo),
             _ => {
                 let message = Object::read(text)?;
-                let event = CallEvent::read_message(None, &message)?;
+                let event = CallEvent::read(None, &message)?;
                 let number = message.count("number");
                 if event.request_id() != about || matches!(event, CallEvent::Requested(_)) {
                     return Err(Refusal::Field("requestId"));
@@ -299,9 +299,9 @@ impl State {
     pub fn on_nobody(&mut self, now: f64, about: &str, todo: &mut Todo) {
         if let Some(token) = about.strip_prefix("who-") {
             self.caller.nobody_serves(now, token, todo);
-        } else if let Some(peer) = about.strip_prefix("gone-") {
-            self.peers.absent(now, peer);
-            self.worker.caller_absent(now, peer, todo);
+        } else if let Some(peer) = peer_gone(about) {
+            self.peers.absent(now, &peer);
+            self.worker.caller_absent(now, &peer, todo);
         } else {
             self.caller.no_responders(now, about, todo);
         }
@@ -323,7 +323,7 @@ impl State {
             self.notice(now, notice, todo);
             return Ok(());
         }
-        let event = CallEvent::read_message(None, &message)?;
+        let event = CallEvent::read(None, &message)?;
         let from = message.string("from").ok_or(Refusal::Field("from"))?;
         self.heard(now, &from, todo);
         self.work_aborted(now, &from, event.request_id(), todo);
@@ -462,7 +462,7 @@ impl State {
                 calls,
                 serving: self.worker.ask_about(&peer, self.rounds),
             };
-            let reply = self.subjects.to_peer(&self.me, &format!("gone-{peer}"));
+            let reply = self.subjects.gone(&self.me, &peer);
             todo.notify(self.subjects.to_peer(&peer, "note"), Some(reply), &notice);
         }
     }

@@ -21,15 +21,16 @@ impl Stats {
         self.refused.count(refusal);
     }
 
-    /// As JSON, for users.
+    /// As JSON, for users, with the number of calls that run.
     #[must_use]
-    pub fn to_json(&self) -> Value {
+    pub fn to_json(&self, running: usize) -> Value {
         let by_reason: BTreeMap<&str, u64> = self.refused.by_reason().collect();
         json!({
             "malformed": self.refused.total(),
             "malformedBy": by_reason,
             "droppedNotices": self.dropped_notices,
             "reconnections": self.reconnections,
+            "running": running,
         })
     }
 }

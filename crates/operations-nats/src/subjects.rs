@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::error::CallError;
 use serde_json::json;
 
 use crate::limits::SUBJECT_TOKEN;
@@ -80,6 +80,12 @@ impl Subjects {
         }
     }
 
+    /// Where the broker says that a connection is not there any more.
+    #[must_use]
+    pub fn gone(&self, me: &str, peer: &str) -> String {
+        self.to_peer(me, &format!("gone-{}", peer.replace('.', "=2E")))
+    }
+
     /// Everything that is for one connection.
     #[must_use]
     pub fn inbox(&self, peer: &str) -> String {
@@ -90,7 +96,7 @@ impl Subjects {
     #[must_use]
     pub fn peer_of<'a>(&self, subject: &'a str) -> Option<&'a str> {
         let rest = subject.strip_prefix(&*self.prefix)?;
-        let (peer, _) = rest.strip_prefix(".peer.")?.split_once('.')?;
+        let (peer, _) = rest.strip_prefix(".peer.")?.rsplit_once('.')?;
         Some(peer)
     }
 
@@ -122,14 +128,11 @@ pub fn token_of(operation_id: &str) -> Result<String, CallError> {
         token.push('=');
     }
     if token.len() > SUBJECT_TOKEN {
-        return Err(CallError::new(
-            InfrastructureErrorCode::ValidationError,
-            format!(
-                "An operation id of {} bytes is too long for a NATS subject (escaped {}, at most {SUBJECT_TOKEN})",
-                operation_id.len(),
-                token.len()
-            ),
-        ));
+        return Err(CallError::invalid(format!(
+            "An operation id of {} bytes is too long for a NATS subject (escaped {}, at most {SUBJECT_TOKEN})",
+            operation_id.len(),
+            token.len()
+        )));
     }
     Ok(token)
 }
@@ -144,15 +147,28 @@ pub fn is_token(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
+/// Whether somebody may be called so in subjects: one token, or the name of an inbox and one token.
+#[must_use]
+pub fn is_peer(text: &str) -> bool {
+    match text.split_once('.') {
+        Some((inbox, id)) => is_token(inbox) && is_token(id),
+        None => is_token(text),
+    }
+}
+
+/// Whom a message about somebody who is not there is about ([`Subjects::gone`]).
+#[must_use]
+pub fn peer_gone(about: &str) -> Option<String> {
+    Some(about.strip_prefix("gone-")?.replace("=2E", "."))
+}
+
 /// The error for a name of the user's that cannot be part of a subject.
 pub(crate) fn invalid(option: &str, value: &str) -> CallError {
-    CallError::new(
-        InfrastructureErrorCode::ValidationError,
-        format!(
+    CallError::invalid(format!(
             "connectNats: {option} must consist of letters, digits, \"_\" and \"-\" (a prefix also of \".\" between them), not {value:?}"
         ),
     )
-    .with_details(json!({ "option": option }))
+    .with_details(json!({ "field": option }))
 }
 
 #[cfg(test)]
@@ -174,6 +190,16 @@ mod tests {
     }
 
     #[test]
+    fn peers_are_checked() {
+        for good in ["x", "ada.x"] {
+            assert!(is_peer(good), "{good}");
+        }
+        for bad in ["", ".", "a.", ".x", "a.b.c", "a.*", "a.b c"] {
+            assert!(!is_peer(bad), "{bad}");
+        }
+    }
+
+    #[test]
     fn prefixes_are_checked() {
         assert!(Subjects::new("acme.operations").is_ok());
         for bad in ["", "a..b", "a.*", ">", "a b", ".a"] {
@@ -182,7 +208,11 @@ mod tests {
         let subjects = Subjects::new("p").unwrap();
         assert_eq!(subjects.to_peer("x", "y"), "p.peer.x.y");
         assert_eq!(subjects.peer_of("p.peer.x.y"), Some("x"));
+        assert_eq!(subjects.peer_of("p.peer.ada.x.y"), Some("ada.x"));
         assert_eq!(subjects.peer_of("p.call.x"), None);
+        assert_eq!(subjects.gone("x", "ada.z"), "p.peer.x.gone-ada=2Ez");
+        assert_eq!(peer_gone("gone-ada=2Ez").as_deref(), Some("ada.z"));
+        assert_eq!(peer_gone("note"), None);
         assert_eq!(subjects.about("p.call.x"), Some(Public::Call("x")));
         assert_eq!(subjects.about("p.who.x"), Some(Public::Who("x")));
         assert_eq!(subjects.about("p.hello"), Some(Public::Hello));

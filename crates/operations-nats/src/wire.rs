@@ -10,7 +10,7 @@ use operations_core::json::Object;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::subjects::is_token;
+use crate::subjects::{is_peer, is_token};
 
 /// A request as it arrives at a worker.
 #[derive(Debug)]
@@ -244,7 +244,7 @@ impl Notice {
             Self::Discover { question, .. } => is_token(question),
             _ => true,
         };
-        if is_token(notice.from()) && question {
+        if is_peer(notice.from()) && question {
             Ok(notice)
         } else {
             Err(Refusal::Field("from"))
@@ -268,12 +268,12 @@ impl<'a> Arrival<'a> {
     pub fn read(text: &'a str) -> Result<Self, Refusal> {
         let message = Object::read(text)?;
         let channel = Some(EventType::Requested);
-        let CallEvent::Requested(event) = CallEvent::read_message(channel, &message)? else {
+        let CallEvent::Requested(event) = CallEvent::read(channel, &message)? else {
             return Err(Refusal::OtherType);
         };
         let from = message.string("from").ok_or(Refusal::Field("from"))?;
         // Both become parts of subjects.
-        if !is_token(&from) || !is_token(&event.request_id) {
+        if !is_peer(&from) || !is_token(&event.request_id) {
             return Err(Refusal::Field("from"));
         }
         Ok(Self {
@@ -317,6 +317,13 @@ pub fn request(from: &str, payload: &str, beside: Beside) -> String {
     }
     json.push('}');
     json
+}
+
+/// The payload of a request, for JavaScript, with who asks.
+#[must_use]
+pub fn asked_by(from: &str, payload: &str) -> String {
+    let members = payload.strip_prefix('{').unwrap_or(payload);
+    format!("{{\"from\":\"{from}\",{members}")
 }
 
 /// `call.responded`. Events of a stream are numbered from 1.
@@ -396,7 +403,7 @@ mod tests {
             window: None,
             more: 0,
         };
-        for from in ["", "a.b", "*", ">", "a b"] {
+        for from in ["", "a.", ".b", "a.b.c", "*", "a.*", ">", "a b"] {
             assert!(Arrival::read(&request(from, payload, beside)).is_err());
             let hello = Notice::Hello { from: from.into() };
             assert!(Notice::read(&hello.to_json()).is_err());

@@ -15,7 +15,7 @@ use crate::limits::{IDS_PER_PING, STREAM_WINDOW, TAKEN_DELAY};
 use crate::loss;
 use crate::state::{Doer, News, Todo};
 use crate::subjects::Subjects;
-use crate::wire::{Arrival, Notice, Served};
+use crate::wire::{self, Arrival, Notice, Served};
 
 mod answers;
 mod host;
@@ -67,6 +67,8 @@ pub struct Worker {
     operations: BTreeMap<Arc<str>, Served>,
     /// Does what needs no JavaScript.
     registry: Option<Arc<Registry>>,
+    /// JavaScript verifies who calls, and is told who asks.
+    host_verifies: bool,
     is_draining: bool,
     running: HashMap<Arc<str>, Running>,
     /// How many calls of each caller run here.
@@ -94,6 +96,7 @@ impl Worker {
             concurrency: 0,
             operations: BTreeMap::new(),
             registry: None,
+            host_verifies: false,
             is_draining: false,
             running: HashMap::new(),
             callers: HashMap::new(),
@@ -125,6 +128,12 @@ impl Worker {
     /// From now on, calls that need no JavaScript go to this registry.
     pub fn serve_natively(&mut self, registry: Arc<Registry>) {
         self.registry = Some(registry);
+    }
+
+    /// From now on, all calls go to JavaScript, which verifies who calls.
+    pub fn have_host_verify(&mut self) {
+        self.registry = None;
+        self.host_verifies = true;
     }
 
     /// Whether an operation is served already.
@@ -235,6 +244,11 @@ impl Worker {
         });
         let is_stream = stream.is_some();
         let doer = self.doer_of(&operation);
+        let payload = if self.host_verifies {
+            wire::asked_by(&from, &event.to_json())
+        } else {
+            event.to_json()
+        };
         self.running.insert(
             Arc::clone(&id),
             Running {
@@ -256,7 +270,7 @@ impl Worker {
         } else {
             self.tell_at.get_or_insert(now + TAKEN_DELAY);
         }
-        todo.tell(doer, News::Requested(id, event.to_json()));
+        todo.tell(doer, News::Requested(id, payload));
         if more > 0 {
             self.remember(want, usize::try_from(more).unwrap_or(usize::MAX));
         }

@@ -1,6 +1,10 @@
 //! What a document may cost. A document comes from outside, so each way in which a short text could
 //! ask for much work has a limit, and reaching it is a report entry or an error, never a crash.
 
+use operations_schema::work::Budget;
+
+use super::document::Document;
+
 /// Open brackets at which a value of a JSON text is left out: everything that walks a document is recursive. Schemas copied
 /// out of it are nested a little more deeply.
 pub const MAX_JSON_NESTING: usize = 112;
@@ -34,9 +38,9 @@ pub const MAX_SCHEMA_NODES: usize = 500_000;
 /// What all imported operations may hold together, in bytes, roughly. Path items can be shared by
 /// reference, so without a limit this could be the square of the document; real documents take less
 /// than ten times their own size.
-#[must_use]
-pub const fn import_allowance(text_bytes: usize) -> usize {
-    text_bytes.saturating_mul(32).saturating_add(64 << 20)
+pub(super) fn import_budget(document: &Document) -> Budget {
+    let bytes = document.text_bytes() as u64;
+    Budget::new(bytes.saturating_mul(32).saturating_add(64 << 20))
 }
 
 /// What an operation costs at least.

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use operations_http::message::Keep;
 use serde::Deserialize;
 
 use super::select::Selector;
@@ -22,6 +23,8 @@ pub struct ImportChoices {
     pub max_name_length: Option<usize>,
     /// Whether an operation that offers both JSON and a stream is called for its JSON.
     pub prefer_json: bool,
+    /// What becomes of integers that a JavaScript number cannot hold, where a schema calls them int64.
+    pub int64: Option<Keep>,
     /// What the caller's functions said about single operations, by method and path: `GET /pets`.
     pub answers: HashMap<String, Answer>,
 }
@@ -101,6 +104,10 @@ impl<'c> Chooser<'c> {
         }
         let is_excluded = answer.is_some_and(|answer| answer.exclude);
         (is_excluded || names(&self.exclude)).then_some("exclude names it")
+    }
+
+    pub(super) fn int64(&self) -> Option<Keep> {
+        self.choices.int64
     }
 
     pub(super) fn prefers_json(&self, answer: Option<&Answer>) -> bool {

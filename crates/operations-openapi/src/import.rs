@@ -5,18 +5,21 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::assemble::{Assembly, Spot};
+use super::bounds::import_budget;
 use super::choices::{Candidate, Chooser, ImportChoices};
 use super::document::{At, Document};
 use super::graph::Graph;
 use super::names::{Names, own_name};
-use super::operation::{Budget, Draft, ImportedOperation};
+use super::operation::{Draft, ImportedOperation};
 use super::path_item::{Keyed, PathItem};
+use super::recipe::build_output;
 use super::report::{Problem, Reason, ReportEntry, Status};
 use super::security::{self, Security};
 use super::servers;
 use super::survey::tags_of;
 use super::version::Version;
-use operations_http::message::{HttpOperation, Server};
+use operations_http::message::{HttpOperation, Int64, Places, Server};
+use operations_schema::work::Budget;
 
 /// What came of a document.
 #[derive(Debug, Clone)]
@@ -38,7 +41,7 @@ pub fn import(document: &Document, choices: &ImportChoices) -> Import {
         }
         match PathItem::read(document, path, at.clone()) {
             Ok(item) => importer.path(&item),
-            Err(problem) => importer.skip(None, path, &at.pointer, problem),
+            Err(problem) => importer.skip(None, None, path, &at.pointer, problem),
         }
     }
     importer.finish()
@@ -82,7 +85,7 @@ impl<'d, 'c> Importer<'d, 'c> {
             security: security::of_list(document, &start).unwrap_or_else(|| Arc::from([])),
             names: Names::new(choices.max_name_length),
             graph: Graph::new(document),
-            budget: Budget::new(document),
+            budget: import_budget(document),
             operations: Vec::new(),
             report: Vec::new(),
             schemas: Vec::new(),
@@ -91,15 +94,17 @@ impl<'d, 'c> Importer<'d, 'c> {
 
     fn path(&mut self, item: &PathItem<'d>) {
         for keyed in item.operations() {
-            let problem = if let Some(misuse) = keyed.misuse() {
-                Problem::new(Reason::Malformed, &keyed.pointer, misuse)
-            } else if keyed.is_one_of(&self.chooser.methods) {
-                let Keyed {
-                    method,
-                    pointer,
-                    at,
-                    ..
-                } = keyed;
+            let misuse = keyed.misuse();
+            let is_wanted = keyed.is_one_of(&self.chooser.methods);
+            let Keyed {
+                method,
+                pointer,
+                at,
+                ..
+            } = keyed;
+            let (code, reason) = if let Some(misuse) = misuse {
+                (Reason::Malformed, misuse.to_owned())
+            } else if is_wanted {
                 match self.document.follow(at) {
                     Ok(operation) if operation.value.is_object() => {
                         self.operation(&Spot {
@@ -108,23 +113,19 @@ impl<'d, 'c> Importer<'d, 'c> {
                             method,
                             pointer,
                         });
+                        continue;
                     }
-                    Ok(_) => {
-                        let reason = "the operation is not an object";
-                        let problem = Problem::new(Reason::Malformed, &pointer, reason);
-                        self.skip(Some(method), item.path, &pointer, problem);
-                    }
-                    Err(reason) => {
-                        let problem = Problem::new(Reason::Reference, &pointer, reason);
-                        self.skip(Some(method), item.path, &pointer, problem);
-                    }
+                    Ok(_) => (
+                        Reason::Malformed,
+                        "the operation is not an object".to_owned(),
+                    ),
+                    Err(reason) => (Reason::Reference, reason),
                 }
-                continue;
             } else {
-                let reason = "the method was not asked for";
-                Problem::new(Reason::Filtered, &keyed.pointer, reason)
+                (Reason::Filtered, "the method was not asked for".to_owned())
             };
-            self.skip(Some(keyed.method), item.path, &keyed.pointer, problem);
+            let problem = Problem::new(code, &pointer, reason);
+            self.skip(None, Some(method), item.path, &pointer, problem);
         }
     }
 
@@ -145,8 +146,7 @@ impl<'d, 'c> Importer<'d, 'c> {
             tags: &tags,
         };
         if let Some(reason) = self.chooser.leaves_out(&candidate, answer) {
-            let problem = Problem::new(Reason::Filtered, &spot.pointer, reason);
-            return self.skip_named(&name, spot, vec![problem], Vec::new());
+            return self.skip_named(name, spot, Reason::Filtered, reason);
         }
         let prefer_json = self.chooser.prefers_json(answer);
         let mut draft = Draft::new(
@@ -168,15 +168,23 @@ impl<'d, 'c> Importer<'d, 'c> {
         draft.charge(security::size(&security));
         let (problems, schemas, over) = (draft.problems, draft.schemas, draft.over);
         if over {
-            let problem = Problem::new(
-                Reason::Limit,
-                &spot.pointer,
-                "the import has grown too large; this operation and what follows it are left out",
-            );
-            return self.skip_named(&name, spot, vec![problem], Vec::new());
+            let reason =
+                "the import has grown too large; this operation and what follows it are left out";
+            return self.skip_named(name, spot, Reason::Limit, reason);
         }
         let servers = servers::of_list(spot.operation.get("servers").as_ref())
             .or_else(|| servers::of_list(spot.item.get("servers").as_ref()));
+        let int64 = self.chooser.int64().map(|keep| {
+            let (input, output) = (assembled.input.clone(), assembled.output.clone());
+            let (for_input, for_output) = (self.document.clone(), self.document.clone());
+            Arc::new(Int64 {
+                keep,
+                input: Places::of(move || input.build(&for_input, None).unwrap_or_default()),
+                output: Places::of(move || {
+                    build_output(&output, &for_output, None).unwrap_or_default()
+                }),
+            })
+        });
         self.operations.push(ImportedOperation {
             name: name.clone(),
             version: self.version.clone(),
@@ -191,6 +199,7 @@ impl<'d, 'c> Importer<'d, 'c> {
                 request: assembled.request,
                 servers: servers.unwrap_or_else(|| Arc::clone(&self.servers)),
                 response: assembled.response,
+                int64,
             }),
             security,
             pointer: spot.pointer.clone(),
@@ -203,71 +212,40 @@ impl<'d, 'c> Importer<'d, 'c> {
         } else {
             Status::Degraded
         };
-        self.enter(
+        self.report.push(ReportEntry {
             status,
-            Some(name),
-            Some(spot.method.clone()),
-            path,
-            &spot.pointer,
+            name: Some(name),
+            method: Some(spot.method.clone()),
+            path: path.to_owned(),
+            pointer: spot.pointer.clone(),
             problems,
-            schemas,
-        );
+        });
+        self.schemas.push(schemas);
     }
 
-    fn skip(&mut self, method: Option<String>, path: &str, pointer: &str, problem: Problem) {
-        self.enter(
-            Status::Skipped,
-            None,
-            method,
-            path,
-            pointer,
-            vec![problem],
-            Vec::new(),
-        );
-    }
-
-    fn skip_named(
-        &mut self,
-        name: &str,
-        spot: &Spot<'_, 'd>,
-        problems: Vec<Problem>,
-        schemas: Vec<usize>,
-    ) {
+    fn skip_named(&mut self, name: String, spot: &Spot<'_, 'd>, code: Reason, reason: &str) {
+        let problem = Problem::new(code, &spot.pointer, reason);
         let method = Some(spot.method.clone());
-        self.enter(
-            Status::Skipped,
-            Some(name.to_owned()),
-            method,
-            spot.item.path,
-            &spot.pointer,
-            problems,
-            schemas,
-        );
+        self.skip(Some(name), method, spot.item.path, &spot.pointer, problem);
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one per field of the entry, in one place"
-    )]
-    fn enter(
+    fn skip(
         &mut self,
-        status: Status,
         name: Option<String>,
         method: Option<String>,
         path: &str,
         pointer: &str,
-        problems: Vec<Problem>,
-        schemas: Vec<usize>,
+        problem: Problem,
     ) {
         self.report.push(ReportEntry {
-            status,
+            status: Status::Skipped,
             name,
             method,
             path: path.to_owned(),
             pointer: pointer.to_owned(),
-            problems,
+            problems: vec![problem],
         });
-        self.schemas.push(schemas);
+        self.schemas.push(Vec::new());
     }
 
     /// Adds what is wrong with the schemas, which is known only when all of them have been seen.

@@ -1,5 +1,6 @@
 //! The keywords of a schema: which hold schemas, and which form the others must have.
 
+use operations_schema::keywords::{Holds, holds};
 use serde_json::Value;
 
 /// What the value of a keyword is.
@@ -42,24 +43,21 @@ pub(super) enum Kind {
 
 /// The kind of a keyword.
 pub(super) fn kind_of(keyword: &str) -> Kind {
+    match holds(keyword) {
+        Holds::Schema => return Kind::Schema,
+        Holds::Schemas => return Kind::Schemas,
+        Holds::SchemaOrSchemas => return Kind::SchemaOrSchemas,
+        Holds::Named => return Kind::Named,
+        Holds::Dependencies => return Kind::Dependencies,
+        Holds::Definitions => return Kind::Left,
+        Holds::Number if keyword.starts_with("exclusive") => return Kind::NumberOrBoolean,
+        Holds::Number => return Kind::Number,
+        Holds::Other => {}
+    }
     match keyword {
-        "additionalProperties"
-        | "additionalItems"
-        | "not"
-        | "if"
-        | "then"
-        | "else"
-        | "contains"
-        | "propertyNames"
-        | "unevaluatedItems"
-        | "unevaluatedProperties"
-        | "contentSchema" => Kind::Schema,
-        "items" => Kind::SchemaOrSchemas,
-        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Kind::Schemas,
-        "properties" | "patternProperties" | "dependentSchemas" => Kind::Named,
-        "dependencies" => Kind::Dependencies,
-        "$id" | "$anchor" | "$dynamicAnchor" | "$recursiveAnchor" | "$schema" | "$vocabulary"
-        | "$defs" | "definitions" => Kind::Left,
+        "$id" | "$anchor" | "$dynamicAnchor" | "$recursiveAnchor" | "$schema" | "$vocabulary" => {
+            Kind::Left
+        }
         "$ref" | "$dynamicRef" | "$recursiveRef" => Kind::Reference,
         "discriminator" => Kind::Discriminator,
         "type" => Kind::Type,
@@ -67,9 +65,6 @@ pub(super) fn kind_of(keyword: &str) -> Kind {
         "enum" => Kind::List,
         "pattern" | "format" | "title" | "description" | "$comment" | "contentMediaType"
         | "contentEncoding" => Kind::Text,
-        "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties"
-        | "minContains" | "maxContains" | "minimum" | "maximum" | "multipleOf" => Kind::Number,
-        "exclusiveMinimum" | "exclusiveMaximum" => Kind::NumberOrBoolean,
         "uniqueItems" | "nullable" | "readOnly" | "writeOnly" | "deprecated" => Kind::Boolean,
         _ => Kind::Data,
     }

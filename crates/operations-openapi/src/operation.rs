@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::bounds::{OPERATION_COST, PARAMETER_COST, import_allowance};
+use super::bounds::{OPERATION_COST, PARAMETER_COST};
 use super::document::{At, Document};
 use super::graph::Graph;
 use super::keywords::is_schema;
@@ -15,7 +15,8 @@ use super::security::Security;
 use super::version::Version;
 use operations_core::error::CallError;
 use operations_core::spec::OperationType;
-use operations_http::message::HttpOperation;
+use operations_http::message::{HttpOperation, Keep};
+use operations_schema::work::Budget;
 
 /// An operation that was read from a document. It keeps the document alive, because its schemas are
 /// made from it when they are asked for.
@@ -57,7 +58,7 @@ impl ImportedOperation {
     /// `VALIDATION_ERROR` when the schema would be too large.
     pub fn input_schema(&self) -> Result<Value, CallError> {
         self.input
-            .build(&self.document)
+            .build(&self.document, self.keep())
             .map_err(|error| self.name_in(error))
     }
 
@@ -67,7 +68,11 @@ impl ImportedOperation {
     ///
     /// `VALIDATION_ERROR` when the schema would be too large.
     pub fn output_schema(&self) -> Result<Value, CallError> {
-        build_output(&self.output, &self.document).map_err(|error| self.name_in(error))
+        build_output(&self.output, &self.document, self.keep()).map_err(|error| self.name_in(error))
+    }
+
+    fn keep(&self) -> Option<Keep> {
+        Some(self.http.int64.as_ref()?.keep)
     }
 
     fn name_in(&self, error: CallError) -> CallError {
@@ -130,22 +135,6 @@ pub struct OperationHead<'i> {
     pub meta: Map<String, Value>,
 }
 
-/// What is left of what an import may cost.
-#[derive(Debug)]
-pub(super) struct Budget(usize);
-
-impl Budget {
-    pub(super) fn new(document: &Document) -> Self {
-        Self(import_allowance(document.text_bytes()))
-    }
-
-    pub(super) fn charge(&mut self, cost: usize) -> bool {
-        let enough = self.0 >= cost;
-        self.0 = self.0.saturating_sub(cost);
-        enough
-    }
-}
-
 /// Problems that are kept per operation; more of the same help nobody.
 const MAX_PROBLEMS: usize = 20;
 
@@ -169,7 +158,9 @@ impl<'g, 'd> Draft<'g, 'd> {
         graph: &'g mut Graph<'d>,
         budget: &'g mut Budget,
     ) -> Self {
-        let over = !budget.charge(OPERATION_COST + pointer.len());
+        let over = budget
+            .spend((OPERATION_COST + pointer.len()) as u64)
+            .is_err();
         Self {
             version: document.version(),
             problems: Vec::new(),
@@ -224,7 +215,7 @@ impl<'g, 'd> Draft<'g, 'd> {
 
     /// Counts what the operation keeps.
     pub(super) fn charge(&mut self, cost: usize) {
-        self.over |= !self.budget.charge(cost);
+        self.over |= self.budget.spend(cost as u64).is_err();
     }
 
     /// Counts a parameter; false when there is no room for it.

@@ -2,41 +2,20 @@
 
 use std::borrow::Cow;
 
+pub(super) use operations_schema::pointer::escape;
+use operations_schema::pointer::unescape;
 use serde_json::Value;
-
-/// One step of a pointer, escaped.
-#[must_use]
-pub(super) fn escape(token: &str) -> Cow<'_, str> {
-    if token.contains(['~', '/']) {
-        Cow::Owned(token.replace('~', "~0").replace('/', "~1"))
-    } else {
-        Cow::Borrowed(token)
-    }
-}
 
 /// The pointer of a member of what is at `base`.
 #[must_use]
 pub(super) fn join(base: &str, token: &str) -> String {
-    let mut pointer = String::with_capacity(base.len() + token.len() + 1);
-    pointer.push_str(base);
-    pointer.push('/');
-    pointer.push_str(&escape(token));
-    pointer
+    format!("{base}/{}", escape(token))
 }
 
 /// The last step of a pointer, unescaped.
 #[must_use]
 pub(super) fn last_token(pointer: &str) -> String {
     unescape(pointer.rsplit('/').next().unwrap_or_default()).into_owned()
-}
-
-/// One step of a pointer as it was before it was escaped.
-fn unescape(token: &str) -> Cow<'_, str> {
-    if token.contains('~') {
-        Cow::Owned(token.replace("~1", "/").replace("~0", "~"))
-    } else {
-        Cow::Borrowed(token)
-    }
 }
 
 /// The fragment of a reference as a pointer: percent-encoding undone.

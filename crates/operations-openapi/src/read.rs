@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::bounds::MAX_JSON_NESTING;
 use super::yaml;
-use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::error::CallError;
 
 /// Reads JSON or YAML, by content.
 ///
@@ -80,10 +80,7 @@ fn describe_text(text: &str) -> String {
 
 /// The error for a document that is none.
 pub(super) fn refuse(reason: &str) -> CallError {
-    CallError::new(
-        InfrastructureErrorCode::ValidationError,
-        format!("Not an OpenAPI document: {reason}"),
-    )
+    CallError::invalid(format!("Not an OpenAPI document: {reason}"))
 }
 
 /// A value in a few words, for a sentence that says what was found.

@@ -7,6 +7,7 @@ use super::document::{At, Document};
 use super::one_way::Direction;
 use super::schema::{Copier, Purpose};
 use operations_core::error::CallError;
+use operations_http::message::Keep;
 
 /// Where a schema comes from.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,7 +66,11 @@ pub(super) struct InputRecipe {
 }
 
 impl InputRecipe {
-    pub(super) fn build(&self, document: &Document) -> Result<Value, CallError> {
+    pub(super) fn build(
+        &self,
+        document: &Document,
+        int64: Option<Keep>,
+    ) -> Result<Value, CallError> {
         let found: Vec<Option<At<'_>>> = self
             .parts
             .iter()
@@ -75,6 +80,7 @@ impl InputRecipe {
         let purpose = Purpose {
             direction: Direction::Input,
             binary_is_free: self.binary_is_free,
+            int64,
         };
         let mut copier = Copier::new(document, purpose, &roots);
         let mut properties = Map::new();
@@ -118,13 +124,18 @@ impl InputPart {
 }
 
 /// The schema of what an operation gives.
-pub(super) fn build_output(source: &Source, document: &Document) -> Result<Value, CallError> {
+pub(super) fn build_output(
+    source: &Source,
+    document: &Document,
+    int64: Option<Keep>,
+) -> Result<Value, CallError> {
     let Some(at) = source.find(document) else {
         return Ok(json!({}));
     };
     let purpose = Purpose {
         direction: Direction::Output,
         binary_is_free: false,
+        int64,
     };
     let mut copier = Copier::new(document, purpose, std::slice::from_ref(&at));
     match copier.copy_root(&at)? {

@@ -53,8 +53,8 @@ impl Problem {
     pub(super) fn new(code: Reason, pointer: &str, reason: impl Into<String>) -> Self {
         Self {
             code,
-            reason: reason.into(),
             // A document can have names of any length; what is said about it cannot.
+            reason: shorten(&reason.into(), 2000),
             pointer: shorten(pointer, 2000),
         }
     }

@@ -1,8 +1,9 @@
 //! Which patterns of a document the schema engine can run.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
+use operations_core::lock::locked;
 use operations_schema::patterns::{Dialect, Pattern};
 
 use super::bounds::MAX_PATTERNS_TRIED;
@@ -19,7 +20,7 @@ impl Runnable {
     /// tried: a pattern that cannot run then fails the operation that uses it, when it is called.
     pub(super) fn holds(&self, pattern: &str) -> bool {
         // What a panic could leave behind is a map without the entry.
-        let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tried = locked(&self.tried);
         if let Some(known) = tried.get(pattern) {
             return *known;
         }

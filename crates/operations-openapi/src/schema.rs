@@ -13,9 +13,10 @@ use super::bounds::MAX_SCHEMA_NODES;
 use super::document::{At, Document};
 use super::keywords::{Kind, is_annotation, is_illustration, kind_of, repair};
 use super::one_way::{Direction, one_way_properties};
-use super::schema_rules::{accept_null, count, definition_name, demand};
+use super::schema_rules::{accept_null, accept_wide, count, definition_name, demand};
 use super::scope::{Scope, Sink, identity, mentions_reference, walk};
-use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::error::CallError;
+use operations_http::message::Keep;
 
 /// How a copy is to differ from its original.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +24,8 @@ pub(super) struct Purpose {
     pub(super) direction: Direction,
     /// Whether a binary string may be given as bytes, a file or a stream, as in a multipart body.
     pub(super) binary_is_free: bool,
+    /// What else than a number an int64 may be.
+    pub(super) int64: Option<Keep>,
 }
 
 /// Copies schemas of one document into one self-contained schema.
@@ -140,10 +143,9 @@ impl<'d> Copier<'d> {
     fn charge(&mut self, nodes: usize) -> Result<(), CallError> {
         self.nodes = self.nodes.saturating_add(nodes);
         if self.nodes > MAX_SCHEMA_NODES {
-            return Err(CallError::new(
-                InfrastructureErrorCode::ValidationError,
-                format!("The schema of the operation has more than {MAX_SCHEMA_NODES} values"),
-            ));
+            return Err(CallError::invalid(format!(
+                "The schema of the operation has more than {MAX_SCHEMA_NODES} values"
+            )));
         }
         Ok(())
     }
@@ -253,6 +255,10 @@ impl<'d> Copier<'d> {
             }
         }
         self.free_binary(&mut copy, object);
+        let copy = match self.purpose.int64 {
+            Some(keep) => accept_wide(copy, keep),
+            None => copy,
+        };
         Ok(accept_null(copy, object))
     }
 

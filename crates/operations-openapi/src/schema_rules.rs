@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::keywords::is_annotation;
 use super::pointer;
+use operations_http::message::Keep;
 
 /// `required` without the properties that do not travel in this direction.
 pub(super) fn demand(names: Value, one_way: &HashSet<&str>) -> Option<Value> {
@@ -45,6 +46,29 @@ pub(super) fn accept_null(mut copy: Map<String, Value>, original: &Map<String, V
     }
     outside.insert("anyOf".to_owned(), json!([inside, { "type": "null" }]));
     Value::Object(outside)
+}
+
+/// An int64 that may also be what is kept of one that is too large for a number. JSON has no word for a `bigint`: the
+/// schema that stands for it is known in JavaScript (`facade/openapi/import.ts`).
+pub(super) fn accept_wide(copy: Map<String, Value>, keep: Keep) -> Map<String, Value> {
+    let types = match copy.get("type") {
+        Some(one @ Value::String(_)) => std::slice::from_ref(one),
+        Some(Value::Array(several)) => several,
+        _ => return copy,
+    };
+    let is_number = types.iter().any(|one| one == "integer" || one == "number");
+    let is_text = types.iter().any(|one| one == "string");
+    if copy.get("format").and_then(Value::as_str) != Some("int64") || !is_number || is_text {
+        return copy;
+    }
+    let wide = match keep {
+        Keep::String => json!({ "type": "string", "pattern": "^-?[0-9]+$" }),
+        Keep::BigInt => json!({ "type": "bigint" }),
+    };
+    let (mut outside, inside): (Map<_, _>, Map<_, _>) =
+        copy.into_iter().partition(|(key, _)| is_annotation(key));
+    outside.insert("anyOf".to_owned(), json!([inside, wide]));
+    outside
 }
 
 /// How many values there are in a value.

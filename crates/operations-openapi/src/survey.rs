@@ -3,10 +3,9 @@
 
 use serde::Serialize;
 
-use super::bounds::OPERATION_COST;
+use super::bounds::{OPERATION_COST, import_budget};
 use super::document::{At, Document};
 use super::names::own_name;
-use super::operation::Budget;
 use super::path_item::PathItem;
 
 /// An operation of a document, as the document calls it.
@@ -36,7 +35,7 @@ pub struct Offered<'d> {
 #[must_use]
 pub fn survey<'d>(document: &'d Document, methods: &[String]) -> Vec<Offered<'d>> {
     let mut found = Vec::new();
-    let mut budget = Budget::new(document);
+    let mut budget = import_budget(document);
     let paths = document.start().get("paths");
     for (path, at) in paths.iter().flat_map(At::entries) {
         let Ok(item) = PathItem::read(document, path, at) else {
@@ -48,7 +47,8 @@ pub fn survey<'d>(document: &'d Document, methods: &[String]) -> Vec<Offered<'d>
             };
             let offered = offered(&operation, method, path);
             // The import itself stops here too.
-            if !budget.charge(OPERATION_COST + offered.size()) {
+            let cost = OPERATION_COST + offered.size();
+            if budget.spend(cost as u64).is_err() {
                 return found;
             }
             found.push(offered);

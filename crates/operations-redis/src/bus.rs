@@ -4,7 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt;
-use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::error::CallError;
 use operations_core::log::Logger;
 use operations_core::mailbox::Mailbox;
 use serde_json::json;
@@ -106,15 +106,11 @@ impl RedisBus {
                 "An event {event_type} of {} bytes is larger than maxMessageBytes ({limit}): send less, or raise the limit on both sides",
                 detail.len()
             );
-            return Err(
-                CallError::new(InfrastructureErrorCode::ValidationError, message).with_details(
-                    json!({
-                        "bytes": detail.len(),
-                        "maxMessageBytes": limit,
-                        "delivery": "none",
-                    }),
-                ),
-            );
+            return Err(CallError::invalid(message).with_details(json!({
+                "bytes": detail.len(),
+                "maxMessageBytes": limit,
+                "delivery": "none",
+            })));
         }
         let message = Outgoing {
             channel: self.options.channel(event_type),

@@ -19,7 +19,8 @@ mod news;
 mod options;
 mod outbox;
 mod problem;
-mod resp_filter;
+#[doc(hidden)]
+pub mod resp_filter;
 mod sender;
 mod wanted;
 

@@ -1,8 +1,9 @@
 //! What JavaScript is told: messages, requests that were not sent, losses, and counts.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use operations_core::error::CallError;
+use operations_core::lock::locked;
 use operations_core::mailbox::{Item, Mailbox};
 use serde_json::json;
 
@@ -59,7 +60,7 @@ impl News {
     }
 
     fn count(&self, must_tell: bool, count: impl FnOnce(&mut Counts)) {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = locked(&self.counts);
         count(&mut counts);
         if must_tell {
             let Counts {

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::error::CallError;
 use redis::{ConnectionAddr, IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo};
 use serde::Deserialize;
 use serde_json::json;
@@ -173,11 +173,8 @@ fn tls(given: GivenTls) -> Result<Tls, CallError> {
 }
 
 fn invalid(field: &str, problem: &str) -> CallError {
-    CallError::new(
-        InfrastructureErrorCode::ValidationError,
-        format!("createRedisEventTarget: {field} {problem}"),
-    )
-    .with_details(json!({ "field": field }))
+    CallError::invalid(format!("createRedisEventTarget: {field} {problem}"))
+        .with_details(json!({ "field": field }))
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use operations_core::error::CallError;
+use operations_core::lock::locked;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -47,7 +48,7 @@ pub(crate) struct Outbox {
 
 impl Outbox {
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.queue)
     }
 
     /// Takes a message in, if there is room.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::error::CallError;
 use operations_core::secrets;
 use redis::{ErrorKind, RedisError};
 use serde_json::json;
@@ -36,6 +36,14 @@ impl Problem {
         }
     }
 
+    /// Nobody has let us in within the time there is.
+    pub(crate) fn too_slow(options: &Options) -> Self {
+        let server = options.server();
+        Self::passing(format!(
+            "Redis at {server} took too long to accept a connection"
+        ))
+    }
+
     /// What the client library reports. A server may quote the command that it refuses, and with it the
     /// password, so secrets are taken out of its text.
     pub(crate) fn of(error: &RedisError, options: &Options) -> Self {
@@ -57,7 +65,7 @@ impl Problem {
     /// What a caller gets.
     pub(crate) fn into_error(self, fate: Fate, options: &Options) -> CallError {
         let message = format!("The request {fate}: {}", self.reason);
-        CallError::new(InfrastructureErrorCode::ExecutionError, message).with_details(json!({
+        CallError::failed(message).with_details(json!({
             "reason": fate.reason(),
             "delivery": fate.delivery(),
             "server": options.server(),
@@ -108,7 +116,7 @@ pub(crate) fn is_login_refused(error: &RedisError) -> bool {
 
 /// Nothing was taken in, and so nothing was sent.
 pub(crate) fn refused(message: String, reason: &str, options: &Options) -> CallError {
-    CallError::new(InfrastructureErrorCode::ExecutionError, message).with_details(json!({
+    CallError::failed(message).with_details(json!({
         "reason": reason,
         "delivery": "none",
         "server": options.server(),

@@ -7,7 +7,7 @@
 use std::io;
 
 /// Stands for a string that was too long. No JSON begins with a NUL.
-pub(crate) const TOO_LONG: &[u8] = b"\0too long";
+pub const TOO_LONG: &[u8] = b"\0too long";
 
 /// The longest line that is no string: an error of the server, a number, a length.
 const LONGEST_LINE: usize = 64 * 1024;
@@ -26,13 +26,15 @@ enum Place {
 
 /// Reads bytes from a server in pieces of any size and passes on what is within bounds.
 #[derive(Debug)]
-pub(crate) struct RespFilter {
+pub struct RespFilter {
     limit: u64,
     place: Place,
 }
 
 impl RespFilter {
-    pub(crate) fn new(limit: usize) -> Self {
+    /// Strings of more bytes than this do not pass.
+    #[must_use]
+    pub fn new(limit: usize) -> Self {
         Self {
             limit: limit as u64,
             place: Place::Line(Vec::new()),
@@ -40,7 +42,11 @@ impl RespFilter {
     }
 
     /// Appends to `out` what may pass.
-    pub(crate) fn feed(&mut self, mut input: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// When it is not what a server says.
+    pub fn feed(&mut self, mut input: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
         while !input.is_empty() {
             match &mut self.place {
                 Place::Line(line) => {

@@ -89,12 +89,7 @@ impl Sender {
         let end = self.outbox.first().map_or(end, |(_, until)| until.min(end));
         timeout_at(end, self.connect(was_away))
             .await
-            .unwrap_or_else(|_| {
-                Err(Problem::passing(format!(
-                    "Redis at {} took too long to connect to",
-                    self.options.server()
-                )))
-            })
+            .unwrap_or_else(|_| Err(Problem::too_slow(&self.options)))
     }
 
     async fn connect(&self, was_away: bool) -> Result<Connection, Problem> {

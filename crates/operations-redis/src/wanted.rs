@@ -1,9 +1,10 @@
 //! Which events somebody listens to, and whether Redis knows.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
+use operations_core::lock::locked;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
@@ -46,7 +47,7 @@ impl Wanted {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     pub(crate) fn listen(&self, event_type: &str) {

@@ -74,13 +74,15 @@ pub enum Limit {
     #[error("the schema's references are nested too deeply on one value")]
     Rules,
     /// Too many rules were visited in total.
-    #[error("checking this value against this schema takes too much work")]
+    #[error(
+        "checking this value against this schema takes too much work: simplify the schema, or send less"
+    )]
     Work,
     /// A pattern backtracked too much.
     #[error("a pattern of the schema takes too much work on this string")]
     Backtracking,
     /// A pattern is valid JavaScript, but this engine cannot run it.
-    #[error("a pattern of the schema is not supported on this representation")]
+    #[error("a pattern of the schema can only be run by JavaScript")]
     Pattern,
 }
 
@@ -119,7 +121,8 @@ pub struct Prices {
     pub ask: u64,
 }
 
-/// Access to values of one representation.
+/// Access to values of one representation. What only JavaScript has (dates, bigints, the user's own checks) is answered
+/// here for representations that have none of it.
 pub trait Host {
     /// What its answers cost.
     const PRICES: Prices;
@@ -206,7 +209,10 @@ pub trait Host {
     fn own_keys(&mut self, object: Self::Value, which: OwnKeys) -> Result<Self::Keys, Interrupt>;
 
     /// How many keys were listed.
-    fn listed(keys: &Self::Keys) -> usize;
+    #[must_use]
+    fn listed(_: &Self::Keys) -> usize {
+        0
+    }
 
     /// How many own string keys an object has.
     ///
@@ -251,37 +257,49 @@ pub trait Host {
     ///
     /// # Errors
     /// When the user's code throws.
-    fn date(&mut self, object: Self::Value) -> Result<Option<f64>, Interrupt>;
+    fn date(&mut self, _: Self::Value) -> Result<Option<f64>, Interrupt> {
+        Ok(None)
+    }
 
     /// The length of an object that is an instance of `Uint8Array`.
     ///
     /// # Errors
     /// When the user's code throws.
-    fn uint8_array(&mut self, object: Self::Value) -> Result<Option<usize>, Interrupt>;
+    fn uint8_array(&mut self, _: Self::Value) -> Result<Option<usize>, Interrupt> {
+        Ok(None)
+    }
 
     /// Whether an object is an instance of Promise.
     ///
     /// # Errors
     /// When the user's code throws.
-    fn is_promise(&mut self, object: Self::Value) -> Result<bool, Interrupt>;
+    fn is_promise(&mut self, _: Self::Value) -> Result<bool, Interrupt> {
+        Ok(false)
+    }
 
     /// Whether `Symbol.iterator` (or `Symbol.asyncIterator`) is in an object or array.
     ///
     /// # Errors
     /// When the user's code throws.
-    fn is_iterable(&mut self, object: Self::Value, asynchronous: bool) -> Result<bool, Interrupt>;
+    fn is_iterable(&mut self, object: Self::Value, asynchronous: bool) -> Result<bool, Interrupt> {
+        Ok(!asynchronous && self.classify(object)? == Class::Array)
+    }
 
     /// A bigint's value.
     ///
     /// # Errors
     /// When the host cannot read it.
-    fn bigint(&mut self, bigint: Self::Value) -> Result<BigInt, Interrupt>;
+    fn bigint(&mut self, _: Self::Value) -> Result<BigInt, Interrupt> {
+        Ok(BigInt::default())
+    }
 
     /// A symbol's description.
     ///
     /// # Errors
     /// When the host cannot read it.
-    fn symbol_description(&mut self, symbol: Self::Value) -> Result<Option<String>, Interrupt>;
+    fn symbol_description(&mut self, _: Self::Value) -> Result<Option<String>, Interrupt> {
+        Ok(None)
+    }
 
     /// Strict equality (`===`) with a constant of the program.
     ///
@@ -314,7 +332,9 @@ pub trait Host {
     ///
     /// # Errors
     /// When the host cannot read the value.
-    fn same_slot(&mut self, value: Self::Value, slot: u32) -> Result<bool, Interrupt>;
+    fn same_slot(&mut self, _: Self::Value, _: u32) -> Result<bool, Interrupt> {
+        Ok(false)
+    }
 
     /// Whether a pattern of the program matches a value. The value is a string or key, except for
     /// `Type.RegExp`, where it is whatever the user passed and JavaScript's conversion applies.
@@ -335,20 +355,20 @@ pub trait Host {
     /// When the user's code throws.
     fn custom_format(
         &mut self,
-        string: Self::Value,
-        id: FormatId,
-        format: &Format,
-    ) -> Result<Option<bool>, Interrupt>;
+        _: Self::Value,
+        _: FormatId,
+        _: &Format,
+    ) -> Result<Option<bool>, Interrupt> {
+        Ok(None)
+    }
 
     /// Asks the registered kinds of the user; none when this one is not registered.
     ///
     /// # Errors
     /// When the user's code throws.
-    fn custom_kind(
-        &mut self,
-        value: Self::Value,
-        kind: &KindNode,
-    ) -> Result<Option<bool>, Interrupt>;
+    fn custom_kind(&mut self, _: Self::Value, _: &KindNode) -> Result<Option<bool>, Interrupt> {
+        Ok(None)
+    }
 
     /// How many values a value consists of, itself included, counting no further than `limit`.
     /// Must not recurse on the stack without a bound.

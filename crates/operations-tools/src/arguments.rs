@@ -41,7 +41,11 @@ fn broken(text: &str, error: &serde_json::Error) -> String {
     let reason = reason
         .rsplit_once(" at line")
         .map_or(reason.as_str(), |(reason, _)| reason);
-    let offset = offset_of(text, error.line(), error.column());
+    let offset = if error.is_eof() {
+        text.len()
+    } else {
+        offset_of(text, error.line(), error.column())
+    };
     let before: Vec<char> = text
         .get(..offset)
         .unwrap_or(text)
@@ -112,7 +116,14 @@ mod tests {
     #[test]
     fn what_is_broken_is_told() {
         let cut = read_arguments(r#"{"city": "Ber"#).unwrap_err();
-        assert!(cut.contains("end too early"), "{cut}");
+        assert!(
+            cut.contains(r#"they end too early, after `{"city": "Ber`"#),
+            "{cut}"
+        );
+        for text in ["{", "[", "{\n", "\"", "```json\n{\n```"] {
+            let cut = read_arguments(text).unwrap_err();
+            assert!(!cut.contains("``"), "{cut}");
+        }
         let wrong = read_arguments("{\"city\": 'Berlin'}").unwrap_err();
         assert!(wrong.contains("⟨here⟩'Berlin'"), "{wrong}");
         assert!(wrong.ends_with("as one JSON object."));

@@ -37,7 +37,8 @@ pub(crate) fn brief(value: &Value) -> Option<String> {
 }
 
 /// Adds hints to the description of a schema.
-pub(crate) fn add(schema: &mut Map<String, Value>, hints: &[String]) {
+pub(crate) fn add(schema: &mut Map<String, Value>, hints: impl IntoIterator<Item = String>) {
+    let hints: Vec<String> = hints.into_iter().collect();
     if hints.is_empty() {
         return;
     }

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::access::Identity;
 use crate::envelope::is_envelope_text;
 use crate::error::CallError;
-use crate::json::{Malformed, Object};
+use crate::json::{Malformed, Object, push_string};
 
 /// The five events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -171,16 +170,7 @@ impl<'a> CallEvent<'a> {
     /// # Errors
     ///
     /// When it is no event.
-    pub fn read(channel: Option<EventType>, text: &'a str) -> Result<Self, Refusal> {
-        Self::read_message(channel, &Object::read(text)?)
-    }
-
-    /// The same, of a message that was taken apart already.
-    ///
-    /// # Errors
-    ///
-    /// When it is no event.
-    pub fn read_message(channel: Option<EventType>, message: &Object<'a>) -> Result<Self, Refusal> {
+    pub fn read(channel: Option<EventType>, message: &Object<'a>) -> Result<Self, Refusal> {
         match message.object("payload") {
             Some(payload) if message.get("requestId").is_none() => {
                 let named = message.string("type");
@@ -274,9 +264,9 @@ impl<'a> RequestedEvent<'a> {
     pub fn to_json(&self) -> String {
         let mut json = String::with_capacity(160 + self.input.map_or(0, str::len));
         json.push_str("{\"requestId\":");
-        push_quoted(&mut json, &self.request_id);
+        push_string(&mut json, &self.request_id);
         json.push_str(",\"operationId\":");
-        push_quoted(&mut json, &self.operation_id);
+        push_string(&mut json, &self.operation_id);
         let numbers = [
             ("deadline", self.deadline),
             ("idleTimeout", self.idle_timeout),
@@ -289,7 +279,7 @@ impl<'a> RequestedEvent<'a> {
         }
         if let Some(parent) = &self.parent_request_id {
             json.push_str(",\"parentRequestId\":");
-            push_quoted(&mut json, parent);
+            push_string(&mut json, parent);
         }
         let texts = [
             ("input", self.input),
@@ -303,18 +293,6 @@ impl<'a> RequestedEvent<'a> {
         }
         json.push('}');
         json
-    }
-}
-
-/// Appends a text as a JSON string.
-fn push_quoted(json: &mut String, text: &str) {
-    let is_plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
-    if text.bytes().all(is_plain) {
-        json.push('"');
-        json.push_str(text);
-        json.push('"');
-    } else {
-        json.push_str(&Value::from(text).to_string());
     }
 }
 
@@ -349,7 +327,11 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<CallEvent<'_>, Refusal> {
-        CallEvent::read(None, text)
+        read_on(None, text)
+    }
+
+    fn read_on(channel: Option<EventType>, text: &str) -> Result<CallEvent<'_>, Refusal> {
+        CallEvent::read(channel, &Object::read(text)?)
     }
 
     #[test]
@@ -360,7 +342,7 @@ mod tests {
         let whole = r#"{"type":"call.aborted","id":"","payload":{"requestId":"r"}}"#;
         assert_eq!(read(whole).unwrap(), aborted);
         let bare = r#"{"requestId":"r"}"#;
-        let on_channel = |text| CallEvent::read(Some(EventType::Aborted), text);
+        let on_channel = |text| read_on(Some(EventType::Aborted), text);
         assert_eq!(on_channel(bare).unwrap(), aborted);
         assert_eq!(on_channel(whole).unwrap(), aborted);
         assert_eq!(
@@ -369,7 +351,7 @@ mod tests {
         );
         assert_eq!(read(bare), Err(Refusal::NoType));
         assert_eq!(
-            CallEvent::read(Some(EventType::Error), whole),
+            read_on(Some(EventType::Error), whole),
             Err(Refusal::OtherType)
         );
     }

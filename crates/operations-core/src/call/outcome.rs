@@ -1,4 +1,4 @@
-//! The errors with which requests end, worded as in `facade/call/pending-request-map.ts`.
+//! The errors with which requests end, worded as in `facade/outcomes.ts`.
 
 use serde_json::{Value, json};
 
@@ -56,9 +56,7 @@ pub fn was_silent(operation_id: &str, idle_timeout: f64) -> CallError {
 /// The consumer of a subscription does not keep up.
 #[must_use]
 pub fn too_slow(operation_id: &str, limit: usize) -> CallError {
-    CallError::new(
-        InfrastructureErrorCode::ExecutionError,
-        format!(
+    CallError::failed(format!(
             "The subscription to {operation_id} was ended: {limit} events wait for a consumer that is too slow. \
              Read faster, or raise maxWaitingEvents"
         ),
@@ -69,9 +67,7 @@ pub fn too_slow(operation_id: &str, limit: usize) -> CallError {
 /// The other side answered with something that is no envelope.
 #[must_use]
 pub fn malformed_answer(request_id: &str) -> CallError {
-    CallError::new(
-        InfrastructureErrorCode::ExecutionError,
-        format!(
+    CallError::failed(format!(
             "The answer to request {request_id} is no ResponseEnvelope: the other side does not follow the call protocol"
         ),
     )

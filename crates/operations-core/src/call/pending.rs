@@ -9,9 +9,6 @@ use super::outcome::{
 };
 use crate::error::CallError;
 
-/// How many events of a subscription may wait for its consumer, unless told.
-pub const DEFAULT_WAITING_EVENTS: usize = 65_536;
-
 /// How a request is consumed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {

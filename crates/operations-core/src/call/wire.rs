@@ -5,9 +5,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use operations_schema::json::{Document, Json, Kind};
+use operations_schema::pointer::escape;
 use serde_json::{Value, json};
 
-use crate::error::{CallError, InfrastructureErrorCode};
+use crate::error::CallError;
 
 const BYTES: &str = "$bytes";
 
@@ -35,7 +36,7 @@ pub fn wire_text(json: String, what: &str) -> Result<String, CallError> {
     }
     let refused = |why: String| {
         let message = format!("{what}, because it cannot be written as JSON: {why}");
-        CallError::new(InfrastructureErrorCode::ValidationError, message)
+        CallError::invalid(message)
     };
     let document = Document::parse(json).map_err(|why| refused(why.to_string()))?;
     let mut writer = Writer {
@@ -62,7 +63,7 @@ impl Writer {
             Kind::Number(number) if number == f64::NEG_INFINITY => return Err("-Infinity"),
             Kind::Array(_) => {
                 self.json.push('[');
-                for (index, item) in (0..).map_while(|i| Some((i, value.element(i)?))) {
+                for (index, item) in value.elements().enumerate() {
                     if index > 0 {
                         self.json.push(',');
                     }
@@ -72,10 +73,7 @@ impl Writer {
             }
             Kind::Object(count) => {
                 self.json.push('{');
-                for index in 0..count {
-                    let Some((name, inner)) = value.member(index) else {
-                        break;
-                    };
+                for (index, (name, inner)) in value.members().enumerate() {
                     if index > 0 {
                         self.json.push(',');
                     }
@@ -83,7 +81,7 @@ impl Writer {
                     self.json.push_str(name.text());
                     self.json.push_str(if is_marked { ":[" } else { ":" });
                     let name = name.as_str().unwrap_or_else(|| name.text());
-                    self.inside(&name.replace('~', "~0").replace('/', "~1"), inner)?;
+                    self.inside(&escape(name), inner)?;
                     if is_marked {
                         self.json.push(']');
                     }

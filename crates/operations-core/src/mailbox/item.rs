@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
+use operations_schema::json::push_string;
 use serde_json::json;
 
 use crate::error::CallError;
@@ -32,22 +33,6 @@ pub enum Kind {
     Lost = 8,
     /// The newest state of something.
     Changed = 9,
-}
-
-impl Kind {
-    /// All of them.
-    pub const ALL: [Self; 10] = [
-        Self::Done,
-        Self::Failed,
-        Self::Event,
-        Self::Ended,
-        Self::Ready,
-        Self::Asked,
-        Self::Aborted,
-        Self::GoOn,
-        Self::Lost,
-        Self::Changed,
-    ];
 }
 
 /// Whom an item is for: a number that JavaScript gave, or a name.
@@ -184,11 +169,11 @@ impl Item {
         let mut text = String::with_capacity(value.len() + OVERHEAD);
         text.push_str(BEGIN);
         // Writing to a string does not fail.
-        let _ = match to {
-            Address::Number(number) => write!(text, "[{},{number}", kind as u8),
-            Address::Name(name) if is_plain(name) => write!(text, "[{},\"{name}\"", kind as u8),
-            Address::Name(name) => write!(text, "[{},{}", kind as u8, json!(name)),
-        };
+        let _ = write!(text, "[{},", kind as u8);
+        match to {
+            Address::Number(number) => drop(write!(text, "{number}")),
+            Address::Name(name) => push_string(&mut text, name),
+        }
         if !value.is_empty() {
             text.push(',');
             text.push_str(value);
@@ -230,13 +215,6 @@ impl Item {
         let end = self.text.len() - END.len();
         self.text.get(BEGIN.len()..end).unwrap_or_default()
     }
-}
-
-/// Whether a name is JSON once it has quotes around it, as ids and types of events are.
-fn is_plain(name: &str) -> bool {
-    !name
-        .bytes()
-        .any(|byte| byte < b' ' || matches!(byte, b'"' | b'\\'))
 }
 
 impl fmt::Debug for Item {
@@ -295,7 +273,19 @@ mod tests {
 
     #[test]
     fn the_kinds_have_their_numbers() {
-        for (number, kind) in Kind::ALL.into_iter().enumerate() {
+        let kinds = [
+            Kind::Done,
+            Kind::Failed,
+            Kind::Event,
+            Kind::Ended,
+            Kind::Ready,
+            Kind::Asked,
+            Kind::Aborted,
+            Kind::GoOn,
+            Kind::Lost,
+            Kind::Changed,
+        ];
+        for (number, kind) in kinds.into_iter().enumerate() {
             assert_eq!(
                 read(&Item::write(kind, Address::Number(0), "").into_batch())[1][0],
                 json!(number)

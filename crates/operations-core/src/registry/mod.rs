@@ -10,20 +10,36 @@ mod served;
 mod warnings;
 
 use std::collections::HashSet;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 
 use indexmap::IndexMap;
-use operations_schema::Program;
+use operations_schema::{Program, ValueError};
+use serde_json::{Value, json};
+use tokio::sync::watch;
 
 pub use handler::{Call, Context, Envelope, Handler, Outcome, Produced};
 pub use operation::{Made, OnlyHost, Operation, OutputMode, Schema, Work};
 pub use served::{Answer, Served};
 
+use crate::lock::{reading, writing};
 use crate::log::Logger;
 use warnings::Warnings;
 
 /// How many errors are told about one value. `facade/schema/compiled.ts` has the same number.
 const MAX_ERRORS: usize = 1000;
+
+/// What is wrong with a value: line by line, and as JSON.
+fn told(errors: &[ValueError]) -> (String, Value) {
+    let lines: Vec<String> = errors
+        .iter()
+        .map(|error| format!("  - {}: {}", error.path, error.message))
+        .collect();
+    let errors = errors
+        .iter()
+        .map(|error| json!({ "path": error.path, "message": error.message }))
+        .collect();
+    (lines.join("\n"), errors)
+}
 
 /// Operations by id, in the order of registration.
 #[derive(Debug)]
@@ -33,6 +49,8 @@ pub struct Registry {
     warnings: Warnings,
     /// Formats that the host checks with functions of its users.
     host_formats: RwLock<HashSet<String>>,
+    /// How often something has changed that others may have looked at.
+    revision: watch::Sender<u64>,
 }
 
 /// Who is to do a call.
@@ -53,62 +71,62 @@ impl Registry {
             output,
             warnings: Warnings::new(logger),
             host_formats: RwLock::default(),
+            revision: watch::Sender::default(),
         }
+    }
+
+    /// How often something has changed, for those who keep what they made of it, or wait for a change.
+    #[must_use]
+    pub fn revision(&self) -> watch::Receiver<u64> {
+        self.revision.subscribe()
+    }
+
+    /// Something has changed that is known to the host alone.
+    pub fn touch(&self) {
+        self.revision.send_modify(|revision| *revision += 1);
     }
 
     /// Takes an operation in, in place of the one with the same id.
     pub fn set(&self, operation: Operation) {
         let id = operation.spec.id();
         // A panic cannot leave the map half changed: each use is a single operation on it.
-        let mut operations = self
-            .operations
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut operations = writing(&self.operations);
         operations.insert(id, Arc::new(operation));
+        drop(operations);
+        self.touch();
     }
 
     /// Forgets an operation. Calls that are under way go on.
     pub fn remove(&self, id: &str) {
-        let mut operations = self
-            .operations
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        operations.shift_remove(id);
+        let mut operations = writing(&self.operations);
+        let was_there = operations.shift_remove(id).is_some();
+        drop(operations);
+        if was_there {
+            self.touch();
+        }
     }
 
     /// An operation.
     #[must_use]
     pub fn get(&self, id: &str) -> Option<Arc<Operation>> {
-        let operations = self
-            .operations
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let operations = reading(&self.operations);
         operations.get(id).map(Arc::clone)
     }
 
     /// Every operation, in the order of registration.
     #[must_use]
     pub fn list(&self) -> Vec<Arc<Operation>> {
-        let operations = self
-            .operations
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let operations = reading(&self.operations);
         operations.values().map(Arc::clone).collect()
     }
 
     /// Only the host can check these formats.
     pub fn set_host_formats(&self, names: HashSet<String>) {
-        *self
-            .host_formats
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = names;
+        *writing(&self.host_formats) = names;
     }
 
     fn needs_host(&self, program: Option<&Arc<Program>>) -> bool {
-        let host_formats = self
-            .host_formats
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let host_formats = reading(&self.host_formats);
         !host_formats.is_empty()
             && program.is_some_and(|program| {
                 let formats = program.formats().iter();

@@ -4,17 +4,17 @@ use std::fmt::Write as _;
 
 use operations_schema::host::JsonRef;
 use operations_schema::json::{Document, Json, push_string};
-use operations_schema::{Interrupt, Mode, Program};
+use operations_schema::{Interrupt, Mode, Program, ValueError};
 use serde_json::{Value, json};
 
-use super::MAX_ERRORS;
 use super::handler::{Envelope, Produced};
 use super::operation::OutputMode;
-use super::warnings::{Remark, Warnings};
+use super::warnings::Warnings;
+use super::{MAX_ERRORS, told};
 use crate::call::{wire_bytes, wire_text};
 use crate::clock;
 use crate::envelope::EnvelopeParts;
-use crate::error::{CallError, InfrastructureErrorCode};
+use crate::error::CallError;
 
 /// What happens to the outputs of one operation.
 pub(super) struct Shaping<'a> {
@@ -31,7 +31,7 @@ impl Shaping<'_> {
         let json = match produced {
             Produced::Bytes(bytes, meta) => {
                 let json = format!(r#"{{"data":{},"meta":{meta}}}"#, wire_bytes(&bytes));
-                self.refuse_undeclared(&meta, || json.clone())?;
+                self.refuse_undeclared(&meta, || Some(json.clone()))?;
                 return Ok(json);
             }
             Produced::Envelope(envelope) => self.known(&envelope),
@@ -53,10 +53,9 @@ impl Shaping<'_> {
         }: &Envelope,
     ) -> Result<String, CallError> {
         let data = JsonRef::from(data.as_ref());
+        self.tell_notes(meta);
         if !is_declared {
-            self.refuse_undeclared(meta, || {
-                wire_text(written(data, None, meta), "").unwrap_or_default()
-            })?;
+            self.refuse_undeclared(meta, || wire_text(written(data, None, meta), "").ok())?;
         }
         let shaped = self.shaped_if(*is_declared, data, || written(data, None, meta))?;
         Ok(match shaped.meta(meta) {
@@ -89,8 +88,7 @@ impl Shaping<'_> {
         }
         let mut json = String::with_capacity(whole.text().len());
         json.push('{');
-        let members = (0..).map_while(|index| whole.member(index));
-        for (index, (name, value)) in members.enumerate() {
+        for (index, (name, value)) in whole.members().enumerate() {
             if index > 0 {
                 json.push(',');
             }
@@ -121,7 +119,7 @@ impl Shaping<'_> {
             return Ok(Shaped::default());
         };
         let shaped = self.try_shape(program, data).unwrap_or_else(|interrupt| {
-            let remark = Remark {
+            let remark = ValueError {
                 path: String::new(),
                 message: interrupt.to_string(),
             };
@@ -131,9 +129,14 @@ impl Shaping<'_> {
             return Err(self.refusal(&shaped.notes, &envelope()));
         }
         if !shaped.notes.is_empty() {
-            let what = if shaped.left { LEFT } else { "" };
+            let what = if shaped.left { LEFT } else { MISMATCH };
             self.warnings
                 .about(self.operation_id, shaped.notes.clone(), what);
+        }
+        if let Some(hole) = &shaped.hole {
+            return Err(CallError::invalid(format!(
+                "The answer cannot be sent, because it cannot be written as JSON: /data{hole} is undefined"
+            )));
         }
         Ok(shaped)
     }
@@ -145,71 +148,83 @@ impl Shaping<'_> {
             OutputMode::Strict => Mode::Strict,
             OutputMode::Off if program.check_json(data)? => return Ok(Shaped::default()),
             OutputMode::Off => {
-                let errors = program.errors_json(data, MAX_ERRORS)?;
-                let remarks = errors.into_iter().map(|error| Remark {
-                    path: error.path,
-                    message: error.message,
-                });
-                return Ok(Shaped::left(remarks.collect()));
+                return Ok(Shaped::left(program.errors_json(data, MAX_ERRORS)?));
             }
         };
         let done = program.normalise_json(data, mode)?;
-        let notes = done.notes.into_iter().map(|note| Remark {
+        let notes = done.notes.into_iter().map(|note| ValueError {
             message: note.what.to_string(),
             path: note.path,
         });
         Ok(Shaped {
             replacement: done.replacement,
+            hole: done.hole,
             notes: notes.collect(),
             left: false,
         })
     }
 
-    /// Fails in `strict` mode where the source has noted that this is nothing that it declares.
+    /// Logs what the source has noted.
+    fn tell_notes(&self, meta: &str) {
+        if !meta.contains(r#""notes":["#) {
+            return;
+        }
+        let meta = Document::parse(meta).map(|meta| meta.root().to_value());
+        let meta = meta.unwrap_or_default();
+        let word = |note: &Value, name: &str| {
+            let word = note.get(name).and_then(Value::as_str);
+            word.unwrap_or_default().to_owned()
+        };
+        let notes = meta.get("notes").and_then(Value::as_array);
+        let remarks: Vec<ValueError> = notes
+            .into_iter()
+            .flatten()
+            .map(|note| ValueError {
+                path: word(note, "path"),
+                message: word(note, "message"),
+            })
+            .collect();
+        if !remarks.is_empty() {
+            self.warnings.about(self.operation_id, remarks, NOTED);
+        }
+    }
+
+    /// Fails in `strict` mode where the source has noted that this is nothing that it declares. An envelope that cannot
+    /// travel is left out.
     fn refuse_undeclared(
         &self,
         meta: &str,
-        envelope: impl FnOnce() -> String,
+        envelope: impl FnOnce() -> Option<String>,
     ) -> Result<(), CallError> {
         if self.mode != OutputMode::Strict {
             return Ok(());
         }
         let meta = Document::parse(meta).map(|meta| meta.root().to_value());
         let meta = meta.unwrap_or_default();
-        let (Some(notes), Some(note)) = (
-            meta.get("notes"),
-            meta.pointer("/notes/0/message").and_then(Value::as_str),
-        ) else {
+        let first = meta.pointer("/notes/0/message").and_then(Value::as_str);
+        let (Some(notes), Some(note)) = (meta.get("notes"), first) else {
             return Ok(());
         };
         let id = self.operation_id;
         let message = format!("Operation {id} was not answered as declared: {note}");
-        let details = json!({
-            "operationId": id, "errors": notes, "envelope": value_of(&envelope()),
-            "reason": "undeclared-type", "delivery": "done",
+        let mut details = json!({
+            "operationId": id, "errors": notes, "reason": "undeclared-type", "delivery": "done",
         });
-        Err(CallError::new(InfrastructureErrorCode::ExecutionError, message).with_details(details))
+        if let (Some(envelope), Some(details)) = (envelope(), details.as_object_mut()) {
+            details.insert("envelope".to_owned(), value_of(&envelope));
+        }
+        Err(CallError::failed(message).with_details(details))
     }
 
     /// What the caller is told when nothing may be made up. Worded as in `facade/registry/output.ts`.
-    fn refusal(&self, notes: &[Remark], envelope: &str) -> CallError {
+    fn refusal(&self, notes: &[ValueError], envelope: &str) -> CallError {
         let id = self.operation_id;
-        let lines: Vec<String> = notes
-            .iter()
-            .map(|note| format!("  - {}: {}", note.path, note.message))
-            .collect();
-        let errors: Value = notes
-            .iter()
-            .map(|note| json!({ "path": note.path, "message": note.message }))
-            .collect();
-        let message = format!(
-            "Validation failed for output of operation {id}:\n{}",
-            lines.join("\n")
-        );
+        let (lines, errors) = told(notes);
+        let message = format!("Validation failed for output of operation {id}:\n{lines}");
         // An infinite number is `null` in the details of an error.
         let envelope = Document::parse(envelope).map(|envelope| envelope.root().stringify());
         let envelope = wire_text(envelope.unwrap_or_default(), "").unwrap_or_default();
-        CallError::new(InfrastructureErrorCode::ValidationError, message)
+        CallError::invalid(message)
             .with_details(json!({ "errors": errors, "envelope": value_of(&envelope) }))
     }
 }
@@ -225,16 +240,19 @@ fn value_of(envelope: &str) -> Value {
 struct Shaped {
     /// What takes the place of the data, if anything does.
     replacement: Option<String>,
+    /// Where it has `undefined` in a list, which no wire can carry.
+    hole: Option<String>,
     /// What was made up or replaced, or is still wrong.
-    notes: Vec<Remark>,
+    notes: Vec<ValueError>,
     /// Nothing was tried.
     left: bool,
 }
 
 impl Shaped {
-    fn left(notes: Vec<Remark>) -> Self {
+    fn left(notes: Vec<ValueError>) -> Self {
         Self {
             replacement: None,
+            hole: None,
             notes,
             left: true,
         }
@@ -248,12 +266,9 @@ impl Shaped {
         let document = Document::parse(meta.to_owned()).ok()?;
         let mut json = String::from("{");
         let mut notes = String::new();
-        for (name, value) in (0..).map_while(|index| document.root().member(index)) {
+        for (name, value) in document.root().members() {
             if name.as_str() == Some("notes") {
-                for index in 0.. {
-                    let Some(note) = value.element(index) else {
-                        break;
-                    };
+                for note in value.elements() {
                     note.push_to(&mut notes);
                     notes.push(',');
                 }
@@ -266,23 +281,17 @@ impl Shaped {
         }
         json.push_str("\"notes\":[");
         json.push_str(&notes);
-        for (index, note) in self.notes.iter().enumerate() {
-            if index > 0 {
-                json.push(',');
-            }
-            json.push_str("{\"path\":");
-            push_string(&mut json, &note.path);
-            json.push_str(",\"message\":");
-            push_string(&mut json, &note.message);
-            json.push('}');
-        }
-        json.push_str("]}");
+        json.push_str(told(&self.notes).1.to_string().trim_start_matches('['));
+        json.push('}');
         Some(json)
     }
 }
 
-/// What is said of an output that nothing was done to.
-const LEFT: &str = " and was left as it is";
+/// What is said of an output that had to be changed; of one that nothing was done to; and of one that its source has noted
+/// something about.
+const MISMATCH: &str = "does not match its outputSchema";
+const LEFT: &str = "does not match its outputSchema and was left as it is";
+const NOTED: &str = "comes with notes";
 
 fn written(data: JsonRef<'_>, replacement: Option<String>, meta: &str) -> String {
     let mut json = String::from("{");

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::handler::{Call, Context, Handler, Outcome, Produced};
 use super::operation::Operation;
 use super::output::Shaping;
-use super::{MAX_ERRORS, Registry};
+use super::{MAX_ERRORS, Registry, told};
 use crate::access::enforce_access;
 use crate::call::{timed_out, wire_bytes, wire_text};
 use crate::clock;
@@ -79,8 +79,7 @@ impl Served {
             None => None,
             Some(text) => Some(Document::parse(text).map_err(|why| {
                 let message = format!("The input of operation {id} cannot be read: {why}");
-                CallError::new(InfrastructureErrorCode::ValidationError, message)
-                    .with_details(json!({ "operationId": id }))
+                CallError::invalid(message).with_details(json!({ "operationId": id }))
             })?),
         };
         if let Some(program) = &self.input {
@@ -116,10 +115,8 @@ fn refuse_late(id: &str, deadline: f64) -> Result<(), CallError> {
         let message = format!(
             "The deadline of the call of {id} must be a time in milliseconds since 1970, not {deadline}: use Date.now() + ms"
         );
-        return Err(
-            CallError::new(InfrastructureErrorCode::ValidationError, message)
-                .with_details(json!({ "operationId": id, "deadline": deadline })),
-        );
+        return Err(CallError::invalid(message)
+            .with_details(json!({ "operationId": id, "deadline": deadline })));
     }
     if deadline <= clock::now() {
         return Err(timed_out(id, deadline, None));
@@ -143,22 +140,9 @@ fn check_input(program: &Program, id: &str, input: Option<&Document>) -> Result<
         return Ok(());
     }
     let errors = program.errors_json(input, MAX_ERRORS)?;
-    let lines: Vec<String> = errors
-        .iter()
-        .map(|error| format!("  - {}: {}", error.path, error.message))
-        .collect();
-    let message = format!(
-        "Validation failed for input of operation {id}:\n{}",
-        lines.join("\n")
-    );
-    let errors: Value = errors
-        .iter()
-        .map(|error| json!({ "path": error.path, "message": error.message }))
-        .collect();
-    Err(
-        CallError::new(InfrastructureErrorCode::ValidationError, message)
-            .with_details(json!({ "errors": errors })),
-    )
+    let (lines, errors) = told(&errors);
+    let message = format!("Validation failed for input of operation {id}:\n{lines}");
+    Err(CallError::invalid(message).with_details(json!({ "errors": errors })))
 }
 
 /// An error of a handler as it travels: with details as they are when JavaScript has read and written them (without a negative zero,

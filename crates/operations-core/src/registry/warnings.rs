@@ -1,25 +1,21 @@
 //! Warnings about outputs. A server that sends the same odd thing a thousand times a second is reported once a minute,
 //! by operation and path. `facade/registry/warnings.ts` does the same for calls that the host serves.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use indexmap::IndexMap;
-use serde_json::{Value, json};
+use operations_schema::ValueError;
+use serde_json::json;
 
+use super::told;
 use crate::clock;
+use crate::lock::locked;
 use crate::log::{Level, Logger};
 
 /// In milliseconds.
 const INTERVAL: f64 = 60_000.0;
 /// How many pairs of operation and path are remembered; beyond it the oldest are forgotten.
 const REMEMBERED: usize = 10_000;
-
-/// Something about an output that somebody should know.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Remark {
-    pub(super) path: String,
-    pub(super) message: String,
-}
 
 /// What was said, and when.
 #[derive(Debug)]
@@ -36,11 +32,11 @@ impl Warnings {
         }
     }
 
-    /// Logs what was done to an output, unless the same was said within the last minute.
-    pub(super) fn about(&self, operation_id: &str, remarks: Vec<Remark>, what: &str) {
+    /// Logs what is to be said about an output (`what`), unless the same was said within the last minute.
+    pub(super) fn about(&self, operation_id: &str, remarks: Vec<ValueError>, what: &str) {
         let now = clock::now();
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let fresh: Vec<Remark> = remarks
+        let mut said = locked(&self.said);
+        let fresh: Vec<ValueError> = remarks
             .into_iter()
             .filter(|remark| is_due(&mut said, operation_id, &remark.path, now))
             .collect();
@@ -48,23 +44,8 @@ impl Warnings {
         if fresh.is_empty() {
             return;
         }
-        let mut message = format!(
-            "The output of operation {operation_id} does not match its outputSchema{what}:"
-        );
-        for Remark {
-            path,
-            message: line,
-        } in &fresh
-        {
-            message.push_str("\n  - ");
-            message.push_str(path);
-            message.push_str(": ");
-            message.push_str(line);
-        }
-        let notes: Value = fresh
-            .iter()
-            .map(|remark| json!({ "path": remark.path, "message": remark.message }))
-            .collect();
+        let (lines, notes) = told(&fresh);
+        let message = format!("The output of operation {operation_id} {what}:\n{lines}");
         let properties = [("operationId", json!(operation_id)), ("notes", notes)];
         self.logger
             .log(Level::Warning, "registry", message, properties);

@@ -4,6 +4,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use operations_core::call::{CallEvent, EventType};
+use operations_core::json::Object;
 use serde_json::Value;
 
 const EVENTS: usize = 60_000;
@@ -99,7 +100,8 @@ fn what_does_not_fit_is_refused_and_nothing_panics() {
     for _ in 0..EVENTS {
         let text = event(&mut random);
         let channel = (random.below(2) == 0).then(|| EventType::ALL[random.below(5)]);
-        let Ok(event) = CallEvent::read(channel, &text) else {
+        let read = Object::read(&text).map(|message| CallEvent::read(channel, &message));
+        let Ok(Ok(event)) = read else {
             refused += 1;
             continue;
         };

@@ -106,7 +106,6 @@ pub struct StreamReader {
     service: Arc<Service>,
     machine: Machine,
     response: Option<Response>,
-    first: Option<StreamItem>,
 }
 
 impl std::fmt::Debug for StreamReader {
@@ -123,14 +122,7 @@ impl StreamReader {
             service,
             machine,
             response: None,
-            first: None,
         }
-    }
-
-    /// Waits until the stream has begun, or is known not to begin.
-    pub(super) async fn wait_for_head(&mut self) -> Result<(), Failure> {
-        self.first = self.next().await?;
-        Ok(())
     }
 
     /// What comes next: the head of a response, then its events or lines in batches; nothing at the
@@ -140,9 +132,6 @@ impl StreamReader {
     /// When the connection breaks, when an event is too large, or when the stream could not be
     /// opened again. Everything before that has been handed over.
     pub async fn next(&mut self) -> Result<Option<StreamItem>, Failure> {
-        if let Some(first) = self.first.take() {
-            return Ok(Some(first));
-        }
         advance(&mut self.machine, &mut self.response, &self.service.pool).await;
         match self.machine.take() {
             Some(Output::Item(item)) => Ok(Some(item)),

@@ -17,7 +17,7 @@ use super::drive::StreamReader;
 use super::service::Service;
 use crate::machine::{StreamItem, StreamKind};
 use crate::message::{
-    Decoded, EncodedInput, Failure, HttpOperation, Reply, ResponseHead, ResponseKind, errors,
+    Decoded, EncodedInput, Failure, HttpOperation, Keep, Reply, ResponseHead, ResponseKind,
 };
 
 /// One operation of a service.
@@ -37,6 +37,7 @@ impl Handler for HttpHandler {
         // Headers in the metadata of a call are the host's business, and so are bytes, for which it has a notation on wires.
         !self.is_host_sending.load(Ordering::Relaxed)
             && self.operation.response != ResponseKind::Binary
+            && !self.makes_bigints()
             && !context.mentions(&["headers"])
     }
 
@@ -98,6 +99,14 @@ impl Handler for HttpHandler {
     }
 }
 
+impl HttpHandler {
+    /// Only JavaScript has those, and says what becomes of them on a wire.
+    fn makes_bigints(&self) -> bool {
+        let int64 = self.operation.int64.as_ref();
+        int64.is_some_and(|int64| int64.keep == Keep::BigInt)
+    }
+}
+
 /// The input as `facade/openapi/encode-input.ts` would hand it over.
 fn encoded(input: Option<&Document>, operation: &HttpOperation) -> EncodedInput {
     let Some(root) = input
@@ -131,8 +140,10 @@ fn encoded(input: Option<&Document>, operation: &HttpOperation) -> EncodedInput 
 /// An object without one of its members.
 fn without(object: Json<'_>, property: &str) -> String {
     let mut json = String::from("{");
-    let members = (0..).map_while(|index| object.member(index));
-    for (name, value) in members.filter(|(name, _)| name.as_str() != Some(property)) {
+    for (name, value) in object
+        .members()
+        .filter(|(name, _)| name.as_str() != Some(property))
+    {
         if json.len() > 1 {
             json.push(',');
         }
@@ -156,7 +167,7 @@ fn without_cookies(headers: &mut Map<String, Value>) {
 fn envelope_of(mut reply: Reply) -> Outcome {
     without_cookies(&mut reply.head.headers);
     let meta = reply.head.meta_text();
-    let is_declared = reply.head.note.is_none();
+    let is_declared = !reply.head.is_undeclared;
     let data = match reply.body {
         Decoded::Empty => {
             return Ok(Produced::Envelope(Envelope {
@@ -182,7 +193,8 @@ fn envelope_of(mut reply: Reply) -> Outcome {
 
 fn document(json: String) -> Result<Document, CallError> {
     // It was looked at when it arrived.
-    Document::parse(json).map_err(|why| errors::failed(format!("The response is odd: {why}")))
+    Document::parse(json)
+        .map_err(|why| CallError::failed(format!("The response cannot be read: {why}")))
 }
 
 fn without_cookies_in(mut failure: Failure) -> Failure {
@@ -210,6 +222,9 @@ struct Members {
     reader: StreamReader,
     /// JSON texts that were read together.
     batch: VecDeque<String>,
+    /// How many members were taken of them, and what is to be said about some, by their numbers.
+    taken: usize,
+    remarks: Option<Document>,
     kind: StreamKind,
     /// What an envelope says about the response, all of it or up to `sse`.
     meta: String,
@@ -223,6 +238,8 @@ impl Members {
         Self {
             reader,
             batch: VecDeque::new(),
+            taken: 0,
+            remarks: None,
             kind: StreamKind::Lines,
             meta: String::new(),
             event: String::new(),
@@ -243,8 +260,13 @@ impl Members {
                 }
                 Some(StreamItem::Batch(text)) => {
                     let batch = document(text)?;
-                    let members = (0..).map_while(|index| batch.root().element(index));
+                    let list = batch.root().get("members").unwrap_or(batch.root());
+                    let members = list.elements();
                     self.batch = members.map(|member| member.text().to_owned()).collect();
+                    self.taken = 0;
+                    let remarks = batch.root().get("remarks");
+                    let remarks = remarks.map(|remarks| document(remarks.text().to_owned()));
+                    self.remarks = remarks.transpose()?;
                 }
             }
         }
@@ -266,7 +288,7 @@ impl Members {
     }
 
     fn member(&mut self, data: String) -> Result<Envelope, CallError> {
-        let meta = match self.kind {
+        let mut meta = match self.kind {
             StreamKind::Lines => self.meta.clone(),
             StreamKind::Events => {
                 let about = self.batch.pop_front().unwrap_or_default();
@@ -277,6 +299,15 @@ impl Members {
                 format!(r#"{meta}{{"event":{event},"id":{id}{retry}}}}}"#)
             }
         };
+        let remarks = self.remarks.as_ref();
+        let remarks = remarks.and_then(|all| all.root().get(&self.taken.to_string()));
+        if let Some(notes) = remarks.and_then(|remarks| remarks.get("notes")) {
+            meta.truncate(meta.len().saturating_sub(1));
+            meta.push_str(r#","notes":"#);
+            meta.push_str(notes.text());
+            meta.push('}');
+        }
+        self.taken += 1;
         Ok(Envelope {
             data: Some(document(data)?),
             meta,

@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures::FutureExt;
 use operations_core::error::CallError;
+use operations_core::lock::locked;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -128,7 +129,7 @@ impl Handover {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 }
 

@@ -39,10 +39,21 @@ fn reason(error: &reqwest::Error) -> (Option<&'static str>, String) {
     if let Some(io) = chain().find_map(|inner| inner.downcast_ref::<io::Error>()) {
         return io_reason(innermost_io(io), &last);
     }
+    if chain().any(is_early_end) {
+        let why = "the server closed the connection before it had answered".to_owned();
+        return (Some("ECONNRESET"), why);
+    }
     if last.is_empty() {
         return (None, error_without_url(error));
     }
     (None, last)
+}
+
+/// Whether the connection ended where an answer, or the rest of one, was expected.
+fn is_early_end(error: &(dyn Error + 'static)) -> bool {
+    error
+        .downcast_ref::<hyper::Error>()
+        .is_some_and(hyper::Error::is_incomplete_message)
 }
 
 /// What is behind an error, outermost first.

@@ -1,16 +1,17 @@
 //! The connections of a service, made when they are first needed.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use operations_core::error::CallError;
+use operations_core::lock::locked;
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, ClientBuilder};
 use rustls::crypto::ring;
+use serde_json::json;
 
 use super::resolver::BoundedResolver;
 use crate::message::Reach;
-use crate::message::errors::{failed, invalid};
 
 /// How long it may take to reach a server. A host that swallows packets must not hold a call for
 /// the minutes that the operating system would.
@@ -36,7 +37,7 @@ impl Connections {
     /// The client for a scheme.
     pub(super) fn client(&self, scheme: &str) -> Result<&Client, CallError> {
         match &self.tls_problem {
-            Some(problem) if scheme == "https" => Err(failed(format!(
+            Some(problem) if scheme == "https" => Err(CallError::failed(format!(
                 "https cannot be used: {problem}. Install the CA certificates of the system \
                  (the package is mostly called ca-certificates), or give certificates in `ca`"
             ))),
@@ -65,10 +66,7 @@ impl Pool {
 
     /// The connections, made if there are none.
     pub(super) fn get(&self) -> Result<Arc<Connections>, CallError> {
-        let mut slot = self
-            .connections
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut slot = locked(&self.connections);
         if let Some(connections) = &*slot {
             return Ok(Arc::clone(connections));
         }
@@ -79,10 +77,7 @@ impl Pool {
 
     /// Lets idle connections go. Those in use go when their calls end.
     pub(super) fn clear(&self) {
-        let mut slot = self
-            .connections
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut slot = locked(&self.connections);
         *slot = None;
     }
 }
@@ -103,7 +98,9 @@ fn make(ca: &[String], reach: &Arc<Reach>) -> Result<Connections, CallError> {
             let client = builder(reach)
                 .tls_certs_only(extra)
                 .build()
-                .map_err(|error| failed(format!("No HTTP client: {}", innermost(&error))))?;
+                .map_err(|error| {
+                    CallError::failed(format!("No HTTP client: {}", innermost(&error)))
+                })?;
             let problem = (!has_own).then(|| innermost(&error));
             Ok(Connections {
                 client,
@@ -134,9 +131,8 @@ pub(super) fn certificates(ca: &[String]) -> Result<Vec<Certificate>, CallError>
     for (index, pem) in ca.iter().enumerate() {
         let found = Certificate::from_pem_bundle(pem.as_bytes()).unwrap_or_default();
         if found.is_empty() {
-            return Err(invalid(format!(
-                "ca[{index}] holds no certificate in PEM form"
-            )));
+            let message = format!("ca[{index}] holds no certificate in PEM form");
+            return Err(CallError::invalid(message).with_details(json!({ "field": "config.ca" })));
         }
         certificates.extend(found);
     }

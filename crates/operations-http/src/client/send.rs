@@ -11,7 +11,7 @@ use super::pool::Connections;
 use crate::machine::{Input, Outgoing};
 use crate::message::headers::latin1;
 use crate::message::response::header_map;
-use crate::message::{Request, ResponseHead, errors};
+use crate::message::{Request, ResponseHead};
 
 /// Sends a request. What went wrong is told as the machine wants to hear it.
 pub(super) async fn send(
@@ -58,7 +58,7 @@ fn headers(request: &Request) -> Result<HeaderMap, CallError> {
 }
 
 fn unsendable(why: &str) -> CallError {
-    errors::invalid(format!("The request cannot be sent: {why}"))
+    CallError::invalid(format!("The request cannot be sent: {why}"))
 }
 
 /// The head of a response, for the machine.

@@ -1,10 +1,11 @@
 //! The calls and streams of one imported document.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use indexmap::IndexMap;
 use operations_core::error::CallError;
+use operations_core::lock::locked;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -14,7 +15,7 @@ use super::settings::ServiceSettings;
 use crate::machine::{About, Input, Machine, Output};
 use crate::message::{
     BaseUrl, CallInput, Failure, HttpOperation, Outgoing, Reach, Reply, Request, RequestPlan,
-    ResponseKind, Secret, Settings, errors, request, resolve_server,
+    ResponseKind, Secret, Settings, request, resolve_server,
 };
 
 /// A text that was fetched.
@@ -64,10 +65,7 @@ impl Service {
 
     /// Ends what is in flight and lets connections go. A later call makes new ones.
     pub fn close(&self) {
-        let mut in_flight = self
-            .in_flight
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut in_flight = locked(&self.in_flight);
         in_flight.cancel();
         *in_flight = CancellationToken::new();
         drop(in_flight);
@@ -77,10 +75,7 @@ impl Service {
     /// A token for one call or stream, which is cancelled when the service is closed.
     #[must_use]
     pub fn token(&self) -> CancellationToken {
-        let in_flight = self
-            .in_flight
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let in_flight = locked(&self.in_flight);
         in_flight.child_token()
     }
 
@@ -98,22 +93,11 @@ impl Service {
         self.run(&mut machine, cancel).await
     }
 
-    /// Opens a stream. Whoever awaits this, or has the reader, ends the stream by dropping it.
+    /// The reader of a stream, which opens it when it is first read. To drop it is to end the stream.
     ///
     /// # Errors
-    /// As [`Service::call`].
-    pub async fn open(
-        self: &Arc<Self>,
-        operation: &HttpOperation,
-        input: CallInput,
-    ) -> Result<StreamReader, Failure> {
-        let mut reader = self.reader(operation, input)?;
-        reader.wait_for_head().await?;
-        Ok(reader)
-    }
-
-    /// The reader of a stream that opens it when it is first read.
-    pub(super) fn reader(
+    /// When there is no request to be made of the input.
+    pub fn reader(
         self: &Arc<Self>,
         operation: &HttpOperation,
         input: CallInput,
@@ -158,7 +142,7 @@ impl Service {
             Some(Output::Reply(reply)) => Ok(reply),
             Some(Output::Failed(failure)) => Err(failure),
             Some(Output::Item(_) | Output::End) | None => {
-                Err(errors::failed("The request ended without an answer").into())
+                Err(CallError::failed("The request ended without an answer").into())
             }
         }
     }
@@ -240,6 +224,7 @@ impl Service {
                 ResponseKind::Empty => Vec::new(),
                 _ => operation.request.accept.clone(),
             },
+            int64: operation.int64.clone(),
         })
     }
 
@@ -292,7 +277,7 @@ impl Service {
             return Ok(());
         }
         let host = server.host_str().unwrap_or_default();
-        Err(errors::invalid(format!(
+        Err(CallError::invalid(format!(
             "`auth` is not sent to {host}, which only the document names. Set `baseUrl`, or list the host in `hosts`"
         )))
     }

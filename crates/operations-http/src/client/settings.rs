@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use indexmap::IndexMap;
+use operations_core::clock::milliseconds;
 use operations_core::error::CallError;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::machine::Rules;
 use crate::machine::retry::{Reconnect, RetryPolicy};
-use crate::message::errors::invalid;
 use crate::message::headers::{check_name, check_value};
 use crate::message::{Auth, BaseUrl, Reach, Secret};
 use crate::sse::Limits;
@@ -82,7 +82,7 @@ impl ServiceSettings {
             let why = error.to_string();
             // Where it stands in a text that the user has never seen says nothing.
             let why = why.split(" at line ").next().unwrap_or_default();
-            invalid(format!("The configuration cannot be used: {why}"))
+            CallError::invalid(format!("The configuration cannot be used: {why}"))
         })?;
         let base_url = raw.base_url.as_deref().map(BaseUrl::parse).transpose()?;
         let mut reach = Reach::new(raw.hosts.as_deref(), raw.allow_private_addresses)?;
@@ -133,13 +133,6 @@ fn retry(raw: &RawRetry) -> RetryPolicy {
         first_delay: raw.delay.map_or(usual.first_delay, milliseconds),
         longest_delay: raw.max_delay.map_or(usual.longest_delay, milliseconds),
     }
-}
-
-/// A JavaScript number of milliseconds. What is no time at all counts as none; what is longer than
-/// a century counts as one, because clocks overflow.
-fn milliseconds(value: f64) -> Duration {
-    const CENTURY: f64 = 100.0 * 365.0 * 86_400_000.0;
-    Duration::try_from_secs_f64(value.clamp(0.0, CENTURY) / 1000.0).unwrap_or_default()
 }
 
 #[expect(

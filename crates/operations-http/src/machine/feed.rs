@@ -7,16 +7,19 @@
 //! - Events: `[data, about, data, about, ...]`, where `about` is `0` for the same type and id as the
 //!   event before (of the same response; at its beginning, `message` and no id), else `[type]`,
 //!   `[type, id]` or `[type, id, retry]`; an id of `null` is the one before. A long id so crosses once.
+//! - With something to say about the integers of a member, by its number: `{ "members": [...], "remarks": { "0": { notes,
+//!   bigints } } }`, with the array from above as `members`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use operations_core::error::CallError;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::lines::LineParser;
+use crate::message::integers::keep_integers;
 use crate::message::reply::is_json;
-use crate::message::{BodyKind, ResponseHead, ResponseKind, errors, media};
+use crate::message::{BodyKind, Int64, Remarks, ResponseHead, ResponseKind, media};
 use crate::sse::{DEFAULT_EVENT_TYPE, Event, Limits, Parser};
 
 /// A batch of this many bytes is handed over before more is read.
@@ -53,7 +56,7 @@ impl StreamKind {
             // Servers that say no more than "text" mean what they have promised.
             BodyKind::Text => Ok(Some(promised)),
             BodyKind::Json => Ok(None),
-            BodyKind::Bytes => Err(errors::failed(format!(
+            BodyKind::Bytes => Err(CallError::failed(format!(
                 "HTTP {}: a stream was expected, and the response is {}",
                 head.status,
                 media::essence(&head.content_type)
@@ -82,14 +85,19 @@ enum Source {
 
 impl Feed {
     /// For a stream of this kind, which goes on after the event with this id.
-    pub(super) fn new(kind: StreamKind, limits: Limits, last_event_id: &str) -> Self {
+    pub(super) fn new(
+        kind: StreamKind,
+        limits: Limits,
+        last_event_id: &str,
+        int64: Option<Arc<Int64>>,
+    ) -> Self {
         let source = match kind {
             StreamKind::Events => Source::Events(Parser::resuming(limits, last_event_id)),
             StreamKind::Lines => Source::Lines(LineParser::new(limits)),
         };
         Self {
             source,
-            writer: Writer::default(),
+            writer: Writer::new(int64),
             failure: None,
         }
     }
@@ -178,24 +186,33 @@ struct Writer {
     events: usize,
     last_type: Cow<'static, str>,
     last_id: Arc<str>,
+    int64: Option<Arc<Int64>>,
+    remarks: Vec<(usize, Remarks)>,
 }
 
-impl Default for Writer {
-    fn default() -> Self {
+/// One value as a batch of lines.
+pub(super) fn batch_of(value: &str, int64: Option<Arc<Int64>>) -> Option<String> {
+    let mut writer = Writer::new(int64);
+    writer.line(value);
+    writer.take()
+}
+
+impl Writer {
+    fn new(int64: Option<Arc<Int64>>) -> Self {
         Self {
+            int64,
+            remarks: Vec::new(),
             text: String::new(),
             events: 0,
             last_type: Cow::Borrowed(DEFAULT_EVENT_TYPE),
             last_id: Arc::from(""),
         }
     }
-}
 
-impl Writer {
     fn event(&mut self, event: &Event) {
         self.begin();
         if is_json(&event.data) {
-            self.text.push_str(&event.data);
+            self.value(&event.data);
         } else {
             push_string(&mut self.text, &event.data);
         }
@@ -226,7 +243,16 @@ impl Writer {
     /// A line that is known to be JSON.
     fn line(&mut self, line: &str) {
         self.begin();
-        self.text.push_str(line);
+        self.value(line);
+    }
+
+    /// A value of the member that was begun last.
+    fn value(&mut self, json: &str) {
+        let (json, remarks) = keep_integers(Cow::Borrowed(json), self.int64.as_deref());
+        self.text.push_str(&json);
+        if !remarks.is_empty() {
+            self.remarks.push((self.events - 1, remarks));
+        }
     }
 
     fn begin(&mut self) {
@@ -241,6 +267,16 @@ impl Writer {
         self.events = 0;
         let mut text = std::mem::take(&mut self.text);
         text.push(']');
+        if !self.remarks.is_empty() {
+            let remarks = std::mem::take(&mut self.remarks).into_iter();
+            let remarks: Map<String, Value> = remarks
+                .map(|(member, remarks)| (member.to_string(), json!(remarks)))
+                .collect();
+            text = format!(
+                r#"{{"members":{text},"remarks":{}}}"#,
+                Value::Object(remarks)
+            );
+        }
         // The next batch is likely to be about as large.
         self.text.reserve(text.len().min(FULL_BYTES));
         Some(text)
@@ -265,7 +301,7 @@ mod tests {
     use super::*;
 
     fn batch(kind: StreamKind, pieces: &[&str]) -> (Option<String>, Option<CallError>) {
-        let mut feed = Feed::new(kind, Limits::default(), "");
+        let mut feed = Feed::new(kind, Limits::default(), "", None);
         for piece in pieces {
             feed.push(piece.as_bytes());
         }
@@ -301,6 +337,14 @@ mod tests {
         let (text, failure) = batch(StreamKind::Lines, &["{\"a\":1}\r\n\n[2", "]\n\"x\""]);
         assert_eq!(text.as_deref(), Some(r#"[{"a":1},[2],"x"]"#));
         assert!(failure.is_none());
+    }
+
+    #[test]
+    fn what_is_to_be_said_of_a_member_stands_beside_the_batch() {
+        let (text, _) = batch(StreamKind::Lines, &["1\n[9007199254740993]\n2\n"]);
+        let text = text.unwrap_or_default();
+        let begin = r#"{"members":[1,[9007199254740993],2],"remarks":{"1":{"notes":[{"path":"/0","#;
+        assert!(text.starts_with(begin), "{text}");
     }
 
     #[test]

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use operations_core::error::CallError;
 use serde_json::json;
 
-use crate::message::errors;
 use crate::message::reply::is_json;
 use crate::sse::{Limits, SseError};
 
@@ -78,7 +77,7 @@ impl LineParser {
                 "The stream promised one JSON value per line, and line {} is none",
                 self.line
             );
-            return Err(errors::failed(message).with_details(json!({ "line": self.line })));
+            return Err(CallError::failed(message).with_details(json!({ "line": self.line })));
         }
         on_line(text);
         Ok(())

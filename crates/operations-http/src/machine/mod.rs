@@ -25,13 +25,13 @@ use std::time::{Duration, Instant};
 
 use operations_core::error::CallError;
 
-use self::feed::Feed;
 pub use self::feed::StreamKind;
+use self::feed::{Feed, batch_of};
 pub use self::outgoing::Outgoing;
 use self::retry::{Cause, Lost, Reconnect, RetryPolicy, asked_pause, random_fraction};
 use crate::message::{
-    Decoded, Failure, Reach, Reply, Request, ResponseHead, ResponseKind, Secret, decoded_reply,
-    errors,
+    Decoded, Failure, Int64, Reach, Reply, Request, ResponseHead, ResponseKind, Secret,
+    decoded_reply, errors,
 };
 use crate::sse::Limits;
 
@@ -137,6 +137,8 @@ pub struct About {
     pub path: String,
     /// The types that the document declares for its responses.
     pub types: Vec<String>,
+    /// What becomes of integers that a JavaScript number cannot hold.
+    pub int64: Option<Arc<Int64>>,
 }
 
 /// A call or a stream under way.
@@ -348,10 +350,11 @@ impl Machine {
     }
 
     fn begin_stream(&mut self, head: ResponseHead, kind: StreamKind, now: Instant) {
+        let int64 = self.int64();
         match &mut self.feed {
             Some(feed) if feed.kind() == kind => feed.begin_again(),
             other => {
-                let feed = Feed::new(kind, self.rules.event_limits, &self.last_event_id);
+                let feed = Feed::new(kind, self.rules.event_limits, &self.last_event_id, int64);
                 // What it took to open the stream does not count against opening it again.
                 if other.replace(Box::new(feed)).is_none() {
                     self.tries = 1;
@@ -364,6 +367,10 @@ impl Machine {
         self.had_event = false;
         // The time limit of a stream is for its head.
         self.limit = None;
+    }
+
+    fn int64(&self) -> Option<Arc<Int64>> {
+        self.about.as_ref()?.int64.clone()
     }
 
     fn on_chunk(&mut self, piece: &[u8]) {
@@ -407,6 +414,7 @@ impl Machine {
             Ok(mut reply) if self.promised.is_none() => {
                 if let (Some(about), true) = (&self.about, reply.body != Decoded::Empty) {
                     reply.head.compare_type(&about.types);
+                    reply.keep_integers(about.int64.as_deref());
                 }
                 self.finish(Output::Reply(reply));
             }
@@ -414,7 +422,7 @@ impl Machine {
             Ok(reply) => {
                 if let Decoded::Json(text) = reply.body {
                     self.head = Some((reply.head, StreamKind::Lines));
-                    self.value = Some(format!("[{text}]"));
+                    self.value = batch_of(&text, self.int64());
                 }
                 self.finish(Output::End);
             }

@@ -3,7 +3,7 @@
 use operations_core::error::CallError;
 use url::Url;
 
-use crate::message::{Request, errors};
+use crate::message::Request;
 
 /// How many redirects one call follows.
 pub const MAX_REDIRECTS: usize = 20;
@@ -27,13 +27,13 @@ pub fn next_request(
         return Ok(None);
     };
     if followed >= MAX_REDIRECTS {
-        return Err(errors::failed(format!(
+        return Err(CallError::failed(format!(
             "{} redirected more than {MAX_REDIRECTS} times",
             request.host()
         )));
     }
     let url = target(&request.url, location).ok_or_else(|| {
-        errors::failed(format!(
+        CallError::failed(format!(
             "{} redirected (HTTP {status}) to something that is no http or https URL",
             request.host()
         ))

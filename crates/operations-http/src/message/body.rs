@@ -2,7 +2,6 @@
 
 use indexmap::IndexMap;
 
-use super::errors;
 use super::escape::Escape;
 use super::media::{self, Family};
 use super::multipart::Multipart;
@@ -52,7 +51,7 @@ impl Payload {
 pub fn build(plan: &BodyPlan, value: InputValue) -> Result<Option<Body>, CallError> {
     if value == InputValue::Undefined {
         return if plan.required {
-            Err(errors::invalid(format!(
+            Err(CallError::invalid(format!(
                 "The request body (\"{}\") is required and missing",
                 plan.input
             )))
@@ -75,7 +74,7 @@ pub fn build(plan: &BodyPlan, value: InputValue) -> Result<Option<Body>, CallErr
             Payload::Text(value.to_plain_text()?.into_owned())
         }
         (_, InputValue::Array(_) | InputValue::Object(_)) => {
-            return Err(errors::invalid(format!(
+            return Err(CallError::invalid(format!(
                 "A body of type {media_type} is a string or binary data (Uint8Array, ArrayBuffer, \
                  Blob); an object or an array cannot be written in that type"
             )));
@@ -126,7 +125,7 @@ fn multipart(
         other => other,
     };
     let InputValue::Object(members) = value else {
-        return Err(errors::invalid(format!(
+        return Err(CallError::invalid(format!(
             "A body of type {media_type} is an object with a property for each part"
         )));
     };
@@ -159,7 +158,7 @@ pub(super) fn form(
 ) -> Result<String, CallError> {
     let value = value.parsed()?;
     let InputValue::Object(members) = value.as_ref() else {
-        return Err(errors::invalid(
+        return Err(CallError::invalid(
             "A form is an object with a property for each field, or a string that is one already",
         ));
     };

@@ -8,16 +8,6 @@ use super::auth::{Secret, redact};
 use crate::machine::About;
 use operations_core::error::{CallError, InfrastructureErrorCode};
 
-/// Something that the caller, the configuration or the document has to change.
-pub(crate) fn invalid(message: impl Into<String>) -> CallError {
-    CallError::new(InfrastructureErrorCode::ValidationError, message)
-}
-
-/// Something that went wrong on the way to the other side, or there.
-pub(crate) fn failed(message: impl Into<String>) -> CallError {
-    CallError::new(InfrastructureErrorCode::ExecutionError, message)
-}
-
 /// The request did not get there, or its answer not back. `code` is a word that programs know from
 /// Node, such as `ECONNREFUSED`.
 #[must_use]
@@ -27,7 +17,7 @@ pub fn network_failure(host: &str, why: &str, code: Option<&str>, secrets: &[Sec
         Some(code) => json!({ "host": host, "reason": "network", "cause": redact(code, secrets) }),
         None => json!({ "host": host, "reason": "network" }),
     };
-    failed(format!("The request to {host} failed: {why}")).with_details(details)
+    CallError::failed(format!("The request to {host} failed: {why}")).with_details(details)
 }
 
 /// The time limit passed.
@@ -35,7 +25,9 @@ pub fn network_failure(host: &str, why: &str, code: Option<&str>, secrets: &[Sec
 pub fn timed_out(host: &str, milliseconds: u128) -> CallError {
     CallError::new(
         InfrastructureErrorCode::Timeout,
-        format!("{host} did not answer within {milliseconds} ms"),
+        format!(
+            "{host} did not answer within {milliseconds} ms, the `timeout` of the configuration"
+        ),
     )
     .with_details(json!({ "host": host, "reason": "timeout", "timeout": milliseconds }))
 }
@@ -53,7 +45,7 @@ pub fn aborted(host: &str) -> CallError {
 /// The response is larger than allowed.
 #[must_use]
 pub fn too_large(host: &str, limit: usize) -> CallError {
-    failed(format!(
+    CallError::failed(format!(
         "The response of {host} is larger than the limit of {limit} bytes. \
          If such responses are expected, raise `maxResponseBytes` in the configuration"
     ))

@@ -5,7 +5,6 @@ use std::fmt;
 
 use encoding_rs::mem;
 
-use super::errors;
 use operations_core::error::CallError;
 
 /// Headers that belong to the connection. The HTTP client sets them from what it really sends; a
@@ -161,7 +160,7 @@ pub fn is_token(text: &str) -> bool {
 pub fn check_name(name: &str) -> Result<&str, CallError> {
     let trimmed = name.trim_matches([' ', '\t']);
     if !is_token(trimmed) {
-        return Err(errors::invalid(format!("{name:?} is not a header name")));
+        return Err(CallError::invalid(format!("{name:?} is not a header name")));
     }
     Ok(trimmed)
 }
@@ -180,7 +179,7 @@ pub fn check_value<'a>(name: &str, value: &'a str) -> Result<&'a str, CallError>
         Some(character) if character.is_control() => "a control character",
         Some(_) => "a character outside Latin-1",
     };
-    Err(errors::invalid(format!(
+    Err(CallError::invalid(format!(
         "The value of header \"{name}\" contains {reason}, which no header can carry"
     )))
 }

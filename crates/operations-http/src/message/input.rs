@@ -6,7 +6,8 @@ use operations_core::error::CallError;
 use serde_json::Value;
 
 use super::auth::{Auth, Secret};
-use super::errors;
+use super::int64::Step;
+use super::integers::bare_integers;
 use super::operation::HttpOperation;
 use super::value::{Blob, InputValue, MAX_DEPTH};
 
@@ -53,15 +54,22 @@ impl EncodedInput {
     /// # Errors
     /// `VALIDATION_ERROR` when it is no input of that notation, or nested too deeply.
     pub fn decode(mut self, operation: &HttpOperation) -> Result<CallInput, CallError> {
-        let value: Value = serde_json::from_str(&self.input).map_err(|error| unreadable(&error))?;
+        let value: Value =
+            serde_json::from_str(&self.input).map_err(|error| unreadable(&error, &self.input))?;
         let value = match value {
             Value::Object(_) => InputValue::from_json(&value)?,
             other => tagged(other, &mut self.blobs, 0)?,
         };
         let InputValue::Object(mut values) = value else {
-            return Err(errors::invalid("The input must be an object"));
+            return Err(CallError::invalid(
+                "The input must be an object with a property for each parameter, and `body` for a body",
+            ));
         };
         if let (Some(text), Some(plan)) = (self.body, &operation.request.body) {
+            let text = match &operation.int64 {
+                Some(int64) => bare_integers(text, int64, &[Step::Member(&plan.input)]),
+                None => text,
+            };
             values.insert(plan.input.clone(), InputValue::JsonText(text));
         }
         Ok(CallInput {
@@ -80,7 +88,7 @@ fn outgoing(text: Option<&str>) -> Result<Outgoing, CallError> {
         });
     };
     let (headers, service_headers, auth): (Option<Texts>, Option<Texts>, Option<Auth>) =
-        serde_json::from_str(text).map_err(|error| unreadable(&error))?;
+        serde_json::from_str(text).map_err(|error| unreadable(&error, text))?;
     Ok(Outgoing {
         headers: headers.map(secret).unwrap_or_default(),
         service_headers: service_headers.map(secret),
@@ -105,13 +113,13 @@ pub fn call_headers(text: Option<&str>) -> Result<Vec<(String, Secret)>, CallErr
     let Some(text) = text else {
         return Ok(Vec::new());
     };
-    let headers: Texts = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
+    let headers: Texts = serde_json::from_str(text).map_err(|error| unreadable(&error, text))?;
     Ok(secret(headers))
 }
 
 fn tagged(value: Value, blobs: &mut Vec<Vec<u8>>, depth: usize) -> Result<InputValue, CallError> {
     if depth > MAX_DEPTH {
-        return Err(errors::invalid(format!(
+        return Err(CallError::invalid(format!(
             "The input is nested more deeply than {MAX_DEPTH} levels"
         )));
     }
@@ -143,8 +151,8 @@ fn blob(mut parts: impl Iterator<Item = Value>, blobs: &mut [Vec<u8>]) -> Result
     let index = parts.next().and_then(|index| index.as_u64());
     let index = index.and_then(|index| usize::try_from(index).ok());
     let data = index.and_then(|index| blobs.get_mut(index));
-    let data =
-        data.ok_or_else(|| errors::invalid("The input refers to binary data that is not there"))?;
+    let data = data
+        .ok_or_else(|| CallError::invalid("The input refers to binary data that is not there"))?;
     let mut text = || match parts.next() {
         Some(Value::String(text)) => Some(text),
         _ => None,
@@ -156,12 +164,19 @@ fn blob(mut parts: impl Iterator<Item = Value>, blobs: &mut [Vec<u8>]) -> Result
     })
 }
 
-fn unreadable(error: &serde_json::Error) -> CallError {
+fn unreadable(error: &serde_json::Error, text: &str) -> CallError {
     // JSON bodies are not read at all. What is left can express no more than a few levels.
     if error.to_string().contains("recursion limit") {
-        return errors::invalid(
+        return CallError::invalid(
             "A parameter, or a body that is not JSON, is nested more deeply than 127 levels",
         );
     }
-    errors::invalid(format!("The input cannot be read: {error}"))
+    // JavaScript writes no other escapes of this kind.
+    if text.contains(r"\ud") {
+        return CallError::invalid(
+            "A parameter, a header, or a body that is not JSON holds half of a character (a lone surrogate), \
+             which no request can carry",
+        );
+    }
+    CallError::invalid(format!("The input cannot be read: {error}"))
 }

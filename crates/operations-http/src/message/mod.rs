@@ -3,7 +3,7 @@
 //! [`plan`] is what a document says about a request. [`request::build`] turns a plan and an input
 //! into a [`Request`], with [`style`] and [`body`] doing the writing and [`BaseUrl`] the joining.
 //! [`response`] and [`reply`] tell what came back, [`errors`] why nothing did. [`input`] is how a call's
-//! input arrives from JavaScript.
+//! input arrives from JavaScript, and [`integers`] what becomes of numbers that JavaScript cannot hold.
 
 pub mod auth;
 pub mod body;
@@ -12,6 +12,8 @@ pub mod errors;
 pub mod escape;
 pub mod headers;
 pub mod input;
+pub mod int64;
+pub mod integers;
 pub mod media;
 pub mod multipart;
 mod operation;
@@ -29,6 +31,8 @@ pub use self::auth::{Auth, Secret};
 pub use self::body::{Body, Payload};
 pub use self::headers::Headers;
 pub use self::input::{CallInput, EncodedInput, Outgoing};
+pub use self::int64::{Int64, Keep, Places};
+pub use self::integers::{Note, Remarks};
 pub use self::multipart::{Multipart, Part};
 pub use self::operation::{HttpOperation, ResponseKind};
 pub use self::plan::{BodyPlan, Encoding, Location, Parameter, RequestPlan, Server, Style};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::int64::Int64;
 use super::media::{Family, essence, family};
 use super::plan::{RequestPlan, Server};
 
@@ -19,6 +20,8 @@ pub struct HttpOperation {
     pub servers: Arc<[Server]>,
     /// What the body of a success response is.
     pub response: ResponseKind,
+    /// What becomes of integers that a JavaScript number cannot hold; without it they are rounded.
+    pub int64: Option<Arc<Int64>>,
 }
 
 /// What the body of a success response is.

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use super::errors;
 use operations_core::error::CallError;
 
 /// Fills a template. `expand` gets the name between the braces and gives the escaped text.
@@ -53,7 +52,7 @@ fn refuse_dot_segments(path: &str, filled: &[(Range<usize>, &str)]) -> Result<()
         if let Some(name) = name
             && is_dot_segment(segment)
         {
-            return Err(errors::invalid(format!(
+            return Err(CallError::invalid(format!(
                 "The value of path parameter \"{name}\" makes a \".\" or \"..\" segment, \
                  which a URL cannot carry: it would lead to another path"
             )));

@@ -6,7 +6,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use serde_json::json;
 use url::{Host, Url};
 
-use super::errors;
 use operations_core::error::CallError;
 
 /// What bounds the requests of a service.
@@ -96,17 +95,18 @@ impl Reach {
 }
 
 fn refusal(message: String, host: &str, reason: &str) -> CallError {
-    errors::failed(message).with_details(json!({ "host": host, "reason": reason }))
+    CallError::failed(message).with_details(json!({ "host": host, "reason": reason }))
 }
 
 impl Pattern {
     fn parse(entry: &str) -> Result<Self, CallError> {
         let entry = entry.trim().to_ascii_lowercase();
         let wrong = || {
-            errors::invalid(format!(
+            CallError::invalid(format!(
                 "hosts has {entry:?}; an entry is a host such as \"api.example.com\", \"*.example.com\" or \"127.0.0.1:8080\", \
                  with \":*\" for every port"
             ))
+            .with_details(json!({ "field": "config.hosts" }))
         };
         // The colons of an IPv6 address are in brackets.
         let colon = entry

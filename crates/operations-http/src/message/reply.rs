@@ -1,10 +1,14 @@
 //! What the answer to a call means: a reply, or a failure.
 
+use std::borrow::Cow;
+
 use operations_core::error::Failure;
 use operations_core::json::is_too_deep;
 use serde::de::IgnoredAny;
 
 use super::auth::Secret;
+use super::int64::Int64;
+use super::integers::keep_integers;
 use super::response::{self, BodyKind, Decoded, ResponseHead, decode};
 use super::{charset, media};
 
@@ -15,9 +19,21 @@ pub struct Reply {
     pub head: ResponseHead,
     /// Its body. JSON has been looked at: it parses.
     pub body: Decoded,
+    /// Where a text in it stands for a `bigint`, as JSON Pointers.
+    pub bigints: Vec<String>,
 }
 
 impl Reply {
+    /// Looks at the integers of a JSON body ([`keep_integers`]).
+    pub(crate) fn keep_integers(&mut self, int64: Option<&Int64>) {
+        if let Decoded::Json(text) = &mut self.body {
+            let (kept, remarks) = keep_integers(Cow::Owned(std::mem::take(text)), int64);
+            *text = kept.into_owned();
+            self.head.notes.extend(remarks.notes);
+            self.bigints = remarks.bigints;
+        }
+    }
+
     /// The body as text, whatever its type says: for what is no operation, such as a document.
     #[must_use]
     pub fn into_text(self) -> String {
@@ -66,5 +82,9 @@ pub fn decoded_reply(
     {
         return Err(response::invalid_json(&head, text, secrets).into());
     }
-    Ok(Reply { head, body })
+    Ok(Reply {
+        head,
+        body,
+        bigints: Vec::new(),
+    })
 }

@@ -5,7 +5,6 @@ use url::Url;
 
 use super::auth::{Auth, Secret};
 use super::body::{self, Body, Payload};
-use super::errors;
 use super::escape::Escape;
 use super::headers::{Headers, check_value};
 use super::media;
@@ -147,12 +146,27 @@ pub fn build(
         of_call.filter(|(name, _)| !is_connection_header(name)),
     )?;
     content_type(body.as_ref(), settings.call_headers, &mut headers)?;
+    let url = settings.base_url.join(&filled, &query)?;
+    refuse_long(&url)?;
     Ok(Request {
         method: plan.method.clone(),
-        url: settings.base_url.join(&filled, &query)?,
+        url,
         headers,
         body,
     })
+}
+
+/// What is longer, the HTTP client cannot send, and hardly any server would read.
+fn refuse_long(url: &Url) -> Result<(), CallError> {
+    const LONGEST: usize = u16::MAX as usize - 1;
+    let length = url.as_str().len();
+    if length <= LONGEST {
+        return Ok(());
+    }
+    Err(CallError::invalid(format!(
+        "The request cannot be sent: with its parameters, its URL has {length} bytes, and {LONGEST} are the most. \
+         Large values belong into a body"
+    )))
 }
 
 /// The `Accept` header for a list of response types. What no header can carry is passed over.
@@ -244,7 +258,7 @@ fn require(plan: &RequestPlan, input: &IndexMap<String, InputValue>) -> Result<(
     });
     match missing {
         None => Ok(()),
-        Some(parameter) => Err(errors::invalid(format!(
+        Some(parameter) => Err(CallError::invalid(format!(
             "The {} parameter \"{}\" is required and missing",
             parameter.location.as_str(),
             parameter.input
@@ -271,7 +285,7 @@ fn path_value(
     };
     let value = input.get(&parameter.input).map(InputValue::parsed);
     let Some(value) = value.transpose()?.filter(|value| !value.is_absent()) else {
-        return Err(errors::invalid(format!(
+        return Err(CallError::invalid(format!(
             "The path parameter \"{}\" is required and missing or empty",
             parameter.input
         )));
@@ -373,7 +387,7 @@ fn cookie_pairs(parameter: &Parameter, value: &InputValue) -> Result<Vec<String>
         .iter()
         .any(|(name, value)| name.contains([';', '=', ',']) || value.contains(';'))
     {
-        return Err(errors::invalid(format!(
+        return Err(CallError::invalid(format!(
             "The cookie parameter \"{}\" contains a character that would end the cookie",
             parameter.input
         )));

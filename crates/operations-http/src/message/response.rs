@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 
 use super::auth::{Secret, redact};
 use super::charset;
-use super::errors;
+use super::integers::Note;
 use super::media::{self, Family};
 use operations_core::error::CallError;
-use operations_core::json::{MAX_ANSWER_DEPTH, is_too_deep};
+use operations_core::json::{Document, MAX_ANSWER_DEPTH, MAX_DEPTH, check_below, is_too_deep};
 
 /// The head of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,9 @@ pub struct ResponseHead {
     /// The content type as it was sent, or nothing.
     pub content_type: String,
     /// What an envelope is to say about the body.
-    pub note: Option<String>,
+    pub notes: Vec<Note>,
+    /// Whether the content type is none that was declared: the first note says so.
+    pub is_undeclared: bool,
 }
 
 impl ResponseHead {
@@ -49,8 +51,29 @@ impl ResponseHead {
             reason,
             content_type: content_type.unwrap_or_default().to_owned(),
             headers,
-            note: None,
+            notes: Vec::new(),
+            is_undeclared: false,
         }
+    }
+
+    /// Forgets how the body was compressed, where it is known to be compressed no more: `fetch` undoes these codings, and
+    /// still shows their names and the size of before. Says whether there was something to forget.
+    pub fn forget_coding(&mut self) -> bool {
+        const CODINGS: [&str; 4] = ["gzip", "x-gzip", "deflate", "br"];
+        let coding = self.headers.get("content-encoding").and_then(Value::as_str);
+        let is_known = |name: &str| CODINGS.contains(&name.trim().to_ascii_lowercase().as_str());
+        let is_undone = coding.is_some_and(|list| list.split(',').all(is_known));
+        if is_undone {
+            self.headers.shift_remove("content-encoding");
+            self.headers.shift_remove("content-length");
+        }
+        is_undone
+    }
+
+    /// The size of the body, where the server has told.
+    #[must_use]
+    pub fn announced(&self) -> Option<u64> {
+        self.headers.get("content-length")?.as_str()?.parse().ok()
     }
 
     /// Whether the status means success.
@@ -69,21 +92,15 @@ impl ResponseHead {
             headers: &'a Map<String, Value>,
             content_type: &'a str,
             source: &'static str,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            notes: Option<[Note<'a>; 1]>,
+            #[serde(skip_serializing_if = "<[Note]>::is_empty")]
+            notes: &'a [Note],
         }
-        #[derive(Serialize)]
-        struct Note<'a> {
-            path: &'static str,
-            message: &'a str,
-        }
-        let note = self.note.as_deref();
         let meta = Meta {
             status_code: self.status,
             headers: &self.headers,
             content_type: &self.content_type,
             source: "http",
-            notes: note.map(|message| [Note { path: "", message }]),
+            notes: &self.notes,
         };
         // Maps of texts are always JSON.
         serde_json::to_string(&meta).unwrap_or_default()
@@ -99,10 +116,12 @@ impl ResponseHead {
             none if none.is_empty() => "has no content type".to_owned(),
             essence => format!("is {essence}"),
         };
-        self.note = Some(format!(
-            "The response {sent}, and the document declares only {}",
-            declared.join(", ")
-        ));
+        let declared = declared.join(", ");
+        self.is_undeclared = true;
+        self.notes.push(Note {
+            path: String::new(),
+            message: format!("The response {sent}, and the document declares only {declared}"),
+        });
     }
 
     /// What the server wrote after the status, else the registered name: HTTP/2 sends numbers only.
@@ -209,12 +228,12 @@ pub fn invalid_json(head: &ResponseHead, text: &str, secrets: &[Secret]) -> Call
         let message = format!(
             "HTTP {status}: the body of the response ({media_type}) is nested more than {MAX_ANSWER_DEPTH} levels deep"
         );
-        return errors::failed(message).with_details(details(head, None, secrets));
+        return CallError::failed(message).with_details(details(head, None, secrets));
     }
     let message = format!(
         "HTTP {status}: the response says it is {media_type} but its body is not valid JSON"
     );
-    errors::failed(message).with_details(details(head, Some(Value::from(text)), secrets))
+    CallError::failed(message).with_details(details(head, Some(Value::from(text)), secrets))
 }
 
 /// The error for a status outside 2XX. Binary bodies are in its details as text where they are text,
@@ -224,13 +243,30 @@ pub fn failure(head: &ResponseHead, body: Decoded, secrets: &[Secret]) -> CallEr
     let body = match body {
         Decoded::Empty => None,
         Decoded::Text(text) => Some(Value::String(text)),
-        Decoded::Json(text) => Some(serde_json::from_str(&text).unwrap_or(Value::String(text))),
+        Decoded::Json(text) => Some(value_of(text)),
         Decoded::Bytes(bytes) => String::from_utf8(bytes).ok().map(Value::String),
     };
     let reason = head.reason();
     let reason = redact(&reason, secrets);
-    errors::failed(format!("HTTP {}: {reason}", head.status))
+    CallError::failed(format!("HTTP {}: {reason}", head.status))
         .with_details(details(head, body, secrets))
+}
+
+/// The depth up to which the body of an error is read: that of `serde_json`.
+const MAX_BODY_DEPTH: usize = 127;
+
+/// The value of a body that claims to be JSON; where it is not, or is nested deeply, the text. Numbers that are too large for
+/// JavaScript are `null`, as everywhere in the details of an error.
+fn value_of(text: String) -> Value {
+    match serde_json::from_str(&text) {
+        Ok(value) => value,
+        // Half a surrogate pair, or a number like 1e400: JavaScript reads both.
+        Err(_) if check_below(MAX_DEPTH - MAX_BODY_DEPTH, &text).is_ok() => {
+            let document = Document::parse(text.as_str());
+            document.map_or(Value::String(text), |document| document.root().to_value())
+        }
+        Err(_) => Value::String(text),
+    }
 }
 
 fn details(head: &ResponseHead, body: Option<Value>, secrets: &[Secret]) -> Value {

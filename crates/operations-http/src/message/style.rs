@@ -5,7 +5,6 @@
 //! servers that know deep objects read; and a value nested in a style that has no notation for it is
 //! JSON.
 
-use super::errors;
 use super::escape::Escape;
 use super::plan::Style;
 use super::value::{InputValue, MAX_DEPTH};
@@ -207,7 +206,7 @@ fn deep_object(
 ) -> Result<(), CallError> {
     // Each level repeats the names of all levels above it, so deep nesting costs its square.
     if depth > MAX_DEPTH / 8 {
-        return Err(errors::invalid(
+        return Err(CallError::invalid(
             "The value of a deepObject parameter is nested too deeply",
         ));
     }

@@ -3,7 +3,6 @@
 use url::Url;
 
 use super::auth::Secret;
-use super::errors;
 use super::plan::Server;
 use operations_core::error::CallError;
 
@@ -27,12 +26,12 @@ impl BaseUrl {
     pub fn parse(text: &str) -> Result<Self, CallError> {
         // The text itself stays out of the message: it may hold a password or a key.
         let mut url = Url::parse(text.trim()).map_err(|reason| {
-            errors::invalid(format!(
+            CallError::invalid(format!(
                 "The base URL is not an absolute URL ({reason}); give one like https://api.example.com/v1"
             ))
         })?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(errors::invalid(format!(
+            return Err(CallError::invalid(format!(
                 "The base URL has the scheme \"{}\"; only http and https are supported",
                 url.scheme()
             )));
@@ -96,10 +95,10 @@ impl BaseUrl {
             separator = '&';
         }
         let url = Url::parse(&text).map_err(|reason| {
-            errors::invalid(format!("The path of the operation makes no URL: {reason}"))
+            CallError::invalid(format!("The path of the operation makes no URL: {reason}"))
         })?;
         if url.origin() != self.url.origin() {
-            return Err(errors::invalid(
+            return Err(CallError::invalid(
                 "The path of the operation leads to another host than the base URL",
             ));
         }
@@ -120,7 +119,7 @@ pub fn resolve_server(server: &Server, document_url: Option<&Url>) -> Result<Str
             break;
         };
         let value = server.variables.get(name).ok_or_else(|| {
-            errors::invalid(format!(
+            CallError::invalid(format!(
                 "The server URL \"{}\" uses the variable \"{name}\", which has no default; set baseUrl",
                 server.url
             ))
@@ -135,7 +134,7 @@ pub fn resolve_server(server: &Server, document_url: Option<&Url>) -> Result<Str
         Ok(url) if matches!(url.scheme(), "http" | "https") => return Ok(text.to_owned()),
         // A host and a port without a scheme look like a scheme.
         Ok(_) => {
-            return Err(errors::invalid(format!(
+            return Err(CallError::invalid(format!(
                 "The server URL \"{text}\" is neither an http or https URL nor a relative one; set baseUrl"
             )));
         }
@@ -144,17 +143,17 @@ pub fn resolve_server(server: &Server, document_url: Option<&Url>) -> Result<Str
     };
     let document = document_url.filter(|url| matches!(url.scheme(), "http" | "https"));
     let Some(document) = document else {
-        return Err(errors::invalid(format!(
+        return Err(CallError::invalid(format!(
             "The server URL \"{relative}\" is relative, and the URL of the document is not known; set baseUrl"
         )));
     };
     let mut url = document.join(relative).map_err(|reason| {
-        errors::invalid(format!(
+        CallError::invalid(format!(
             "The server URL \"{relative}\" cannot be resolved: {reason}"
         ))
     })?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(errors::invalid(format!(
+        return Err(CallError::invalid(format!(
             "The server URL \"{relative}\" has the scheme \"{}\"; set baseUrl",
             url.scheme()
         )));

@@ -8,7 +8,6 @@ use indexmap::IndexMap;
 use operations_schema::number;
 use serde_json::Value;
 
-use super::errors;
 use operations_core::error::CallError;
 
 /// How deeply an input may be nested. Writing an input is recursive, and so is dropping it; the
@@ -100,7 +99,7 @@ impl InputValue {
             return Ok(Cow::Borrowed(self));
         };
         let value: Value = serde_json::from_str(text)
-            .map_err(|error| errors::invalid(format!("The input is not valid JSON: {error}")))?;
+            .map_err(|error| CallError::invalid(format!("The input is not valid JSON: {error}")))?;
         Self::from_json(&value).map(Cow::Owned)
     }
 
@@ -152,7 +151,7 @@ impl From<Vec<u8>> for InputValue {
 }
 
 fn too_deep() -> CallError {
-    errors::invalid(format!(
+    CallError::invalid(format!(
         "The input is nested more deeply than {MAX_DEPTH} levels"
     ))
 }

@@ -134,7 +134,7 @@ async fn a_failure_comes_after_what_came_before_it() {
     assert!(data.is_empty());
     assert_eq!(error.as_deref(), Some("EXECUTION_ERROR: HTTP 403: No"));
     let (_, error) = Consumer::of(&refusing, "[]").all().await;
-    let refused = "VALIDATION_ERROR: The input must be an object";
+    let refused = "VALIDATION_ERROR: The input must be an object with a property for each parameter, and `body` for a body";
     assert_eq!(error.as_deref(), Some(refused));
 }
 

@@ -144,7 +144,8 @@ fn what_is_no_input_is_refused() {
         json!(["a", 1]),
         json!([]),
     ] {
-        assert_eq!(message(decoded(&wrong, &[])), "The input must be an object");
+        let told = message(decoded(&wrong, &[]));
+        assert!(told.starts_with("The input must be an object"), "{told}");
     }
     for wrong in [json!(["b", 1]), json!(["b"]), json!(["b", -1, "f"])] {
         assert_eq!(

@@ -338,7 +338,7 @@ fn the_time_limit_of_a_call_covers_all_of_it() {
         timeout: Some(Duration::from_millis(120)),
         ..RETRYING
     };
-    let late = "TIMEOUT: x.test did not answer within 120 ms";
+    let late = "TIMEOUT: x.test did not answer within 120 ms, the `timeout` of the configuration";
     for steps in 0..3 {
         let mut bench = Bench::call(rules);
         let end = bench.start + Duration::from_millis(120);
@@ -387,7 +387,7 @@ fn the_time_limit_of_a_stream_ends_with_its_head() {
     assert_eq!(bench.handle(Input::Tick), Step::Deliver);
     assert_eq!(
         bench.error(),
-        "TIMEOUT: x.test did not answer within 1000 ms"
+        "TIMEOUT: x.test did not answer within 1000 ms, the `timeout` of the configuration"
     );
     // Each try has the time for itself, and none follows one that was too slow.
     let mut bench = Bench::stream(rules);
@@ -401,7 +401,7 @@ fn the_time_limit_of_a_stream_ends_with_its_head() {
     bench.handle(Input::Tick);
     assert_eq!(
         bench.error(),
-        "TIMEOUT: x.test did not answer within 1000 ms (tried 2 times)"
+        "TIMEOUT: x.test did not answer within 1000 ms, the `timeout` of the configuration (tried 2 times)"
     );
 }
 
@@ -580,7 +580,9 @@ fn a_server_that_is_slow_to_open_a_stream_again_is_asked_once_more() {
     bench.handle(Input::Tick);
     assert_eq!(
         bench.ready(),
-        ["x.test did not answer within 1000 ms (tried 3 times)"]
+        [
+            "x.test did not answer within 1000 ms, the `timeout` of the configuration (tried 3 times)"
+        ]
     );
 }
 

@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use crate::support::{EVENTS, JSON, Server, operation, response, service};
 use operations_core::error::CallError;
-use operations_http::{CallInput, Failure, Service, StreamItem, StreamKind, StreamReader};
+use operations_http::{CallInput, Service, StreamItem, StreamKind, StreamReader};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 
-async fn open(service: &Arc<Service>, media_type: &str) -> Result<StreamReader, Failure> {
+fn open(service: &Arc<Service>, media_type: &str) -> StreamReader {
     let operation = operation("get", media_type);
-    service.open(&operation, CallInput::default()).await
+    service.reader(&operation, CallInput::default()).unwrap()
 }
 
-async fn open_stream(service: &Arc<Service>) -> StreamReader {
-    open(service, "text/event-stream").await.unwrap()
+fn open_stream(service: &Arc<Service>) -> StreamReader {
+    open(service, "text/event-stream")
 }
 
 /// The data of all events or lines, and how the stream ended.
@@ -40,7 +40,7 @@ async fn read_all(reader: &mut StreamReader) -> (Vec<Value>, Option<CallError>) 
 #[tokio::test]
 async fn events_arrive_and_the_request_asks_for_them() {
     let server = Server::saying(format!("{EVENTS}data: 1\n\ndata: two\n\ndata: dropped")).await;
-    let mut reader = open_stream(&service(&server.url, json!({}))).await;
+    let mut reader = open_stream(&service(&server.url, json!({})));
     let (data, error) = read_all(&mut reader).await;
     assert_eq!(data, [json!(1), json!("two")]);
     assert!(error.is_none());
@@ -51,9 +51,8 @@ async fn events_arrive_and_the_request_asks_for_them() {
 #[tokio::test]
 async fn an_error_status_comes_before_the_first_event() {
     let server = Server::saying(response("403 No", &[JSON], r#"{"why":"no"}"#)).await;
-    let failure = open(&service(&server.url, json!({})), "text/event-stream")
-        .await
-        .unwrap_err();
+    let mut reader = open_stream(&service(&server.url, json!({})));
+    let failure = reader.next().await.unwrap_err();
     assert_eq!(failure.error.message, "HTTP 403: No");
     assert_eq!(
         failure.error.details.unwrap()["body"],
@@ -65,14 +64,14 @@ async fn an_error_status_comes_before_the_first_event() {
 async fn json_is_one_value_and_nothing_is_the_end_and_a_picture_is_an_error() {
     let settings = || json!({});
     let value = Server::saying(response("200 OK", &[JSON], "[1]")).await;
-    let mut one = open_stream(&service(&value.url, settings())).await;
+    let mut one = open_stream(&service(&value.url, settings()));
     assert_eq!(read_all(&mut one).await, (vec![json!([1])], None));
     let empty = Server::saying("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n").await;
-    let mut nothing = open_stream(&service(&empty.url, settings())).await;
+    let mut nothing = open_stream(&service(&empty.url, settings()));
     assert_eq!(read_all(&mut nothing).await, (vec![], None));
     let png = Server::saying(response("200 OK", &["Content-Type: image/png"], "x")).await;
-    let opened = open(&service(&png.url, settings()), "text/event-stream").await;
-    let text = opened.unwrap_err().error.message;
+    let mut picture = open_stream(&service(&png.url, settings()));
+    let text = picture.next().await.unwrap_err().error.message;
     assert_eq!(
         text,
         "HTTP 200: a stream was expected, and the response is image/png"
@@ -84,7 +83,7 @@ async fn a_connection_that_breaks_is_an_error_after_its_events() {
     let head =
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
     let server = Server::saying(format!("{head}9\r\ndata: 1\n\n\r\n")).await;
-    let mut reader = open_stream(&service(&server.url, json!({}))).await;
+    let mut reader = open_stream(&service(&server.url, json!({})));
     let (data, error) = read_all(&mut reader).await;
     assert_eq!(data, [json!(1)]);
     assert_eq!(error.unwrap().code, "EXECUTION_ERROR");
@@ -112,7 +111,7 @@ async fn forgetful() -> Server {
 async fn a_stream_goes_on_where_it_was_lost() {
     let server = forgetful().await;
     let settings = json!({ "sse": { "reconnect": true, "maxRetries": 3 } });
-    let mut reader = open_stream(&service(&server.url, settings)).await;
+    let mut reader = open_stream(&service(&server.url, settings));
     let (data, error) = read_all(&mut reader).await;
     assert_eq!(data, [json!(1), json!(2), json!(3)]);
     assert!(error.is_none());
@@ -128,7 +127,7 @@ async fn a_stream_goes_on_where_it_was_lost() {
 async fn it_does_not_unless_told_to_and_begins_where_told_to() {
     let server = forgetful().await;
     let settings = json!({ "sse": { "lastEventId": "1" } });
-    let mut reader = open_stream(&service(&server.url, settings)).await;
+    let mut reader = open_stream(&service(&server.url, settings));
     let (data, error) = read_all(&mut reader).await;
     assert_eq!(data, [json!(2)]);
     assert!(error.is_none());
@@ -145,7 +144,7 @@ async fn attempts_without_an_event_are_counted() {
     })
     .await;
     let settings = json!({ "sse": { "reconnect": true, "maxRetries": 2 } });
-    let mut reader = open_stream(&service(&server.url, settings)).await;
+    let mut reader = open_stream(&service(&server.url, settings));
     let (data, error) = read_all(&mut reader).await;
     assert_eq!(data, [json!(1)]);
     assert_eq!(error.unwrap().message, "HTTP 503: Busy (tried 3 times)");
@@ -163,7 +162,7 @@ async fn a_refusal_for_good_is_not_tried_again() {
     })
     .await;
     let settings = json!({ "sse": { "reconnect": true } });
-    let mut reader = open_stream(&service(&server.url, settings)).await;
+    let mut reader = open_stream(&service(&server.url, settings));
     let (_, error) = read_all(&mut reader).await;
     assert!(error.unwrap().message.starts_with("HTTP 401: Gone"));
     assert_eq!(server.received().len(), 2);
@@ -184,7 +183,7 @@ async fn nobody_who_reads_means_that_the_server_cannot_send() {
         }
     })
     .await;
-    let mut reader = open_stream(&service(&server.url, json!({}))).await;
+    let mut reader = open_stream(&service(&server.url, json!({})));
     reader.next().await.unwrap().unwrap();
     reader.next().await.unwrap().unwrap();
     // The server stops when the buffers of the two sockets are full: as soon as it sends nothing
@@ -211,7 +210,7 @@ async fn an_event_without_an_end_is_refused() {
     })
     .await;
     let settings = json!({ "sse": { "maxEventBytes": 1_000_000, "reconnect": true } });
-    let mut reader = open_stream(&service(&server.url, settings)).await;
+    let mut reader = open_stream(&service(&server.url, settings));
     let (data, error) = read_all(&mut reader).await;
     assert_eq!(data, [json!(1)]);
     assert!(error.unwrap().message.contains("limit of 1000000 bytes"));
@@ -225,7 +224,7 @@ async fn the_time_limit_of_a_stream_ends_with_its_headers() {
         let _ = stream.write_all(b"data: late\n\n").await;
     })
     .await;
-    let mut reader = open_stream(&service(&server.url, json!({ "timeout": 1000 }))).await;
+    let mut reader = open_stream(&service(&server.url, json!({ "timeout": 1000 })));
     let (data, error) = read_all(&mut reader).await;
     assert_eq!(data, [json!("late")]);
     assert!(error.is_none());
@@ -235,7 +234,7 @@ async fn the_time_limit_of_a_stream_ends_with_its_headers() {
     })
     .await;
     let service = service(&silent.url, json!({ "timeout": 50 }));
-    let failure = open(&service, "text/event-stream").await.unwrap_err();
+    let failure = open_stream(&service).next().await.unwrap_err();
     assert_eq!(failure.error.code, "TIMEOUT");
 }
 
@@ -243,8 +242,8 @@ async fn the_time_limit_of_a_stream_ends_with_its_headers() {
 async fn lines_are_read_one_by_one() {
     let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: application/x-ndjson\r\n\r\n";
     let server = Server::saying(format!("{head}{{\"a\":1}}\n2")).await;
-    let opened = open(&service(&server.url, json!({})), "application/x-ndjson").await;
-    let (data, error) = read_all(&mut opened.unwrap()).await;
+    let mut reader = open(&service(&server.url, json!({})), "application/x-ndjson");
+    let (data, error) = read_all(&mut reader).await;
     assert_eq!(data, [json!({ "a": 1 }), json!(2)]);
     assert!(error.is_none());
 }

@@ -73,7 +73,9 @@ pub(super) async fn exchange(
             .unwrap_or_default();
         return Err(format!("the token endpoint refused (HTTP {status}) {why}"));
     }
-    serde_json::from_str(&text).map_err(|error| format!("what came is no token: {error}"))
+    serde_json::from_str(&text).map_err(|error| {
+        format!("the token endpoint answered with something that is no token: {error}")
+    })
 }
 
 /// The assertion that the client is who it says, for one authorization server.

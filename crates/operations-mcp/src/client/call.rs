@@ -332,24 +332,23 @@ impl Client {
     ) -> Result<Arc<Connection>, CallError> {
         let server = Arc::clone(self);
         let connecting = tokio::spawn(async move { server.connection().await });
-        let not_sent = |code, reason, what: &str| self.not_sent(code, reason, what, json!({}));
         tokio::select! {
             biased;
             connected = connecting => match connected {
                 Ok(connected) => connected,
                 Err(error) => {
                     let what = format!("it could not be connected: {error}");
-                    Err(not_sent(Code::ExecutionError, "not-connected", &what))
+                    Err(self.not_sent(Code::ExecutionError, "not-connected", &what))
                 }
             },
             () = cancel.cancelled() => {
                 let what = "the call was aborted before it was sent";
-                Err(not_sent(Code::Aborted, "aborted", what))
+                Err(self.not_sent(Code::Aborted, "aborted", what))
             }
             () = sleep(limit) => {
                 let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
                 let what = format!("it was not connected again within {limit} ms; the call was not sent");
-                Err(not_sent(Code::Timeout, "timeout", &what))
+                Err(self.not_sent(Code::Timeout, "timeout", &what))
             }
         }
     }
@@ -438,7 +437,7 @@ mod tests {
             may_have_executed: false,
         };
         let told = |call: &Call, delivery: Delivery| {
-            let error = CallError::new(Code::ExecutionError, "x");
+            let error = CallError::failed("x");
             let error = call.told(error.with_details(json!({ "delivery": delivery.as_str() })));
             (error.details.unwrap()["delivery"].clone(), error.message)
         };

@@ -1,11 +1,11 @@
 //! How a connection comes about: the start of the process, or the first request; the handshake; the list
 //! of tools.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
-use serde_json::json;
+use operations_core::lock::locked;
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -90,7 +90,7 @@ async fn open_once(
         about.stderr = process.stderr.text();
     }
     Err(Refusal {
-        error: about.error(
+        error: about.error_with(
             failed.code,
             "not-connected",
             Delivery::None,
@@ -117,13 +117,7 @@ fn start(client: &Client, how: &Stdio) -> Result<process::Started, CallError> {
             _ => format!("'{}' cannot be run: {error}", how.command),
         };
         let what = format!("it could not be started: {why}");
-        About::server(config).error(
-            Code::ExecutionError,
-            "not-started",
-            Delivery::None,
-            &what,
-            json!({}),
-        )
+        About::server(config).error(Code::ExecutionError, "not-started", Delivery::None, &what)
     })
 }
 
@@ -133,7 +127,7 @@ struct Phase(Mutex<&'static str>);
 
 impl Phase {
     fn set(&self, phase: &'static str) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = phase;
+        *locked(&self.0) = phase;
     }
 }
 
@@ -151,7 +145,7 @@ impl Opening<'_> {
         if self.client.is_asking_user() {
             return "the user's permission";
         }
-        *self.phase.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *locked(&self.phase.0)
     }
 
     async fn run(

@@ -144,11 +144,7 @@ impl Connection {
         if cancel.is_cancelled() {
             return Err(Failure::Aborted);
         }
-        let (tell, mut told) = oneshot::channel();
-        let done = Box::new(move |outcome| {
-            // Whoever waited may have gone.
-            let _ = tell.send(outcome);
-        });
+        let (done, mut told) = awaited();
         let Ok(id) = self.start(request, patience, on_progress, done) else {
             return Err(Failure::Lost { sent: false });
         };
@@ -167,10 +163,7 @@ impl Connection {
         request: &Request,
         limit: Duration,
     ) -> Option<Result<String, Failure>> {
-        let (tell, told) = oneshot::channel();
-        let done = Box::new(move |outcome| {
-            let _ = tell.send(outcome);
-        });
+        let (done, told) = awaited();
         let Ok(id) = self.start(request, Patience::of(FOR_EVER), None, done) else {
             return Some(Err(Failure::Lost { sent: false }));
         };
@@ -229,10 +222,7 @@ impl Connection {
                 alive.conversation.lost.clone(),
                 Arc::clone(&alive.conversation.tools_changed),
             );
-            let (tell, told) = oneshot::channel();
-            let done = Box::new(move |outcome: Result<_, _>| {
-                let _ = tell.send(outcome);
-            });
+            let (done, told) = awaited();
             let begun = Instant::now();
             let started = alive.start(&request, Patience::of(FOR_EVER), None, done);
             // Listening holds no connection.
@@ -324,4 +314,14 @@ fn tell_withdrawal(transport: &Arc<dyn Transport>, id: u64, reason: &str) {
             text: message::notification(method, &params),
         });
     }
+}
+
+/// Where the end of a request is told, and where it is heard.
+fn awaited() -> (Done, oneshot::Receiver<Result<String, Failure>>) {
+    let (tell, told) = oneshot::channel();
+    let done = Box::new(move |outcome| {
+        // Whoever waited may have gone.
+        let _ = tell.send(outcome);
+    });
+    (done, told)
 }

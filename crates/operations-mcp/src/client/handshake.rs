@@ -174,7 +174,7 @@ async fn initialize(connection: &Connection) -> Result<Facts, Failure> {
     let result = ask(connection, &request).await?;
     let found: Initialized = serde_json::from_str(&result).map_err(|error| {
         Failure::Odd(format!(
-            "what it says to the first message is no greeting ({error})"
+            "its answer to `initialize` is not what the protocol prescribes ({error})"
         ))
     })?;
     Ok(Facts {

@@ -1,10 +1,11 @@
 //! How a client keeps a connection: when one is made, how long a server that fails is left alone, and the end.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
+use operations_core::lock::locked;
 use operations_core::log::{Level, Logger};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -69,11 +70,11 @@ impl Client {
     }
 
     fn current(&self) -> MutexGuard<'_, Option<Arc<Connection>>> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.current)
     }
 
     pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.seen)
     }
 
     pub(crate) fn config(&self) -> &ServerConfig {
@@ -88,19 +89,13 @@ impl Client {
     }
 
     /// The error of a call that did not leave us.
-    pub(super) fn not_sent(
-        &self,
-        code: Code,
-        reason: &'static str,
-        what: &str,
-        details: Value,
-    ) -> CallError {
-        About::server(self.config()).error(code, reason, Delivery::None, what, details)
+    pub(super) fn not_sent(&self, code: Code, reason: &'static str, what: &str) -> CallError {
+        About::server(self.config()).error(code, reason, Delivery::None, what)
     }
 
     fn is_closed(&self) -> CallError {
         let what = "it was closed; create a client anew to use it again";
-        self.not_sent(Code::ExecutionError, "closed", what, json!({}))
+        self.not_sent(Code::ExecutionError, "closed", what)
     }
 
     /// The connection; a new one if there is none, or if it was lost.
@@ -123,13 +118,8 @@ impl Client {
                 *self.current() = Some(Arc::clone(before));
                 let what = "the connection was lost, and 'reconnect' is off";
                 let about = before.about(None, true).await;
-                return Err(about.error(
-                    Code::ExecutionError,
-                    "connection-lost",
-                    Delivery::None,
-                    what,
-                    json!({}),
-                ));
+                let (code, reason) = (Code::ExecutionError, "connection-lost");
+                return Err(about.error(code, reason, Delivery::None, what));
             }
         }
         self.pause(*not_before).await?;
@@ -186,7 +176,9 @@ impl Client {
             "retryInMs": left,
             "lastError": self.seen().last_error,
         });
-        Err(self.not_sent(Code::ExecutionError, "backing-off", &what, details))
+        let about = About::server(self.config());
+        let (code, reason) = (Code::ExecutionError, "backing-off");
+        Err(about.error_with(code, reason, Delivery::None, &what, details))
     }
 
     pub(super) fn adopt(self: &Arc<Self>, connection: &Arc<Connection>) {

@@ -198,7 +198,7 @@ impl Entries {
     fn add(&mut self, page: Option<&RawValue>) -> Result<(), Failure> {
         let Some(page) = page else { return Ok(()) };
         let entries: Vec<&RawValue> = serde_json::from_str(page.get())
-            .map_err(|error| Failure::Odd(format!("a list that is none: {error}")))?;
+            .map_err(|error| Failure::Odd(format!("what should be a list is not one ({error})")))?;
         for entry in entries {
             let mut hasher = DefaultHasher::new();
             entry.get().hash(&mut hasher);

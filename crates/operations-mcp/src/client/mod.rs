@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex};
 
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::log::Logger;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio::time::Instant;
@@ -202,13 +202,8 @@ impl Client {
             if !arguments.starts_with('{') || !arguments.ends_with('}') {
                 let what = "the arguments must be an object";
                 let about = About::tool(self.config(), name);
-                return Err(about.error(
-                    Code::ValidationError,
-                    "invalid-input",
-                    Delivery::None,
-                    what,
-                    json!({}),
-                ));
+                let (code, reason) = (Code::ValidationError, "invalid-input");
+                return Err(about.error(code, reason, Delivery::None, what));
             }
             request.params.push_str(r#","arguments":"#);
             request.params.push_str(&message::one_line(arguments));
@@ -219,7 +214,7 @@ impl Client {
 
 #[cfg(test)]
 pub(crate) fn test_conversation(max_message_bytes: usize) -> Arc<conversation::Conversation> {
-    let mut config = scripted::config(json!({}));
+    let mut config = scripted::config(serde_json::json!({}));
     config.max_message_bytes = max_message_bytes;
     Arc::new(scripted::client(config).conversation())
 }

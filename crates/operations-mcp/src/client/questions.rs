@@ -6,9 +6,10 @@
 )]
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use operations_core::json::is_too_deep;
+use operations_core::lock::locked;
 use operations_core::log::{Level, Logger};
 use rmcp::model::{CreateMessageResult, ElicitResult};
 use serde::Deserialize;
@@ -46,7 +47,7 @@ impl Questions {
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<String, Option<AbortHandle>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.open)
     }
 
     /// What the server may ask us, for the handshake.

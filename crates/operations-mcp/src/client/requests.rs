@@ -1,9 +1,10 @@
 //! What we have asked on one connection and wait for: who gets each answer, until when, and whose progress it is.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use operations_core::lock::locked;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
@@ -72,7 +73,7 @@ pub(crate) struct Requests {
 
 impl Requests {
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.table)
     }
 
     /// Notes a request that is about to be sent, and gives it a number. On a connection that is lost, hands

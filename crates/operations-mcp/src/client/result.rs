@@ -32,9 +32,7 @@ pub(super) fn envelope(
         ("_meta", present("_meta")),
     ] {
         if let Some(value) = value {
-            meta.push_str(",\"");
-            meta.push_str(name);
-            meta.push_str("\":");
+            push_member(&mut meta, name);
             value.push_to(&mut meta);
         }
     }
@@ -64,13 +62,7 @@ fn document(config: &ServerConfig, tool: &str, text: String) -> Result<Document,
 
 fn odd(config: &ServerConfig, tool: &str) -> CallError {
     let what = "the result is not what the protocol prescribes; the call was carried out";
-    About::tool(config, tool).error(
-        Code::ExecutionError,
-        "odd-answer",
-        Delivery::Done,
-        what,
-        json!({}),
-    )
+    About::tool(config, tool).error(Code::ExecutionError, "odd-answer", Delivery::Done, what)
 }
 
 fn tool_error(
@@ -87,7 +79,7 @@ fn tool_error(
     let envelope = format!(r#"{{"data":{data},"meta":{meta}}}"#);
     // Half a surrogate pair is nothing that details could hold.
     let envelope: Value = serde_json::from_str(&envelope).unwrap_or_default();
-    CallError::new(Code::ExecutionError, message).with_details(json!({
+    CallError::failed(message).with_details(json!({
         "server": server,
         "tool": tool,
         "reason": "tool-failed",
@@ -112,8 +104,7 @@ impl Content {
             count: 0,
             words: Vec::new(),
         };
-        let blocks = (0..).map_while(|index| blocks?.element(index));
-        for block in blocks {
+        for block in blocks.into_iter().flat_map(Json::elements) {
             if content.count > 0 {
                 content.json.push(',');
             }

@@ -1,9 +1,10 @@
 //! The last words of a child: its standard error, kept for messages and passed to the log.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use operations_core::lock::locked;
 use operations_core::log::{Level, Logger};
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -27,7 +28,7 @@ pub(crate) struct StderrTail {
 
 impl StderrTail {
     fn push(&self, bytes: &[u8]) {
-        let mut kept = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = locked(&self.bytes);
         kept.extend(bytes);
         let excess = kept.len().saturating_sub(KEPT);
         kept.drain(..excess);
@@ -41,7 +42,7 @@ impl StderrTail {
 
     /// All that is kept.
     pub(crate) fn text(&self) -> String {
-        let mut kept = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = locked(&self.bytes);
         String::from_utf8_lossy(kept.make_contiguous()).into_owned()
     }
 

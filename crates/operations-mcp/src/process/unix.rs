@@ -42,6 +42,9 @@ for one in $left; do left="$left $(children "${one%:*}")"; done
 kill -TERM 0; reach TERM; sleep 0.3; reach KILL; kill -KILL 0"#;
 const NAME: &str = "alkdev-operations-watchdog";
 
+/// How long the ends of processes that were killed are waited for, at most.
+const FAREWELL: Duration = Duration::from_millis(100);
+
 /// The program of a command.
 pub(super) fn program(how: &Stdio) -> &str {
     &how.command
@@ -80,9 +83,20 @@ impl Group {
 }
 
 impl Drop for Tree {
+    /// The runtime goes down, that of a worker thread for instance, while the process lives on. Nobody else would take note
+    /// of their ends, and what is left of them would stay in the system's table.
     fn drop(&mut self) {
-        if self.group.alive {
-            self.kill();
+        if !self.group.alive {
+            return;
+        }
+        self.kill();
+        for _ in 0..FAREWELL.as_millis() {
+            let watchdog = self.group.watchdog.as_mut();
+            let is_reaped = |child: &mut Child| !matches!(child.try_wait(), Ok(None));
+            if is_reaped(&mut self.child) & watchdog.is_none_or(is_reaped) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 }

@@ -146,6 +146,24 @@ pub(crate) fn split(text: &str) -> Vec<&str> {
     vec![text]
 }
 
+/// Takes a text apart as both transports do, and says how many messages are in it. For the fuzz target.
+#[must_use]
+pub fn read_messages(text: &str) -> usize {
+    let middle = (0..=text.len() / 2)
+        .rev()
+        .find(|at| text.is_char_boundary(*at));
+    let (head, tail) = text.split_at(middle.unwrap_or_default());
+    let _ = number_at_edge(head, tail);
+    let mut count = 0;
+    for message in split(text).into_iter().filter_map(Message::read) {
+        count += 1;
+        let _ = message.number();
+        let _ = message.error.map(RpcError::read);
+        let _ = message.params.map(|params| progress_token(params.get()));
+    }
+    count
+}
+
 /// The number of the request that a message answers, from its first and its last bytes alone. For
 /// messages that are too large to be read.
 pub(crate) fn number_at_edge(head: &str, tail: &str) -> Option<u64> {

@@ -6,11 +6,12 @@
 use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, poll_fn};
+use operations_core::lock::locked;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -108,7 +109,7 @@ impl StdioTransport {
     }
 
     fn output(&self) -> MutexGuard<'_, Output> {
-        self.output.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.output)
     }
 
     /// The other side is gone, or we are.

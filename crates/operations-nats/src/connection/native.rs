@@ -10,12 +10,13 @@ use futures::{FutureExt, StreamExt};
 use operations_core::call::{CallEvent, EventType, holds_bytes};
 use operations_core::error::CallError;
 use operations_core::json::Object;
+use operations_core::lock::locked;
 use operations_core::registry::{Answer, Call, Registry, Route};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::{Shared, locked};
+use super::Shared;
 use crate::state::News;
 
 /// What is served this way, and what of it is under way.

@@ -1,15 +1,16 @@
 //! What runs beside a connection for as long as it is open.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_nats::connection::State as Link;
 use async_nats::{ClientError, Event};
+use operations_core::clock::milliseconds;
+use operations_core::lock::locked;
 use operations_core::log::Level;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use super::{MODULE, Outbound, Shared, locked, send};
+use super::{MODULE, Outbound, Shared, send};
 
 /// Hands messages to the client, in their order. It shares a thread with the client's own task, which writes once
 /// this one waits: what is there at a time is one write.
@@ -36,7 +37,7 @@ pub(super) async fn publish(shared: Arc<Shared>) {
 pub(super) async fn keep_time(shared: Arc<Shared>) {
     loop {
         let due = shared.act(|now, state, _| state.next_due() - now);
-        let wait = Duration::from_secs_f64(due.clamp(0.0, 1_000.0) / 1_000.0);
+        let wait = milliseconds(due.min(1_000.0));
         tokio::select! {
             () = sleep(wait) => {}
             () = shared.clock.notified() => continue,

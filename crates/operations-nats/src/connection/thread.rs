@@ -4,7 +4,7 @@
 use std::future::Future;
 use std::io;
 
-use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::error::CallError;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
@@ -45,8 +45,7 @@ where
 }
 
 fn no_thread(error: &io::Error) -> CallError {
-    CallError::new(
-        InfrastructureErrorCode::ExecutionError,
-        format!("The NATS connection cannot be opened: there is no thread for it ({error})"),
-    )
+    CallError::failed(format!(
+        "The NATS connection cannot be opened: there is no thread for it ({error})"
+    ))
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use operations_core::call::timed_out;
 use operations_core::error::CallError;
 use operations_core::json;
 
@@ -97,16 +98,21 @@ impl Worker {
             .is_some_and(|running| !running.is_aborted && !running.is_answered)
     }
 
-    /// JavaScript is about to do this. Says whether it is still wanted; if it is not, its place is free.
-    pub fn begin(&mut self, now: f64, id: &str, todo: &mut Todo) -> bool {
+    /// JavaScript is about to do this. Says whether it is still wanted; if it is not, its place is free. What comes too late
+    /// is answered as the native registry answers it.
+    pub fn begin(&mut self, now: f64, id: &str, max_payload: usize, todo: &mut Todo) -> bool {
         let Some(running) = self.running.get_mut(id) else {
             return false;
         };
         if running.is_begun {
             return false;
         }
-        let is_late = running.deadline.is_some_and(|deadline| now >= deadline);
-        if running.is_aborted || running.is_answered || is_late {
+        let late = running.deadline.filter(|deadline| now >= *deadline);
+        let late = late.map(|deadline| timed_out(&running.operation, deadline, None));
+        if running.is_aborted || running.is_answered || late.is_some() {
+            if let Some(error) = late {
+                self.fail(id, &error, max_payload, todo);
+            }
             self.finished(now, id, todo);
             return false;
         }

@@ -141,7 +141,7 @@ impl Worker {
                 operation,
                 count: count as u64,
             };
-            let reply = self.subjects.to_peer(&self.me, &format!("gone-{caller}"));
+            let reply = self.subjects.gone(&self.me, &caller);
             todo.notify(self.subjects.to_peer(&caller, "note"), Some(reply), &notice);
         }
     }

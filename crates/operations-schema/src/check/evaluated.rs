@@ -6,8 +6,7 @@
 use super::walk::Walk;
 use crate::host::{Class, Host, Interrupt, OwnKeys};
 use crate::ir::{
-    Additional, AdditionalItems, ArrayRules, JsonSchema, LogicRules, NodeId, ObjectRules, Shape,
-    Unevaluated,
+    Additional, ArrayRules, JsonSchema, LogicRules, NodeId, ObjectRules, Shape, Unevaluated,
 };
 
 /// The parts of a value and which of them have been looked at.
@@ -15,6 +14,15 @@ pub(crate) struct Parts<K> {
     /// The own keys of an object; of an array only their number counts.
     pub(crate) keys: Vec<K>,
     pub(crate) seen: Vec<bool>,
+}
+
+/// The schema of the parts of such a value that nothing else looked at.
+pub(crate) fn of_parts(rules: &Unevaluated, class: Class) -> Option<NodeId> {
+    match class {
+        Class::Object => rules.properties,
+        Class::Array => rules.items,
+        _ => None,
+    }
 }
 
 impl<K> Parts<K> {
@@ -31,12 +39,9 @@ impl<H: Host> Walk<'_, '_, H> {
         class: Class,
         value: H::Value,
     ) -> Result<bool, Interrupt> {
-        let node = match class {
-            Class::Object => rules.properties,
-            Class::Array => rules.items,
-            _ => None,
+        let Some(node) = of_parts(rules, class) else {
+            return Ok(true);
         };
-        let Some(node) = node else { return Ok(true) };
         let parts = self.unevaluated_parts(schema, class, value)?;
         self.spend(parts.seen.len() as u64 / 8)?;
         for (index, seen) in parts.seen.iter().enumerate() {
@@ -101,12 +106,8 @@ impl<H: Host> Walk<'_, '_, H> {
                 let marked = self.mark_schema(schema, class, value, parts);
                 self.leave_resource(entered);
                 marked?;
-                let own = schema.unevaluated.as_ref();
-                let all = own.is_some_and(|rules| {
-                    (class == Class::Object && rules.properties.is_some())
-                        || (class == Class::Array && rules.items.is_some())
-                });
-                if all {
+                let own = schema.unevaluated.as_deref();
+                if own.is_some_and(|rules| of_parts(rules, class).is_some()) {
                     parts.all_seen();
                 }
             }
@@ -208,7 +209,7 @@ impl<H: Host> Walk<'_, '_, H> {
         value: H::Value,
         parts: &mut Parts<H::Key>,
     ) -> Result<(), Interrupt> {
-        if matches!(rules.rest, AdditionalItems::Schema(_)) {
+        if rules.rest.is_some() {
             parts.all_seen();
         }
         for (seen, _) in parts.seen.iter_mut().zip(&rules.prefix) {

@@ -3,7 +3,7 @@
 use super::typebox::{at_least, at_most};
 use super::walk::Walk;
 use crate::host::{Class, Host, Interrupt};
-use crate::ir::{Const, JsonSchema, LogicRules, NumberRules, StringRules, TypeSet};
+use crate::ir::{Bounds, Const, JsonSchema, LogicRules, StringRules, TypeSet};
 use crate::number::is_decimal_multiple;
 
 /// The JSON types of a value; empty for what JSON does not have.
@@ -19,16 +19,6 @@ pub(crate) fn types_of(class: Class) -> TypeSet {
         Class::Object => TypeSet::OBJECT,
         Class::Undefined | Class::BigInt | Class::Symbol | Class::Function => TypeSet::default(),
     }
-}
-
-fn in_range(value: f64, rules: &NumberRules) -> bool {
-    at_least(value, rules.minimum)
-        && at_most(value, rules.maximum)
-        && rules.exclusive_minimum.is_none_or(|bound| value > bound)
-        && rules.exclusive_maximum.is_none_or(|bound| value < bound)
-        && rules
-            .multiple_of
-            .is_none_or(|divisor| is_decimal_multiple(value, divisor))
 }
 
 impl<H: Host> Walk<'_, '_, H> {
@@ -48,7 +38,7 @@ impl<H: Host> Walk<'_, '_, H> {
             Class::Number(number) => match &schema.number {
                 Some(rules) => {
                     self.pay_for_division(number, rules)?;
-                    in_range(number, rules)
+                    rules.hold(number, is_decimal_multiple)
                 }
                 None => true,
             },
@@ -79,7 +69,7 @@ impl<H: Host> Walk<'_, '_, H> {
     pub(crate) fn pay_for_division(
         &mut self,
         number: f64,
-        rules: &NumberRules,
+        rules: &Bounds<f64>,
     ) -> Result<(), Interrupt> {
         match rules.multiple_of {
             Some(divisor) if number.fract() == 0.0 && divisor.fract() == 0.0 => self.spend(8),
@@ -164,15 +154,7 @@ impl<H: Host> Walk<'_, '_, H> {
         if !self.length_is_within(rules, value)? {
             return Ok(false);
         }
-        if let Some(pattern) = rules.pattern
-            && !self.matches(value, pattern)?
-        {
-            return Ok(false);
-        }
-        match rules.format {
-            Some(format) => self.has_format(value, format),
-            None => Ok(true),
-        }
+        self.pattern_and_format(rules, value)
     }
 
     /// Lengths count code points. There are at least half as many as UTF-16 units, and at most as
@@ -240,7 +222,7 @@ impl<H: Host> Walk<'_, '_, H> {
         }
     }
 
-    fn matches_any(
+    pub(super) fn matches_any(
         &mut self,
         variants: &[crate::ir::NodeId],
         value: H::Value,

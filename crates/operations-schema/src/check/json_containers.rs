@@ -3,7 +3,7 @@
 use super::typebox::{at_least, at_most};
 use super::walk::Walk;
 use crate::host::{Host, Interrupt, OwnKeys};
-use crate::ir::{Additional, AdditionalItems, ArrayRules, Dependency, NodeId, ObjectRules};
+use crate::ir::{Additional, ArrayRules, Dependency, NodeId, ObjectRules};
 
 impl<H: Host> Walk<'_, '_, H> {
     pub(super) fn json_array(
@@ -16,9 +16,7 @@ impl<H: Host> Walk<'_, '_, H> {
             return Ok(false);
         }
         for index in 0..length {
-            let Some(node) = item_schema(rules, index) else {
-                break;
-            };
+            let Some(node) = rules.at(index) else { break };
             if !self.visit_element(node, value, index)? {
                 return Ok(false);
             }
@@ -190,12 +188,4 @@ impl<H: Host> Walk<'_, '_, H> {
         }
         Ok(true)
     }
-}
-
-/// The schema of the element at a position.
-pub(crate) fn item_schema(rules: &ArrayRules, index: usize) -> Option<NodeId> {
-    rules.prefix.get(index).copied().or(match rules.rest {
-        AdditionalItems::Schema(node) => Some(node),
-        AdditionalItems::Unspecified => None,
-    })
 }

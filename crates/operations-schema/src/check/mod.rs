@@ -11,8 +11,8 @@ mod typebox;
 mod typebox_containers;
 mod walk;
 
+pub(crate) use evaluated::of_parts;
 pub(crate) use json::types_of;
-pub(crate) use json_containers::item_schema;
 pub(crate) use typebox::{at_least, at_most, compare_bigint, is_bigint_multiple};
 pub(crate) use walk::Walk;
 

@@ -7,8 +7,8 @@ use num_bigint::BigInt;
 use super::walk::Walk;
 use crate::host::{Class, Host, Interrupt};
 use crate::ir::{
-    BigIntNode, Const, ConstId, ConstructorNode, DateNode, KindNode, NumberNode, RegExpNode, Shape,
-    StringNode, Uint8ArrayNode,
+    Bounds, Const, ConstId, ConstructorNode, KindNode, RegExpNode, Shape, StringRules,
+    Uint8ArrayNode,
 };
 use crate::number::js_is_multiple;
 
@@ -20,26 +20,6 @@ pub(crate) fn at_least(value: f64, bound: Option<f64>) -> bool {
 /// `bound === undefined || value <= bound`, false for `NaN`.
 pub(crate) fn at_most(value: f64, bound: Option<f64>) -> bool {
     bound.is_none_or(|bound| value <= bound)
-}
-
-fn in_range(value: f64, node: &NumberNode) -> bool {
-    node.exclusive_maximum.is_none_or(|bound| value < bound)
-        && node.exclusive_minimum.is_none_or(|bound| value > bound)
-        && at_most(value, node.maximum)
-        && at_least(value, node.minimum)
-        && node
-            .multiple_of
-            .is_none_or(|divisor| js_is_multiple(value, divisor))
-}
-
-fn in_time_range(time: f64, node: &DateNode) -> bool {
-    node.exclusive_maximum.is_none_or(|bound| time < bound)
-        && node.exclusive_minimum.is_none_or(|bound| time > bound)
-        && at_most(time, node.maximum)
-        && at_least(time, node.minimum)
-        && node
-            .multiple_of
-            .is_none_or(|divisor| js_is_multiple(time, divisor))
 }
 
 /// How a bigint compares with a constant; none when it does not (`NaN`).
@@ -94,10 +74,10 @@ impl<H: Host> Walk<'_, '_, H> {
             | (Shape::Function, Class::Function)
             | (Shape::Undefined | Shape::Void, Class::Undefined) => true,
             (Shape::Number(node), Class::Number(number)) => {
-                number.is_finite() && in_range(number, node)
+                number.is_finite() && node.hold(number, js_is_multiple)
             }
             (Shape::Integer(node), Class::Number(number)) => {
-                number.is_finite() && number.fract() == 0.0 && in_range(number, node)
+                number.is_finite() && number.fract() == 0.0 && node.hold(number, js_is_multiple)
             }
             (Shape::String(node), Class::String) => self.string(*node.as_ref(), value)?,
             (Shape::TemplateLiteral(pattern), Class::String) => self.matches(value, *pattern)?,
@@ -105,7 +85,7 @@ impl<H: Host> Walk<'_, '_, H> {
             (Shape::BigInt(node), Class::BigInt) => self.bigint(node, value)?,
             (Shape::Date(node), Class::Object) => {
                 let time = self.date(value)?;
-                time.is_some_and(|time| time.is_finite() && in_time_range(time, node))
+                time.is_some_and(|time| time.is_finite() && node.hold(time, js_is_multiple))
             }
             (Shape::Uint8Array(node), Class::Object) => self.bytes(*node, value)?,
             (Shape::Promise, Class::Object) => self.host.is_promise(value)?,
@@ -131,19 +111,27 @@ impl<H: Host> Walk<'_, '_, H> {
             .ok_or(Interrupt::TypeBoxThrows)
     }
 
-    fn string(&mut self, node: StringNode, value: H::Value) -> Result<bool, Interrupt> {
+    fn string(&mut self, node: StringRules, value: H::Value) -> Result<bool, Interrupt> {
         if node.min_length.is_some() || node.max_length.is_some() {
             let length = self.utf16_length(value)? as f64;
             if !at_least(length, node.min_length) || !at_most(length, node.max_length) {
                 return Ok(false);
             }
         }
-        if let Some(pattern) = node.pattern
+        self.pattern_and_format(node, value)
+    }
+
+    pub(super) fn pattern_and_format(
+        &mut self,
+        rules: StringRules,
+        value: H::Value,
+    ) -> Result<bool, Interrupt> {
+        if let Some(pattern) = rules.pattern
             && !self.matches(value, pattern)?
         {
             return Ok(false);
         }
-        match node.format {
+        match rules.format {
             Some(format) => self.has_format(value, format),
             None => Ok(true),
         }
@@ -186,7 +174,7 @@ impl<H: Host> Walk<'_, '_, H> {
         self.matches(value, node.pattern)
     }
 
-    fn bigint(&mut self, node: &BigIntNode, value: H::Value) -> Result<bool, Interrupt> {
+    fn bigint(&mut self, node: &Bounds<ConstId>, value: H::Value) -> Result<bool, Interrupt> {
         let value = self.bigint_value(value)?;
         let program = self.program;
         let compare = |bound: Option<ConstId>, wanted: fn(Ordering) -> bool| {

@@ -83,7 +83,7 @@ impl<'p, 'h, H: Host> Walk<'p, 'h, H> {
             Shape::Tuple(node) => self.tuple(node, value),
             Shape::Record(node) => self.record(node, value),
             Shape::Intersect(node) => self.intersect(node, value),
-            Shape::Union(variants) => self.union(variants, value),
+            Shape::Union(variants) => self.matches_any(variants, value),
             Shape::Not(target) => self.visit(*target, value).map(|passes| !passes),
             Shape::Constructor(node) => self.constructor(*node, value),
             Shape::Json(schema) => self.json(schema, value),
@@ -98,22 +98,9 @@ impl<'p, 'h, H: Host> Walk<'p, 'h, H> {
     pub(crate) fn bare_target(&self, shape: &Shape) -> Option<NodeId> {
         match shape {
             Shape::Ref(target) | Shape::Import(target) => Some(*target),
-            Shape::Json(schema)
-                if schema.only_reference && !self.program.has_dynamic_references() =>
-            {
-                schema.logic.as_ref().and_then(|logic| logic.reference)
-            }
+            Shape::Json(schema) if !self.program.has_dynamic_references() => schema.alias(),
             _ => None,
         }
-    }
-
-    fn union(&mut self, variants: &[NodeId], value: H::Value) -> Result<bool, Interrupt> {
-        for variant in variants {
-            if self.visit(*variant, value)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     pub(crate) fn open_rule(&mut self) -> Result<(), Interrupt> {
@@ -136,6 +123,20 @@ impl<'p, 'h, H: Host> Walk<'p, 'h, H> {
         let verdict = super::verdict(self.visit(node, value));
         self.open_rules = open_rules;
         verdict
+    }
+
+    /// The same about several, of which all must pass.
+    pub(crate) fn passes_all(
+        &mut self,
+        nodes: &[NodeId],
+        value: H::Value,
+    ) -> Result<bool, Interrupt> {
+        for node in nodes {
+            if !self.passes(*node, value)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Goes one level down into the value. Everything that opens a scope closes it, also when the

@@ -9,6 +9,7 @@ use super::place::{PlaceMap, place_of};
 use super::typebox_scope::{ROOT_SCOPE, Scopes};
 use crate::bounds::MAX_NODES;
 use crate::ir::{Const, ConstId, Meta, Node, NodeId, Program, ProgramBuilder, Shape};
+use crate::pointer::escape;
 use crate::problem::SchemaError;
 use crate::source::{Source, SourceObject};
 
@@ -161,10 +162,7 @@ impl<'a> Compiler<'a> {
             return Err(SchemaError::TooLarge);
         }
         let id = NodeId(u32::try_from(self.nodes.len()).map_err(|_| SchemaError::TooLarge)?);
-        self.nodes.push(Node {
-            shape: Shape::Never,
-            meta: Meta::default(),
-        });
+        self.nodes.push(Shape::Never.into());
         self.steps.push((parent, step));
         Ok(id)
     }
@@ -184,20 +182,9 @@ impl<'a> Compiler<'a> {
 
     fn node(&mut self, task: &Task<'a>) -> Result<Node, SchemaError> {
         let object = match task.source {
-            Source::Bool(value) => {
-                return Ok(Node {
-                    shape: Shape::JsonBoolean(*value),
-                    meta: Meta::default(),
-                });
-            }
+            Source::Bool(value) => return Ok(Shape::JsonBoolean(*value).into()),
             Source::Object(object) => object,
-            _ => {
-                let shape = Shape::Broken("this is not a schema".into());
-                return Ok(Node {
-                    shape,
-                    meta: Meta::default(),
-                });
-            }
+            _ => return Ok(Shape::Broken("this is not a schema".into()).into()),
         };
         let mut meta = self.meta(object);
         let shape = if is_json_schema(object) {
@@ -241,7 +228,7 @@ impl<'a> Compiler<'a> {
                 Step::Start => break,
                 Step::Keyword(keyword) => segments.push((*keyword).to_owned()),
                 Step::Key(keyword, key) => {
-                    segments.push(format!("{keyword}/{}", crate::errors::escape_segment(key)));
+                    segments.push(format!("{keyword}/{}", escape(key)));
                 }
                 Step::Index(keyword, index) => segments.push(format!("{keyword}/{index}")),
                 Step::Reference(reference) => {
@@ -255,6 +242,13 @@ impl<'a> Compiler<'a> {
             .iter()
             .rev()
             .fold(String::new(), |path, segment| path + "/" + segment)
+    }
+
+    pub(super) fn unresolved(&self, id: NodeId, reference: &str) -> SchemaError {
+        SchemaError::Unresolved {
+            reference: reference.to_owned(),
+            at: self.path(id),
+        }
     }
 
     /// References that only lead to each other have no meaning.
@@ -303,19 +297,11 @@ fn to_const(source: &Source<'_>) -> Const {
         Source::BigInt(digits) => Const::BigInt(digits.as_ref().into()),
         Source::Date(time) => Const::Date(*time),
         Source::Slot(slot) => Const::Slot(*slot),
-        Source::Array(items) => {
-            let mut list = Vec::with_capacity(items.len());
-            for item in items {
-                list.push(to_const(item));
-            }
-            Const::Array(list)
-        }
+        Source::Array(items) => Const::Array(items.iter().map(to_const).collect()),
         Source::Object(object) => {
-            let mut entries = Vec::with_capacity(object.entries.len());
-            for (key, value) in &object.entries {
-                entries.push((key.as_ref().into(), to_const(value)));
-            }
-            Const::Object(entries)
+            let entries = object.entries.iter();
+            let entries = entries.map(|(key, value)| (key.as_ref().into(), to_const(value)));
+            Const::Object(entries.collect())
         }
     }
 }

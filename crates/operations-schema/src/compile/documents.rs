@@ -7,6 +7,8 @@ use super::metaschema;
 use super::place::{PlaceMap, place_of};
 use super::uri::{join, percent_decode, split_fragment};
 use super::{CompileOptions, Registry};
+use crate::keywords::{Holds, holds};
+use crate::pointer::unescape;
 use crate::source::{Flags, Source, SourceObject};
 
 /// A schema resource: a document, or a part of one with an `$id` of its own.
@@ -31,37 +33,6 @@ pub(super) struct Documents<'a> {
 
 /// The name under which `$recursiveAnchor: true` is kept; no anchor can be called that.
 pub(super) const RECURSIVE: &str = "#";
-
-/// Keywords whose value is a schema, an array of schemas, or both by draft.
-const SCHEMAS: [&str; 18] = [
-    "items",
-    "additionalItems",
-    "prefixItems",
-    "contains",
-    "additionalProperties",
-    "propertyNames",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-    "not",
-    "if",
-    "then",
-    "else",
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "contentSchema",
-    "extends",
-    "disallow",
-];
-/// Keywords whose value is an object of schemas.
-const SCHEMA_MAPS: [&str; 6] = [
-    "properties",
-    "patternProperties",
-    "$defs",
-    "definitions",
-    "dependentSchemas",
-    "dependencies",
-];
 
 /// Whether JSON Schema rules apply to an object of a document.
 pub(super) fn is_json_schema(object: &SourceObject<'_>) -> bool {
@@ -115,17 +86,19 @@ impl<'a> Documents<'a> {
             let owner = self.enter(source, object, owner);
             // Children go on the stack in reverse, so that the first of equal names wins.
             for (key, value) in object.entries.iter().rev() {
-                if SCHEMAS.contains(&&**key) {
-                    match value {
+                match holds(key) {
+                    Holds::Schema | Holds::Schemas | Holds::SchemaOrSchemas => match value {
                         Source::Array(items) => {
                             open.extend(items.iter().rev().map(|item| (item, owner)));
                         }
                         other => open.push((other, owner)),
+                    },
+                    Holds::Named | Holds::Definitions | Holds::Dependencies => {
+                        if let Some(map) = value.as_object() {
+                            open.extend(map.entries.iter().rev().map(|(_, item)| (item, owner)));
+                        }
                     }
-                } else if SCHEMA_MAPS.contains(&&**key)
-                    && let Some(map) = value.as_object()
-                {
-                    open.extend(map.entries.iter().rev().map(|(_, item)| (item, owner)));
+                    Holds::Number | Holds::Other => {}
                 }
             }
         }
@@ -260,7 +233,7 @@ impl<'a> Documents<'a> {
         }
         resource
             .anchors
-            .get(fragment.as_str())
+            .get(&*fragment)
             .map(|source| (*source, target))
     }
 
@@ -277,7 +250,7 @@ impl<'a> Documents<'a> {
         let mut source = self.resource(from)?.root;
         let mut owner = from;
         for segment in pointer.split('/').skip(1) {
-            let segment = segment.replace("~1", "/").replace("~0", "~");
+            let segment = unescape(segment);
             source = match source {
                 Source::Object(object) => object.get(&segment)?,
                 Source::Array(items) => items.get(segment.parse::<usize>().ok()?)?,

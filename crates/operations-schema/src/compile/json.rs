@@ -6,7 +6,7 @@ use super::draft::Draft;
 use super::json_containers as containers;
 use super::uri::split_fragment;
 use crate::ir::{
-    DynamicReference, JsonSchema, LogicRules, NodeId, NumberRules, PatternId, Shape, StringRules,
+    Bounds, DynamicReference, JsonSchema, LogicRules, NodeId, PatternId, Shape, StringRules,
     TypeSet, Unevaluated,
 };
 use crate::patterns::Dialect;
@@ -279,16 +279,10 @@ impl<'a> Compiler<'a> {
         site: &Site<'a>,
         reference: &'a str,
     ) -> Result<(NodeId, u32), SchemaError> {
-        let unresolved = |at: String| SchemaError::Unresolved {
-            reference: reference.to_owned(),
-            at,
+        let found = self.documents.resolve(reference, site.resource);
+        let Some((target @ (Source::Object(_) | Source::Bool(_)), resource)) = found else {
+            return Err(self.unresolved(site.id, reference));
         };
-        let Some((target, resource)) = self.documents.resolve(reference, site.resource) else {
-            return Err(unresolved(self.path(site.id)));
-        };
-        if !matches!(target, Source::Object(_) | Source::Bool(_)) {
-            return Err(unresolved(self.path(site.id)));
-        }
         let context = Context {
             resource: Some(resource),
             ..site.context
@@ -337,20 +331,11 @@ fn is_only_reference(schema: &JsonSchema) -> bool {
             && logic.not.is_none()
             && logic.condition.is_none()
     };
-    !schema.nullable
-        && schema.logic.as_deref().is_some_and(only)
-        && schema.types.is_none()
-        && schema.constant.is_none()
-        && schema.enumeration.is_none()
-        && schema.number.is_none()
-        && schema.string.is_none()
-        && schema.array.is_none()
-        && schema.object.is_none()
-        && schema.unevaluated.is_none()
+    !schema.nullable && schema.logic.as_deref().is_some_and(only) && schema.is_bare()
 }
 
-fn number(site: &Site<'_>) -> Option<NumberRules> {
-    let mut rules = NumberRules {
+fn number(site: &Site<'_>) -> Option<Bounds<f64>> {
+    let mut rules = Bounds {
         minimum: site.bound("minimum"),
         maximum: site.bound("maximum"),
         exclusive_minimum: site.bound("exclusiveMinimum"),

@@ -5,8 +5,8 @@ use super::draft::Draft;
 use super::json::Site;
 use super::required::RequiredNames;
 use crate::ir::{
-    Additional, AdditionalItems, ArrayRules, Dependency, NodeId, ObjectRules, PatternProperty,
-    PropertyIndex, PropertyRule,
+    Additional, ArrayRules, Dependency, NodeId, ObjectRules, PatternProperty, Property,
+    PropertyIndex,
 };
 use crate::problem::SchemaError;
 use crate::source::Source;
@@ -18,7 +18,7 @@ pub(super) fn array<'a>(
 ) -> Result<Option<ArrayRules>, SchemaError> {
     let mut rules = ArrayRules {
         prefix: Vec::new(),
-        rest: AdditionalItems::Unspecified,
+        rest: None,
         min_items: site.bound("minItems"),
         max_items: site.bound("maxItems"),
         unique: site.validates && site.object.get("uniqueItems") == Some(&Source::Bool(true)),
@@ -27,10 +27,7 @@ pub(super) fn array<'a>(
         max_contains: None,
         contains_evaluates: site.draft == Draft::Draft202012,
     };
-    let rest = items(compiler, site, &mut rules)?;
-    if let Some(node) = rest {
-        rules.rest = AdditionalItems::Schema(node);
-    }
+    rules.rest = items(compiler, site, &mut rules)?;
     if site.draft > Draft::Draft4 {
         rules.contains = compiler.optional_schema(site, "contains")?;
     }
@@ -38,7 +35,7 @@ pub(super) fn array<'a>(
         rules.min_contains = site.bound("minContains").unwrap_or(1.0);
         rules.max_contains = site.bound("maxContains");
     }
-    let says_something = rest.is_some()
+    let says_something = rules.rest.is_some()
         || !rules.prefix.is_empty()
         || rules.min_items.is_some()
         || rules.max_items.is_some()
@@ -81,7 +78,7 @@ pub(super) fn object<'a>(
     let mut required = RequiredNames::new(required);
     for (name, source) in declared.unwrap_or_default() {
         let step = Step::Key("properties", name);
-        properties.push(PropertyRule {
+        properties.push(Property {
             key: compiler.tables.key(name),
             node: compiler.member(site, source, "properties", step)?,
             required: required.contains(name),

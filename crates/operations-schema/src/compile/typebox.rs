@@ -4,9 +4,9 @@ use super::compiler::{Compiler, Context, Step};
 use super::key_pattern::key_pattern;
 use super::required::RequiredNames;
 use crate::ir::{
-    Additional, ArrayNode, BigIntNode, ConstructorNode, DateNode, IntersectNode, KindNode, NodeId,
-    NumberNode, ObjectNode, Property, PropertyIndex, RecordNode, RegExpNode, Shape, StringNode,
-    TupleNode, Uint8ArrayNode, UnevaluatedKeys,
+    Additional, ArrayNode, Bounds, ConstructorNode, IntersectNode, KindNode, NodeId, ObjectNode,
+    Property, PropertyIndex, RecordNode, RegExpNode, Shape, StringRules, TupleNode, Uint8ArrayNode,
+    UnevaluatedKeys,
 };
 use crate::patterns::Dialect;
 use crate::problem::SchemaError;
@@ -67,7 +67,7 @@ impl<'a> Compiler<'a> {
                 returns: self.schema(id, object, "returns", context)?,
                 prototype: self.tables.key("prototype"),
             }),
-            "Date" => Shape::Date(Box::new(DateNode {
+            "Date" => Shape::Date(Box::new(Bounds {
                 exclusive_maximum: bound(object, "exclusiveMaximumTimestamp"),
                 exclusive_minimum: bound(object, "exclusiveMinimumTimestamp"),
                 maximum: bound(object, "maximumTimestamp"),
@@ -166,7 +166,7 @@ impl<'a> Compiler<'a> {
 
     fn bigint(&mut self, object: &SourceObject<'_>) -> Shape {
         let mut constant = |keyword| object.defined(keyword).map(|value| self.constant(value));
-        Shape::BigInt(Box::new(BigIntNode {
+        Shape::BigInt(Box::new(Bounds {
             exclusive_maximum: constant("exclusiveMaximum"),
             exclusive_minimum: constant("exclusiveMinimum"),
             maximum: constant("maximum"),
@@ -187,12 +187,7 @@ impl<'a> Compiler<'a> {
             .get("$defs")
             .and_then(Source::as_object)
             .and_then(|it| it.get(name));
-        let Some(target) = target else {
-            return Err(SchemaError::Unresolved {
-                reference: name.into(),
-                at: self.path(id),
-            });
-        };
+        let target = target.ok_or_else(|| self.unresolved(id, name))?;
         let scope = self.scopes.enter_import(source, context.scope);
         let context = Context { scope, ..context };
         Ok(Shape::Import(self.child(
@@ -211,10 +206,7 @@ impl<'a> Compiler<'a> {
     ) -> Result<Shape, SchemaError> {
         let name = object.string("$ref").unwrap_or_default();
         let Some((target, scope)) = self.scopes.find(name, context.scope) else {
-            return Err(SchemaError::Unresolved {
-                reference: name.into(),
-                at: self.path(id),
-            });
+            return Err(self.unresolved(id, name));
         };
         let context = Context { scope, ..context };
         Ok(Shape::Ref(self.child(
@@ -344,7 +336,7 @@ impl<'a> Compiler<'a> {
             Some(_) => return Ok(broken("the pattern is not a string")),
             None => None,
         };
-        Ok(Shape::String(Box::new(StringNode {
+        Ok(Shape::String(Box::new(StringRules {
             min_length: bound(object, "minLength"),
             max_length: bound(object, "maxLength"),
             pattern,
@@ -371,8 +363,8 @@ impl<'a> Compiler<'a> {
     }
 }
 
-fn numeric(object: &SourceObject<'_>) -> NumberNode {
-    NumberNode {
+fn numeric(object: &SourceObject<'_>) -> Bounds<f64> {
+    Bounds {
         exclusive_maximum: bound(object, "exclusiveMaximum"),
         exclusive_minimum: bound(object, "exclusiveMinimum"),
         maximum: bound(object, "maximum"),

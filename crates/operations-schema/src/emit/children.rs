@@ -1,8 +1,7 @@
 //! The sub-schemas of a node, and whether they look at the same value or at a part of it.
 
 use crate::ir::{
-    Additional, AdditionalItems, ArrayRules, JsonSchema, LogicRules, NodeId, ObjectRules, Program,
-    Shape,
+    Additional, ArrayRules, JsonSchema, LogicRules, NodeId, ObjectRules, Program, Shape,
 };
 
 /// How a sub-schema relates to the value of its parent.
@@ -109,9 +108,7 @@ impl List<'_> {
 
     fn array_rules(&mut self, array: &ArrayRules) {
         self.down_all(array.prefix.iter().copied());
-        if let AdditionalItems::Schema(node) = array.rest {
-            self.down(node);
-        }
+        self.down_all(array.rest);
         self.down_all(array.contains);
     }
 

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use super::keys::Declared;
 use super::leaf::{Leaf, push_bounds};
 use super::literal;
+use super::object::is_object;
 use super::writer::{Local, Mode, Scope, Writer};
-use crate::ir::{Const, ConstId, JsonSchema, NodeId, NumberRules, PatternId, StringRules, TypeSet};
+use crate::ir::{Bounds, Const, ConstId, JsonSchema, NodeId, PatternId, StringRules, TypeSet};
 use crate::patterns::{LONGEST_SUBJECT, Pattern, Price};
 
 impl Writer<'_> {
@@ -33,7 +34,7 @@ impl Writer<'_> {
         mode: Mode,
         scope: Scope,
     ) {
-        if let Some(target) = alias(schema) {
+        if let Some(target) = schema.alias() {
             self.visit(target, v, mode, scope);
             return;
         }
@@ -134,11 +135,7 @@ impl Writer<'_> {
                 let wanted = self.constant(id);
                 format!("isEqual({v},{wanted})")
             }
-            _ => match self.literal(id, v) {
-                Leaf::Test(test) => test,
-                Leaf::Always => "true".to_owned(),
-                Leaf::Never => "false".to_owned(),
-            },
+            _ => self.literal(id, v).into_test(),
         }
     }
 
@@ -187,38 +184,9 @@ impl Writer<'_> {
     }
 }
 
-/// The target of a schema that is nothing but a reference.
-fn alias(schema: &JsonSchema) -> Option<NodeId> {
-    let logic = schema.logic.as_ref()?;
-    let alone = schema.types.is_none()
-        && schema.constant.is_none()
-        && schema.enumeration.is_none()
-        && schema.number.is_none()
-        && schema.string.is_none()
-        && schema.array.is_none()
-        && schema.object.is_none()
-        && schema.unevaluated.is_none()
-        && logic.dynamic.is_none()
-        && logic.all_of.is_empty()
-        && logic.any_of.is_none()
-        && logic.one_of.is_none()
-        && logic.not.is_none()
-        && logic.condition.is_none();
-    logic.reference.filter(|_| alone)
-}
-
-fn number_rules(rules: &NumberRules, v: Local) -> String {
+fn number_rules(rules: &Bounds<f64>, v: Local) -> String {
     let mut test = String::from("true");
-    push_bounds(
-        &mut test,
-        &v.to_string(),
-        [
-            rules.exclusive_maximum,
-            rules.exclusive_minimum,
-            rules.maximum,
-            rules.minimum,
-        ],
-    );
+    push_bounds(&mut test, &v.to_string(), rules);
     if let Some(divisor) = rules.multiple_of {
         let by = literal::number(divisor);
         let is_safe_integer = divisor.fract() == 0.0 && divisor.abs() <= 9_007_199_254_740_991.0;
@@ -267,29 +235,25 @@ fn push_guarded(
 
 /// The expression that says whether a value is of one of the types.
 pub(super) fn type_test(types: TypeSet, v: Local) -> String {
-    let mut tests = Vec::new();
-    if types.has(TypeSet::STRING) {
-        tests.push(format!("typeof {v}===\"string\""));
-    }
-    if types.has(TypeSet::NUMBER) {
-        tests.push(format!("Number.isFinite({v})"));
-    } else if types.has(TypeSet::INTEGER) {
-        tests.push(format!("Number.isInteger({v})"));
-    }
-    if types.has(TypeSet::BOOLEAN) {
-        tests.push(format!("typeof {v}===\"boolean\""));
-    }
-    if types.has(TypeSet::NULL) {
-        tests.push(format!("{v}===null"));
-    }
-    if types.has(TypeSet::ARRAY) {
-        tests.push(format!("Array.isArray({v})"));
-    }
-    if types.has(TypeSet::OBJECT) {
-        tests.push(format!(
-            "typeof {v}===\"object\"&&{v}!==null&&!Array.isArray({v})"
-        ));
-    }
+    let number = if types.has(TypeSet::NUMBER) {
+        "Number.isFinite"
+    } else {
+        "Number.isInteger"
+    };
+    let tests: Vec<String> = [
+        (TypeSet::STRING, format!("typeof {v}===\"string\"")),
+        (
+            TypeSet::NUMBER.with(TypeSet::INTEGER),
+            format!("{number}({v})"),
+        ),
+        (TypeSet::BOOLEAN, format!("typeof {v}===\"boolean\"")),
+        (TypeSet::NULL, format!("{v}===null")),
+        (TypeSet::ARRAY, format!("Array.isArray({v})")),
+        (TypeSet::OBJECT, is_object(v)),
+    ]
+    .into_iter()
+    .filter_map(|(about, test)| types.has(about).then_some(test))
+    .collect();
     if tests.is_empty() {
         "false".to_owned()
     } else {

@@ -1,7 +1,6 @@
 //! JSON Schema: keywords that combine other schemas of the same value.
 
 use super::keys::Declared;
-use super::leaf::Leaf;
 use super::writer::{Jump, Local, Mode, Scope, Writer};
 use crate::ir::{JsonSchema, LogicRules, NodeId};
 
@@ -140,17 +139,14 @@ impl Writer<'_> {
         if logic.then.is_none() && logic.otherwise.is_none() {
             return;
         }
-        let met = match self.expression(condition, v, scope.depth) {
-            Some(Leaf::Always) => "true".to_owned(),
-            Some(Leaf::Never) => "false".to_owned(),
-            Some(Leaf::Test(test)) => test,
-            None => {
-                let (met, label) = (self.mark(), self.mark());
-                self.put(format_args!("let {met}=false;{label}:{{"));
-                self.visit(condition, v, Mode::Check, scope.failing(Jump::Break(label)));
-                self.put(format_args!("{met}=true;}}"));
-                met.to_string()
-            }
+        let met = if let Some(leaf) = self.expression(condition, v, scope.depth) {
+            leaf.into_test()
+        } else {
+            let (met, label) = (self.mark(), self.mark());
+            self.put(format_args!("let {met}=false;{label}:{{"));
+            self.visit(condition, v, Mode::Check, scope.failing(Jump::Break(label)));
+            self.put(format_args!("{met}=true;}}"));
+            met.to_string()
         };
         self.put(format_args!("if({met}){{"));
         if let Some(then) = logic.then {

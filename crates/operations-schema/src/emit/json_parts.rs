@@ -3,7 +3,7 @@
 use super::keys::one_of_names;
 use super::leaf::push_lengths;
 use super::writer::{Local, Mode, Scope, Writer};
-use crate::ir::{Additional, AdditionalItems, ArrayRules, ObjectRules, PropertyRule};
+use crate::ir::{Additional, ArrayRules, ObjectRules, Property};
 
 impl Writer<'_> {
     pub(super) fn array_rules(&mut self, rules: &ArrayRules, v: Local, mode: Mode, scope: Scope) {
@@ -24,7 +24,7 @@ impl Writer<'_> {
                 self.put(format_args!("}}"));
             }
         }
-        if let AdditionalItems::Schema(rest) = rules.rest {
+        if let Some(rest) = rules.rest {
             self.each(rest, v, &rules.prefix.len().to_string(), mode, scope);
         }
         if rules.unique {
@@ -87,7 +87,7 @@ impl Writer<'_> {
         }
     }
 
-    fn property_rule(&mut self, property: &PropertyRule, v: Local, mode: Mode, scope: Scope) {
+    fn property_rule(&mut self, property: &Property, v: Local, mode: Mode, scope: Scope) {
         let accepts_all = self.accepts_all(property.node);
         if accepts_all && !property.required {
             return;
@@ -115,16 +115,12 @@ impl Writer<'_> {
         if rules.names.is_none() && rules.patterns.is_empty() && !others {
             return;
         }
-        let (keys, index, key) = (self.mark(), self.mark(), self.local());
+        let (keys, key) = (self.mark(), self.local());
         let list = self.keys_of(v);
-        self.put(format_args!(
-            "const {keys}={list};for(let {index}=0;{index}<{keys}.length;{index}++){{"
-        ));
-        self.charged(|writer| {
-            writer.put(format_args!("const {key}={keys}[{index}];"));
+        self.put(format_args!("const {keys}={list};"));
+        self.each_name(keys, key, |writer| {
             writer.name_and_other(rules, others, v, key, mode, scope);
         });
-        self.put(format_args!("}}"));
     }
 
     /// What one name must be like, and its value.

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use super::coverage::{json_may_change, may_change};
 use super::literal;
+use super::object::is_object;
 use super::writer::{Local, Scope, Writer};
 use crate::ir::{JsonSchema, KeyId, NodeId, PatternId, Program, Shape};
 
@@ -125,9 +126,7 @@ impl Writer<'_> {
     /// As [`Self::undeclared`] for a value that need not be an object.
     pub(super) fn undeclared_if_object(&mut self, declared: &Declared, v: Local, scope: Scope) {
         if declared.removes {
-            self.put(format_args!(
-                "if(typeof {v}===\"object\"&&{v}!==null&&!Array.isArray({v})){{"
-            ));
+            self.put(format_args!("if({}){{", is_object(v)));
             self.undeclared(declared, v, scope);
             self.put(format_args!("}}"));
         }

@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 use super::literal;
 use super::writer::{Local, Writer};
 use crate::ir::{
-    BigIntNode, Const, ConstId, DateNode, NodeId, NumberNode, PatternId, RegExpNode, Shape,
-    StringNode, Uint8ArrayNode,
+    Bounds, Const, ConstId, NodeId, PatternId, RegExpNode, Shape, StringRules, Uint8ArrayNode,
 };
 use crate::patterns::Dialect;
 
@@ -23,6 +22,17 @@ pub(super) enum Leaf {
     Never,
     /// An expression decides; it can stand in parentheses only.
     Test(String),
+}
+
+impl Leaf {
+    /// The expression.
+    pub(super) fn into_test(self) -> String {
+        match self {
+            Self::Always => "true".to_owned(),
+            Self::Never => "false".to_owned(),
+            Self::Test(test) => test,
+        }
+    }
 }
 
 impl Writer<'_> {
@@ -101,7 +111,7 @@ impl Writer<'_> {
         format!("{regexp}.test({subject})")
     }
 
-    fn bigint(&mut self, bounds: &BigIntNode, v: Local) -> String {
+    fn bigint(&mut self, bounds: &Bounds<ConstId>, v: Local) -> String {
         let mut test = format!("typeof {v}===\"bigint\"");
         for (operator, bound) in [
             ("<", bounds.exclusive_maximum),
@@ -152,7 +162,7 @@ impl Writer<'_> {
         format!("(typeof {v}===\"string\"?{matches}{test}:{walk})")
     }
 
-    fn string(&mut self, string: StringNode, v: Local) -> String {
+    fn string(&mut self, string: StringRules, v: Local) -> String {
         let mut test = format!("typeof {v}===\"string\"");
         push_lengths(
             &mut test,
@@ -172,39 +182,20 @@ impl Writer<'_> {
     }
 }
 
-fn number(is_number: &str, bounds: &NumberNode, v: Local) -> String {
-    let mut test = format!("{is_number}({v})");
-    push_bounds(
-        &mut test,
-        &v.to_string(),
-        [
-            bounds.exclusive_maximum,
-            bounds.exclusive_minimum,
-            bounds.maximum,
-            bounds.minimum,
-        ],
-    );
-    if let Some(divisor) = bounds.multiple_of {
-        let _ = write!(test, "&&{v}%{}===0", literal::number(divisor));
-    }
-    test
+fn number(is_number: &str, bounds: &Bounds<f64>, v: Local) -> String {
+    within(format!("{is_number}({v})"), &v.to_string(), bounds)
 }
 
-fn date(bounds: &DateNode, v: Local) -> String {
+fn date(bounds: &Bounds<f64>, v: Local) -> String {
     let time = format!("timeOf({v})");
-    let mut test = format!("{v} instanceof Date&&Number.isFinite({time})");
-    push_bounds(
-        &mut test,
-        &time,
-        [
-            bounds.exclusive_maximum,
-            bounds.exclusive_minimum,
-            bounds.maximum,
-            bounds.minimum,
-        ],
-    );
+    let test = format!("{v} instanceof Date&&Number.isFinite({time})");
+    within(test, &time, bounds)
+}
+
+fn within(mut test: String, subject: &str, bounds: &Bounds<f64>) -> String {
+    push_bounds(&mut test, subject, bounds);
     if let Some(divisor) = bounds.multiple_of {
-        let _ = write!(test, "&&{time}%{}===0", literal::number(divisor));
+        let _ = write!(test, "&&{subject}%{}===0", literal::number(divisor));
     }
     test
 }
@@ -221,9 +212,14 @@ fn uint8_array(bounds: Uint8ArrayNode, v: Local) -> String {
     test
 }
 
-/// Appends comparisons: exclusive maximum, exclusive minimum, maximum, minimum.
-pub(super) fn push_bounds(test: &mut String, subject: &str, bounds: [Option<f64>; 4]) {
-    for (operator, bound) in ["<", ">", "<=", ">="].into_iter().zip(bounds) {
+/// Appends comparisons.
+pub(super) fn push_bounds(test: &mut String, subject: &str, bounds: &Bounds<f64>) {
+    for (operator, bound) in [
+        ("<", bounds.exclusive_maximum),
+        (">", bounds.exclusive_minimum),
+        ("<=", bounds.maximum),
+        (">=", bounds.minimum),
+    ] {
         if let Some(bound) = bound {
             let _ = write!(test, "&&{subject}{operator}{}", literal::number(bound));
         }
@@ -232,5 +228,10 @@ pub(super) fn push_bounds(test: &mut String, subject: &str, bounds: [Option<f64>
 
 /// Appends comparisons with a least and a greatest length.
 pub(super) fn push_lengths(test: &mut String, length: &str, least: Option<f64>, most: Option<f64>) {
-    push_bounds(test, length, [None, None, most, least]);
+    let bounds = Bounds {
+        maximum: most,
+        minimum: least,
+        ..Bounds::default()
+    };
+    push_bounds(test, length, &bounds);
 }

@@ -93,10 +93,8 @@ impl Writer<'_> {
 
     /// Whether every value passes, so that nothing need be written.
     pub(super) fn accepts_all(&self, id: NodeId) -> bool {
-        matches!(
-            self.program.shape(self.program.resolve(id)),
-            Shape::Any | Shape::Argument | Shape::Unknown | Shape::JsonBoolean(true)
-        )
+        let id = self.program.resolve(id);
+        self.program.shape(id).accepts_all()
     }
 
     /// The expression for a node, where it is one.

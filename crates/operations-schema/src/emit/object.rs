@@ -1,10 +1,12 @@
 //! TypeBox's objects and records.
 
+use std::fmt;
+
 use super::coverage::{UNION_LEVELS, refuses_undefined};
 use super::keys::{Declared, one_of_names};
 use super::leaf::{INVALID, Leaf, push_lengths};
 use super::literal;
-use super::writer::{Local, Mode, Scope, Writer};
+use super::writer::{Local, Mark, Mode, Scope, Writer};
 use crate::ir::{
     Additional, KeyId, NodeId, ObjectNode, Property, RecordNode, Shape, UnevaluatedKeys,
 };
@@ -18,10 +20,7 @@ impl Writer<'_> {
         mode: Mode,
         scope: Scope,
     ) {
-        self.require(
-            &format!("typeof {v}===\"object\"&&{v}!==null&&!Array.isArray({v})"),
-            scope,
-        );
+        self.require(&is_object(v), scope);
         self.count_names(v, object.min_properties, object.max_properties, scope);
         for property in &object.properties {
             if self.is_too_long() {
@@ -44,13 +43,13 @@ impl Writer<'_> {
     pub(super) fn record(&mut self, record: &RecordNode, v: Local, mode: Mode, scope: Scope) {
         self.require(
             &format!(
-                "typeof {v}===\"object\"&&{v}!==null&&!Array.isArray({v})\
-                 &&!({v} instanceof Date)&&!({v} instanceof Uint8Array)"
+                "{}&&!({v} instanceof Date)&&!({v} instanceof Uint8Array)",
+                is_object(v)
             ),
             scope,
         );
         self.count_names(v, record.min_properties, record.max_properties, scope);
-        let (keys, index, key) = (self.mark(), self.mark(), self.mark());
+        let (keys, key) = (self.mark(), self.mark());
         let matches = self.matches(record.pattern, &key.to_string());
         let accepts_all = self.accepts_all(record.values);
         let forbids = record.additional == Additional::Forbidden;
@@ -58,31 +57,21 @@ impl Writer<'_> {
             return;
         }
         let list = self.keys_of(v);
-        self.put(format_args!(
-            "const {keys}={list};for(let {index}=0;{index}<{keys}.length;{index}++){{"
-        ));
-        self.charged(|writer| {
+        self.put(format_args!("const {keys}={list};"));
+        self.each_name(keys, key, |writer| {
             let part = writer.local();
-            writer.put(format_args!(
-                "const {key}={keys}[{index}];const {part}={v}[{key}];"
-            ));
+            writer.put(format_args!("const {part}={v}[{key}];"));
             writer.entry_of_record(record, &matches, part, mode, scope);
         });
-        self.put(format_args!("}}"));
         if forbids {
             // Names that are not enumerable count as well.
-            let (names, name, other) = (self.mark(), self.mark(), self.mark());
-            let matches = self.matches(record.pattern, &other.to_string());
+            let (names, name) = (self.mark(), self.mark());
+            let matches = self.matches(record.pattern, &name.to_string());
             let list = self.names_of(v);
             self.put(format_args!(
-                "const {names}={list};if({names}.length!=={keys}.length)\
-                 for(let {name}=0;{name}<{names}.length;{name}++){{"
+                "const {names}={list};if({names}.length!=={keys}.length)"
             ));
-            self.charged(|writer| {
-                writer.put(format_args!("const {other}={names}[{name}];"));
-                writer.require(&matches, scope);
-            });
-            self.put(format_args!("}}"));
+            self.each_name(names, name, |writer| writer.require(&matches, scope));
         }
     }
 
@@ -179,8 +168,8 @@ impl Writer<'_> {
     }
 
     fn forbid_others(&mut self, object: &ObjectNode, v: Local, mode: Mode, scope: Scope) {
-        let (names, index) = (self.mark(), self.mark());
-        let known = self.known_names(object, &format!("{names}[{index}]"));
+        let (names, name) = (self.mark(), self.mark());
+        let known = self.known_names(object, &name.to_string());
         let list = self.names_of(v);
         self.put(format_args!("const {names}={list};"));
         // TypeBox only counts when every declared property is required. With an inherited property
@@ -189,10 +178,24 @@ impl Writer<'_> {
         if mode == Mode::Check && object.required.len() == count {
             self.put(format_args!("if({names}.length!=={count})"));
         }
+        self.each_name(names, name, |writer| writer.require(&known, scope));
+    }
+
+    /// A loop over a list of names; `write` writes what is done with each.
+    pub(super) fn each_name(
+        &mut self,
+        names: Mark,
+        name: impl fmt::Display,
+        write: impl FnOnce(&mut Self),
+    ) {
+        let index = self.mark();
         self.put(format_args!(
             "for(let {index}=0;{index}<{names}.length;{index}++){{"
         ));
-        self.charged(|writer| writer.require(&known, scope));
+        self.charged(|writer| {
+            writer.put(format_args!("const {name}={names}[{index}];"));
+            write(writer);
+        });
         self.put(format_args!("}}"));
     }
 
@@ -207,19 +210,28 @@ impl Writer<'_> {
         if self.accepts_all(node) {
             return;
         }
-        let (names, index, key, part) = (self.mark(), self.mark(), self.mark(), self.local());
+        let (names, key) = (self.mark(), self.mark());
         let known = self.known_names(object, &key.to_string());
         let list = self.names_of(v);
-        self.put(format_args!(
-            "const {names}={list};for(let {index}=0;{index}<{names}.length;{index}++){{"
-        ));
-        self.charged(|writer| {
-            writer.put(format_args!(
-                "const {key}={names}[{index}];if(!({known})){{const {part}={v}[{key}];"
-            ));
-            writer.visit(node, part, mode.of_part(), scope.deeper());
-            writer.put(format_args!("}}"));
+        self.put(format_args!("const {names}={list};"));
+        self.each_name(names, key, |writer| {
+            writer.visit_unless(&known, node, v, key, mode, scope);
         });
+    }
+
+    /// Visits the property of this name, unless it is known.
+    fn visit_unless(
+        &mut self,
+        known: &str,
+        node: NodeId,
+        v: Local,
+        key: Mark,
+        mode: Mode,
+        scope: Scope,
+    ) {
+        let part = self.local();
+        self.put(format_args!("if(!({known})){{const {part}={v}[{key}];"));
+        self.visit(node, part, mode.of_part(), scope.deeper());
         self.put(format_args!("}}"));
     }
 
@@ -277,25 +289,14 @@ impl Writer<'_> {
         mode: Mode,
         scope: Scope,
     ) {
-        let (names, index, key) = (self.mark(), self.mark(), self.mark());
+        let (names, key) = (self.mark(), self.mark());
         let known = self.matches(keys.known, &key.to_string());
         let list = self.names_of(v);
-        self.put(format_args!(
-            "const {names}={list};for(let {index}=0;{index}<{names}.length;{index}++){{"
-        ));
-        self.charged(|writer| {
-            writer.put(format_args!("const {key}={names}[{index}];"));
-            match keys.schema {
-                None => writer.require(&known, scope),
-                Some(node) => {
-                    let part = writer.local();
-                    writer.put(format_args!("if(!({known})){{const {part}={v}[{key}];"));
-                    writer.visit(node, part, mode.of_part(), scope.deeper());
-                    writer.put(format_args!("}}"));
-                }
-            }
+        self.put(format_args!("const {names}={list};"));
+        self.each_name(names, key, |writer| match keys.schema {
+            None => writer.require(&known, scope),
+            Some(node) => writer.visit_unless(&known, node, v, key, mode, scope),
         });
-        self.put(format_args!("}}"));
     }
 
     /// TypeBox throws where it looks for properties of `undefined` and `null`.
@@ -317,4 +318,9 @@ impl Writer<'_> {
         self.put(format_args!("const {part}={read};"));
         self.visit(returns, part, Mode::Check, scope.deeper());
     }
+}
+
+/// The expression that says whether a value is an object and no array.
+pub(super) fn is_object(v: Local) -> String {
+    format!("typeof {v}===\"object\"&&{v}!==null&&!Array.isArray({v})")
 }

@@ -2,13 +2,10 @@
 
 use super::messages;
 use super::{Collector, Stop};
-use crate::check::{item_schema, types_of};
+use crate::check::{of_parts, types_of};
 use crate::host::{Class, Host, OwnKeys};
-use crate::ir::{
-    Additional, ArrayRules, JsonSchema, LogicRules, NumberNode, NumberRules, ObjectRules,
-    Unevaluated,
-};
-use crate::number::{is_decimal_multiple, to_js_string};
+use crate::ir::{Additional, ArrayRules, Bounds, JsonSchema, LogicRules, ObjectRules, Unevaluated};
+use crate::number::is_decimal_multiple;
 
 impl<H: Host> Collector<'_, '_, '_, H> {
     pub(super) fn json(&mut self, schema: &JsonSchema, value: H::Value) -> Result<(), Stop> {
@@ -76,7 +73,7 @@ impl<H: Host> Collector<'_, '_, '_, H> {
 
     fn json_number(
         &mut self,
-        rules: &NumberRules,
+        rules: &Bounds<f64>,
         schema: &JsonSchema,
         value: f64,
     ) -> Result<(), Stop> {
@@ -84,32 +81,14 @@ impl<H: Host> Collector<'_, '_, '_, H> {
             .types
             .is_some_and(|types| types.words().eq(["integer"]));
         let noun = if integer { "integer" } else { "number" };
-        let bounds = NumberNode {
-            exclusive_maximum: rules.exclusive_maximum,
-            exclusive_minimum: rules.exclusive_minimum,
-            maximum: rules.maximum,
-            minimum: rules.minimum,
-            multiple_of: None,
-        };
-        for message in messages::number(noun, value, &bounds) {
-            self.report(message)?;
-        }
-        match rules.multiple_of {
-            Some(divisor) if !is_decimal_multiple(value, divisor) => {
-                let divisor = to_js_string(divisor);
-                self.report(format!("Expected {noun} to be a multiple of {divisor}"))
-            }
-            _ => Ok(()),
-        }
+        self.report_all(messages::number(noun, value, rules, is_decimal_multiple))
     }
 
     fn json_array(&mut self, rules: &ArrayRules, value: H::Value) -> Result<(), Stop> {
         let length = self.walk.array_length(value)?;
         self.item_count(length, rules.min_items, rules.max_items)?;
         for index in 0..length {
-            let Some(node) = item_schema(rules, index) else {
-                break;
-            };
+            let Some(node) = rules.at(index) else { break };
             self.at_index(node, value, index)?;
         }
         if rules.unique && !self.walk.all_differ(value, length)? {
@@ -257,12 +236,9 @@ impl<H: Host> Collector<'_, '_, '_, H> {
         class: Class,
         value: H::Value,
     ) -> Result<(), Stop> {
-        let node = match class {
-            Class::Object => rules.properties,
-            Class::Array => rules.items,
-            _ => None,
+        let Some(node) = of_parts(rules, class) else {
+            return Ok(());
         };
-        let Some(node) = node else { return Ok(()) };
         let parts = self.walk.unevaluated_parts(schema, class, value)?;
         for (index, _) in parts.seen.iter().enumerate().filter(|(_, seen)| !**seen) {
             let Some(key) = parts.keys.get(index) else {

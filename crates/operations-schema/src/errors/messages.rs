@@ -1,7 +1,9 @@
 //! The wording.
 
-use crate::ir::{Const, NumberNode, TypeSet};
-use crate::number::{js_is_multiple, to_js_string};
+use std::cmp::Ordering;
+
+use crate::ir::{Bounds, Const, TypeSet};
+use crate::number::to_js_string;
 
 /// A constant as JavaScript writes it into a text.
 pub(super) fn const_text(constant: &Const) -> String {
@@ -27,41 +29,51 @@ pub(super) fn literal(constant: &Const) -> String {
     }
 }
 
-/// The bounds of a number, in TypeBox's order.
-pub(super) fn number(noun: &str, value: f64, node: &NumberNode) -> Vec<String> {
+/// The bounds that a value does not keep to, in TypeBox's order. `compare` says how it compares with one, `shown`
+/// how one is written.
+pub(super) fn bounds<T: Copy>(
+    noun: &str,
+    bounds: &Bounds<T>,
+    compare: impl Fn(T) -> Option<Ordering>,
+    is_multiple: impl Fn(T) -> bool,
+    shown: impl Fn(T) -> String,
+) -> Vec<String> {
     let mut found = Vec::new();
-    let mut test = |bound: Option<f64>, holds: fn(f64, f64) -> bool, words: &str| {
+    let mut test = |bound: Option<T>, holds: &dyn Fn(T) -> bool, words: &str| {
         if let Some(bound) = bound
-            && !holds(value, bound)
+            && !holds(bound)
         {
-            found.push(format!(
-                "Expected {noun} to be {words} {}",
-                to_js_string(bound)
-            ));
+            found.push(format!("Expected {noun} to be {words} {}", shown(bound)));
         }
     };
+    let compare = &compare;
+    let is = |wanted: fn(Ordering) -> bool| move |bound| compare(bound).is_some_and(wanted);
+    test(bounds.exclusive_maximum, &is(Ordering::is_lt), "less than");
     test(
-        node.exclusive_maximum,
-        |value, bound| value < bound,
-        "less than",
-    );
-    test(
-        node.exclusive_minimum,
-        |value, bound| value > bound,
+        bounds.exclusive_minimum,
+        &is(Ordering::is_gt),
         "greater than",
     );
-    test(
-        node.maximum,
-        |value, bound| value <= bound,
-        "less or equal to",
-    );
-    test(
-        node.minimum,
-        |value, bound| value >= bound,
-        "greater or equal to",
-    );
-    test(node.multiple_of, js_is_multiple, "a multiple of");
+    test(bounds.maximum, &is(Ordering::is_le), "less or equal to");
+    test(bounds.minimum, &is(Ordering::is_ge), "greater or equal to");
+    test(bounds.multiple_of, &is_multiple, "a multiple of");
     found
+}
+
+/// The same for a number.
+pub(super) fn number(
+    noun: &str,
+    value: f64,
+    node: &Bounds<f64>,
+    is_multiple: fn(f64, f64) -> bool,
+) -> Vec<String> {
+    bounds(
+        noun,
+        node,
+        |bound| value.partial_cmp(&bound),
+        |divisor| is_multiple(value, divisor),
+        to_js_string,
+    )
 }
 
 /// What a JSON Schema's `type` expects.

@@ -17,6 +17,7 @@ use crate::bounds::MAX_MESSAGE_BYTES;
 use crate::check::Walk;
 use crate::host::{Host, Interrupt, Limit};
 use crate::ir::{NodeId, Program, Shape};
+use crate::pointer::escape;
 
 /// One thing that is wrong with a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,6 +127,12 @@ impl<H: Host> Collector<'_, '_, '_, H> {
         Ok(())
     }
 
+    fn report_all(&mut self, messages: Vec<String>) -> Result<(), Stop> {
+        messages
+            .into_iter()
+            .try_for_each(|message| self.report(message))
+    }
+
     /// Whether a value passes, where TypeBox's exceptions mean no.
     fn passes(&mut self, id: NodeId, value: H::Value) -> Result<bool, Stop> {
         Ok(self.walk.passes(id, value)?)
@@ -139,7 +146,7 @@ impl<H: Host> Collector<'_, '_, '_, H> {
     ) -> Result<R, Stop> {
         let length = self.path.len();
         self.path.push('/');
-        self.path.push_str(&escape_segment(key));
+        self.path.push_str(&escape(key));
         let result = visit(self);
         self.path.truncate(length);
         result
@@ -178,15 +185,6 @@ impl<H: Host> Collector<'_, '_, '_, H> {
             Shape::Broken(reason) => self.report(format!("Unknown type: {reason}")),
             shape => self.typebox(id, shape, value),
         }
-    }
-}
-
-/// A segment of a JSON Pointer.
-pub(crate) fn escape_segment(key: &str) -> Cow<'_, str> {
-    if key.contains(['~', '/']) {
-        key.replace('~', "~0").replace('/', "~1").into()
-    } else {
-        key.into()
     }
 }
 

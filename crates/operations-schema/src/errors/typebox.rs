@@ -4,10 +4,8 @@ use super::messages;
 use super::{Collector, Stop};
 use crate::check::{at_least, at_most, compare_bigint, is_bigint_multiple};
 use crate::host::{Class, Host};
-use crate::ir::{
-    BigIntNode, ConstId, DateNode, NodeId, NumberNode, Shape, StringNode, Uint8ArrayNode,
-};
-use crate::number::to_js_string;
+use crate::ir::{Bounds, ConstId, NodeId, Shape, StringRules, Uint8ArrayNode};
+use crate::number::{js_is_multiple, to_js_string};
 
 impl<H: Host> Collector<'_, '_, '_, H> {
     pub(super) fn typebox(
@@ -90,65 +88,34 @@ impl<H: Host> Collector<'_, '_, '_, H> {
         fixed.to_owned()
     }
 
-    fn number(&mut self, noun: &str, node: &NumberNode, value: H::Value) -> Result<(), Stop> {
+    fn number(&mut self, noun: &str, node: &Bounds<f64>, value: H::Value) -> Result<(), Stop> {
         match self.walk.class(value)? {
             Class::Number(number)
                 if number.is_finite() && (noun == "number" || number.fract() == 0.0) =>
             {
-                for message in messages::number(noun, number, node) {
-                    self.report(message)?;
-                }
-                Ok(())
+                self.report_all(messages::number(noun, number, node, js_is_multiple))
             }
             _ => self.report(format!("Expected {noun}")),
         }
     }
 
-    fn bigint(&mut self, node: &BigIntNode, value: H::Value) -> Result<(), Stop> {
+    fn bigint(&mut self, node: &Bounds<ConstId>, value: H::Value) -> Result<(), Stop> {
         if self.walk.class(value)? != Class::BigInt {
             return self.report("Expected bigint");
         }
         let value = self.walk.bigint_value(value)?;
         let program = self.walk.program;
-        let mut found = Vec::new();
-        let mut test =
-            |bound: Option<ConstId>, holds: fn(std::cmp::Ordering) -> bool, words: &str| {
-                let Some(bound) = bound.map(|bound| program.constant(bound)) else {
-                    return;
-                };
-                if !compare_bigint(&value, bound).is_some_and(holds) {
-                    let bound = messages::const_text(bound);
-                    found.push(format!("Expected bigint to be {words} {bound}"));
-                }
-            };
-        test(
-            node.exclusive_maximum,
-            std::cmp::Ordering::is_lt,
-            "less than",
+        let found = messages::bounds(
+            "bigint",
+            node,
+            |bound| compare_bigint(&value, program.constant(bound)),
+            |divisor| is_bigint_multiple(&value, program.constant(divisor)) == Some(true),
+            |bound| messages::const_text(program.constant(bound)),
         );
-        test(
-            node.exclusive_minimum,
-            std::cmp::Ordering::is_gt,
-            "greater than",
-        );
-        test(node.maximum, std::cmp::Ordering::is_le, "less or equal to");
-        test(
-            node.minimum,
-            std::cmp::Ordering::is_ge,
-            "greater or equal to",
-        );
-        if let Some(divisor) = node.multiple_of.map(|divisor| program.constant(divisor))
-            && is_bigint_multiple(&value, divisor) != Some(true)
-        {
-            let divisor = messages::const_text(divisor);
-            found.push(format!("Expected bigint to be a multiple of {divisor}"));
-        }
-        found
-            .into_iter()
-            .try_for_each(|message| self.report(message))
+        self.report_all(found)
     }
 
-    fn date(&mut self, node: &DateNode, value: H::Value) -> Result<(), Stop> {
+    fn date(&mut self, node: &Bounds<f64>, value: H::Value) -> Result<(), Stop> {
         let time = match self.walk.class(value)? {
             Class::Object => self.walk.date(value)?.filter(|time| time.is_finite()),
             _ => None,
@@ -156,17 +123,12 @@ impl<H: Host> Collector<'_, '_, '_, H> {
         let Some(time) = time else {
             return self.report("Expected Date");
         };
-        let bounds = NumberNode {
-            exclusive_maximum: node.exclusive_maximum,
-            exclusive_minimum: node.exclusive_minimum,
-            maximum: node.maximum,
-            minimum: node.minimum,
-            multiple_of: node.multiple_of,
-        };
-        for message in messages::number("Date timestamp", time, &bounds) {
-            self.report(message)?;
-        }
-        Ok(())
+        self.report_all(messages::number(
+            "Date timestamp",
+            time,
+            node,
+            js_is_multiple,
+        ))
     }
 
     fn bytes(&mut self, node: Uint8ArrayNode, value: H::Value) -> Result<(), Stop> {
@@ -177,46 +139,44 @@ impl<H: Host> Collector<'_, '_, '_, H> {
         let Some(length) = length else {
             return self.report("Expected Uint8Array");
         };
-        self.at_most(
+        // TypeBox looks at the greatest first.
+        let max = node.max_byte_length;
+        self.within(
             length,
-            node.max_byte_length,
-            "Expected byte length less or equal to ",
+            None,
+            max,
+            "",
+            "Expected byte length less or equal to {}",
         )?;
-        self.at_least(
+        let min = node.min_byte_length;
+        self.within(
             length,
-            node.min_byte_length,
-            "Expected byte length greater or equal to ",
+            min,
+            None,
+            "Expected byte length greater or equal to {}",
+            "",
         )
     }
 
-    pub(super) fn at_least(
+    /// Tells of a count that is out of its bounds. In the two messages `{}` stands for the bound.
+    pub(super) fn within(
         &mut self,
         count: usize,
-        bound: Option<f64>,
-        words: &str,
+        min: Option<f64>,
+        max: Option<f64>,
+        too_few: &str,
+        too_many: &str,
     ) -> Result<(), Stop> {
-        if at_least(count as f64, bound) {
-            return Ok(());
+        let count = count as f64;
+        for (bound, holds, message) in [
+            (min, at_least(count, min), too_few),
+            (max, at_most(count, max), too_many),
+        ] {
+            if let Some(bound) = bound.filter(|_| !holds) {
+                self.report(message.replace("{}", &to_js_string(bound)))?;
+            }
         }
-        self.report(format!(
-            "{words}{}",
-            to_js_string(bound.unwrap_or(f64::NAN))
-        ))
-    }
-
-    pub(super) fn at_most(
-        &mut self,
-        count: usize,
-        bound: Option<f64>,
-        words: &str,
-    ) -> Result<(), Stop> {
-        if at_most(count as f64, bound) {
-            return Ok(());
-        }
-        self.report(format!(
-            "{words}{}",
-            to_js_string(bound.unwrap_or(f64::NAN))
-        ))
+        Ok(())
     }
 
     fn length(&mut self, min: Option<f64>, max: Option<f64>, value: H::Value) -> Result<(), Stop> {
@@ -233,11 +193,16 @@ impl<H: Host> Collector<'_, '_, '_, H> {
         min: Option<f64>,
         max: Option<f64>,
     ) -> Result<(), Stop> {
-        self.at_least(length, min, "Expected string length greater or equal to ")?;
-        self.at_most(length, max, "Expected string length less or equal to ")
+        self.within(
+            length,
+            min,
+            max,
+            "Expected string length greater or equal to {}",
+            "Expected string length less or equal to {}",
+        )
     }
 
-    fn string(&mut self, node: StringNode, value: H::Value) -> Result<(), Stop> {
+    fn string(&mut self, node: StringRules, value: H::Value) -> Result<(), Stop> {
         if self.walk.class(value)? != Class::String {
             return self.report("Expected string");
         }

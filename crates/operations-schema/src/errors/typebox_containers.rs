@@ -1,7 +1,6 @@
 //! Errors of TypeBox kinds with parts.
 
 use super::{Collector, Stop};
-use crate::check::{at_least, at_most};
 use crate::host::{Class, Host, Interrupt, OwnKeys};
 use crate::ir::{Additional, ArrayNode, IntersectNode, NodeId, ObjectNode, RecordNode, TupleNode};
 use crate::number::to_js_string;
@@ -35,12 +34,13 @@ impl<H: Host> Collector<'_, '_, '_, H> {
         min: Option<f64>,
         max: Option<f64>,
     ) -> Result<(), Stop> {
-        self.at_least(
+        self.within(
             length,
             min,
-            "Expected array length to be greater or equal to ",
-        )?;
-        self.at_most(length, max, "Expected array length to be less or equal to ")
+            max,
+            "Expected array length to be greater or equal to {}",
+            "Expected array length to be less or equal to {}",
+        )
     }
 
     pub(super) fn contained(
@@ -89,21 +89,13 @@ impl<H: Host> Collector<'_, '_, '_, H> {
         min: Option<f64>,
         max: Option<f64>,
     ) -> Result<(), Stop> {
-        if let Some(min) = min
-            && !at_least(count as f64, Some(min))
-        {
-            let min = to_js_string(min);
-            self.report(format!("Expected object to have at least {min} properties"))?;
-        }
-        if let Some(max) = max
-            && !at_most(count as f64, Some(max))
-        {
-            let max = to_js_string(max);
-            self.report(format!(
-                "Expected object to have no more than {max} properties"
-            ))?;
-        }
-        Ok(())
+        self.within(
+            count,
+            min,
+            max,
+            "Expected object to have at least {} properties",
+            "Expected object to have no more than {} properties",
+        )
     }
 
     /// Visits every own key with its text.

@@ -1,52 +1,8 @@
-//! Names and addresses.
+//! Addresses of machines and of people.
 
 use std::net::Ipv6Addr;
 
-use super::idna::{decode, encoded_length, is_right_to_left, is_unicode_label};
-
-pub(super) fn is_hostname(text: &str) -> bool {
-    !text.is_empty() && text.len() <= 253 && text.split('.').all(is_label)
-}
-
-fn is_label(label: &str) -> bool {
-    let shape = (1..=63).contains(&label.len())
-        && !label.starts_with('-')
-        && !label.ends_with('-')
-        && label
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    shape
-        && match encoded_part(label) {
-            Some(encoded) => decode(encoded).is_some_and(|decoded| {
-                is_unicode_label(&decoded) && encoded_length(&decoded) == label.len()
-            }),
-            None => true,
-        }
-}
-
-/// What follows `xn--`.
-fn encoded_part(label: &str) -> Option<&str> {
-    label
-        .get(..4)
-        .filter(|start| start.eq_ignore_ascii_case("xn--"))?;
-    label.get(4..)
-}
-
-pub(super) fn is_idn_hostname(text: &str) -> bool {
-    let labels = || text.split(['.', '\u{3002}', '\u{FF0E}', '\u{FF61}']);
-    // Where one label is right-to-left, none may begin with a digit.
-    let has_direction = labels().any(is_right_to_left);
-    !text.is_empty()
-        && text.chars().count() <= 253
-        && labels().all(|label| {
-            let shape = if label.is_ascii() {
-                is_label(label)
-            } else {
-                is_unicode_label(label) && encoded_length(label) <= 63
-            };
-            shape && !(has_direction && label.starts_with(|first: char| first.is_ascii_digit()))
-        })
-}
+use super::hostname::is_hostname;
 
 pub(super) fn is_ipv4(text: &str) -> bool {
     let mut parts = 0;

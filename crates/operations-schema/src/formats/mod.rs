@@ -1,10 +1,12 @@
 //! The `format` words that are asserted.
 
-mod idna;
+mod hostname;
 mod internet;
 mod pointer;
+mod template;
 mod time;
-mod uri;
+
+use fluent_uri::{Iri, IriRef, Uri, UriRef};
 
 use crate::host::Limit;
 use crate::patterns::is_regular_expression;
@@ -117,15 +119,15 @@ impl KnownFormat {
             Self::Duration => time::is_duration(text),
             Self::Email => internet::is_email(text, false),
             Self::IdnEmail => internet::is_email(text, true),
-            Self::Hostname => internet::is_hostname(text),
-            Self::IdnHostname => internet::is_idn_hostname(text),
+            Self::Hostname => hostname::is_hostname(text),
+            Self::IdnHostname => hostname::is_idn_hostname(text),
             Self::Ipv4 => internet::is_ipv4(text),
             Self::Ipv6 => internet::is_ipv6(text),
-            Self::Uri => uri::is_uri(text, false),
-            Self::UriReference => uri::is_reference(text, false),
-            Self::Iri => uri::is_uri(text, true),
-            Self::IriReference => uri::is_reference(text, true),
-            Self::UriTemplate => uri::is_template(text),
+            Self::Uri => Uri::parse(text).is_ok(),
+            Self::UriReference => UriRef::parse(text).is_ok(),
+            Self::Iri => Iri::parse(text).is_ok(),
+            Self::IriReference => IriRef::parse(text).is_ok(),
+            Self::UriTemplate => template::is_template(text),
             Self::Uuid => is_uuid(text),
             Self::JsonPointer => pointer::is_json_pointer(text),
             Self::RelativeJsonPointer => pointer::is_relative_json_pointer(text),

@@ -1,9 +1,7 @@
 //! JSON in Rust.
 
-use num_bigint::BigInt;
-
 use super::{Class, Host, Interrupt, Name, OwnKeys, Prices};
-use crate::ir::{Format, FormatId, KindNode, PatternId};
+use crate::ir::PatternId;
 use crate::json::{Document, Json, Kind};
 use crate::number;
 use crate::patterns::{Dialect, Pattern, PatternFailure};
@@ -42,10 +40,21 @@ impl<'a> From<Option<&'a Document>> for JsonRef<'a> {
 }
 
 impl<'a> JsonRef<'a> {
+    /// What it is; nothing for `undefined`.
+    fn kind(self) -> Option<Kind<'a>> {
+        Some(match self {
+            Self::Undefined => return None,
+            Self::Value(value) => value.kind(),
+            Self::Null => Kind::Null,
+            Self::Bool(value) => Kind::Bool(value),
+            Self::Number(number) => Kind::Number(number),
+            Self::Text(text) => Kind::String(text),
+        })
+    }
+
     fn text(self) -> Option<&'a str> {
-        match self {
-            Self::Value(value) => value.as_str(),
-            Self::Text(text) => Some(text),
+        match self.kind() {
+            Some(Kind::String(text)) => Some(text),
             _ => None,
         }
     }
@@ -93,20 +102,14 @@ impl<'a> Host for JsonHost<'a> {
     type Scope = ();
 
     fn classify(&mut self, value: JsonRef<'a>) -> Result<Class, Interrupt> {
-        Ok(match value {
-            JsonRef::Undefined => Class::Undefined,
-            JsonRef::Null => Class::Null,
-            JsonRef::Bool(value) => Class::Bool(value),
-            JsonRef::Number(number) => Class::Number(number),
-            JsonRef::Text(_) => Class::String,
-            JsonRef::Value(value) => match value.kind() {
-                Kind::Null => Class::Null,
-                Kind::Bool(value) => Class::Bool(value),
-                Kind::Number(number) => Class::Number(number),
-                Kind::String(_) => Class::String,
-                Kind::Array(_) => Class::Array,
-                Kind::Object(_) => Class::Object,
-            },
+        Ok(match value.kind() {
+            None => Class::Undefined,
+            Some(Kind::Null) => Class::Null,
+            Some(Kind::Bool(value)) => Class::Bool(value),
+            Some(Kind::Number(number)) => Class::Number(number),
+            Some(Kind::String(_)) => Class::String,
+            Some(Kind::Array(_)) => Class::Array,
+            Some(Kind::Object(_)) => Class::Object,
         })
     }
 
@@ -132,11 +135,8 @@ impl<'a> Host for JsonHost<'a> {
     }
 
     fn array_length(&mut self, array: JsonRef<'a>) -> Result<usize, Interrupt> {
-        Ok(match array {
-            JsonRef::Value(value) => match value.kind() {
-                Kind::Array(count) => count,
-                _ => 0,
-            },
+        Ok(match array.kind() {
+            Some(Kind::Array(count)) => count,
             _ => 0,
         })
     }
@@ -178,16 +178,9 @@ impl<'a> Host for JsonHost<'a> {
         Ok(JsonKeys { object, next: 0 })
     }
 
-    fn listed(_: &JsonKeys<'a>) -> usize {
-        0
-    }
-
     fn count_keys(&mut self, object: JsonRef<'a>, _: OwnKeys) -> Result<usize, Interrupt> {
-        Ok(match object {
-            JsonRef::Value(value) => match value.kind() {
-                Kind::Object(count) => count,
-                _ => 0,
-            },
+        Ok(match object.kind() {
+            Some(Kind::Object(count)) => count,
             _ => 0,
         })
     }
@@ -226,34 +219,6 @@ impl<'a> Host for JsonHost<'a> {
         })
     }
 
-    fn date(&mut self, _: JsonRef<'a>) -> Result<Option<f64>, Interrupt> {
-        Ok(None)
-    }
-
-    fn uint8_array(&mut self, _: JsonRef<'a>) -> Result<Option<usize>, Interrupt> {
-        Ok(None)
-    }
-
-    fn is_promise(&mut self, _: JsonRef<'a>) -> Result<bool, Interrupt> {
-        Ok(false)
-    }
-
-    fn is_iterable(&mut self, object: JsonRef<'a>, asynchronous: bool) -> Result<bool, Interrupt> {
-        Ok(!asynchronous && self.classify(object)? == Class::Array)
-    }
-
-    fn bigint(&mut self, _: JsonRef<'a>) -> Result<BigInt, Interrupt> {
-        Ok(BigInt::default())
-    }
-
-    fn symbol_description(&mut self, _: JsonRef<'a>) -> Result<Option<String>, Interrupt> {
-        Ok(None)
-    }
-
-    fn same_slot(&mut self, _: JsonRef<'a>, _: u32) -> Result<bool, Interrupt> {
-        Ok(false)
-    }
-
     fn matches(
         &mut self,
         value: JsonRef<'a>,
@@ -273,19 +238,6 @@ impl<'a> Host for JsonHost<'a> {
         Ok(pattern.matches(&text, budget)?)
     }
 
-    fn custom_format(
-        &mut self,
-        _: JsonRef<'a>,
-        _: FormatId,
-        _: &Format,
-    ) -> Result<Option<bool>, Interrupt> {
-        Ok(None)
-    }
-
-    fn custom_kind(&mut self, _: JsonRef<'a>, _: &KindNode) -> Result<Option<bool>, Interrupt> {
-        Ok(None)
-    }
-
     fn count_nodes(&mut self, value: JsonRef<'a>, limit: u64) -> Result<u64, Interrupt> {
         let JsonRef::Value(root) = value else {
             return Ok(1);
@@ -298,11 +250,8 @@ impl<'a> Host for JsonHost<'a> {
                 break;
             }
             match value.kind() {
-                Kind::Array(items) => open.extend((0..items).filter_map(|at| value.element(at))),
-                Kind::Object(members) => {
-                    let values = (0..members).filter_map(|at| value.member(at));
-                    open.extend(values.map(|(_, value)| value));
-                }
+                Kind::Array(_) => open.extend(value.elements()),
+                Kind::Object(_) => open.extend(value.members().map(|(_, value)| value)),
                 _ => {}
             }
         }
@@ -332,23 +281,13 @@ fn to_js_string(value: JsonRef<'_>, depth: u32) -> Option<String> {
             // An own `toString` of JSON is not a function.
             Kind::Object(_) if value.get("toString").is_some() => return None,
             Kind::Object(_) => "[object Object]".into(),
-            Kind::Array(count) => {
-                if depth >= MAX_ARRAY_TEXT_DEPTH {
-                    return None;
-                }
-                let mut text = String::new();
-                for index in 0..count {
-                    if index > 0 {
-                        text.push(',');
-                    }
-                    match value.element(index) {
-                        Some(item) if item.kind() != Kind::Null => {
-                            text.push_str(&to_js_string(JsonRef::Value(item), depth + 1)?);
-                        }
-                        _ => {}
-                    }
-                }
-                text
+            Kind::Array(_) if depth >= MAX_ARRAY_TEXT_DEPTH => return None,
+            Kind::Array(_) => {
+                let items = value.elements().map(|item| match item.kind() {
+                    Kind::Null => Some(String::new()),
+                    _ => to_js_string(JsonRef::Value(item), depth + 1),
+                });
+                items.collect::<Option<Vec<_>>>()?.join(",")
             }
         },
     })

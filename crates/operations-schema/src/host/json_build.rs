@@ -8,13 +8,12 @@ mod make;
 
 use std::collections::HashMap;
 
-use num_bigint::BigInt;
-
 use super::json::{JsonHost, JsonKeys, JsonRef};
 use super::{Class, Host, Interrupt, Name, OwnKeys, Prices};
-use crate::ir::{Format, FormatId, KindNode, PatternId};
+use crate::ir::PatternId;
 use crate::json::{Document, Json, array_index, push_number, push_string};
 use crate::patterns::Pattern;
+use crate::pointer;
 use crate::work::Budget;
 
 /// A value of the document, or one that the host made.
@@ -156,6 +155,30 @@ impl<'a> JsonBuilder<'a> {
             },
         }
         true
+    }
+
+    /// Where `undefined` stands in a list, for which JSON has no word, as a JSON Pointer. It can only be in what was made.
+    #[must_use]
+    pub fn hole_in(&self, part: JsonPart<'a>) -> Option<String> {
+        let JsonPart::Made(id) = part else {
+            return None;
+        };
+        match self.made(id)? {
+            Made::Text(_) => None,
+            Made::Array(parts) => parts.iter().enumerate().find_map(|(index, part)| {
+                let is_hole = matches!(part, JsonPart::Document(JsonRef::Undefined));
+                let rest = if is_hole {
+                    Some(String::new())
+                } else {
+                    self.hole_in(*part)
+                };
+                rest.map(|rest| format!("/{index}{rest}"))
+            }),
+            Made::Object(object) => object.entries.iter().find_map(|(key, part)| {
+                let rest = self.hole_in(*part)?;
+                Some(format!("/{}{rest}", pointer::escape(key)))
+            }),
+        }
     }
 
     fn push_object(&self, object: &MadeObject<'a>, json: &mut String) {
@@ -328,10 +351,6 @@ impl<'a> Host for JsonBuilder<'a> {
         })
     }
 
-    fn listed(_: &JsonPartKeys<'a>) -> usize {
-        0
-    }
-
     fn count_keys(&mut self, object: JsonPart<'a>, which: OwnKeys) -> Result<usize, Interrupt> {
         match object {
             JsonPart::Document(object) => self.document.count_keys(object, which),
@@ -421,34 +440,6 @@ impl<'a> Host for JsonBuilder<'a> {
         })
     }
 
-    fn date(&mut self, _: JsonPart<'a>) -> Result<Option<f64>, Interrupt> {
-        Ok(None)
-    }
-
-    fn uint8_array(&mut self, _: JsonPart<'a>) -> Result<Option<usize>, Interrupt> {
-        Ok(None)
-    }
-
-    fn is_promise(&mut self, _: JsonPart<'a>) -> Result<bool, Interrupt> {
-        Ok(false)
-    }
-
-    fn is_iterable(&mut self, object: JsonPart<'a>, asynchronous: bool) -> Result<bool, Interrupt> {
-        Ok(!asynchronous && self.classify(object)? == Class::Array)
-    }
-
-    fn bigint(&mut self, _: JsonPart<'a>) -> Result<BigInt, Interrupt> {
-        Ok(BigInt::default())
-    }
-
-    fn symbol_description(&mut self, _: JsonPart<'a>) -> Result<Option<String>, Interrupt> {
-        Ok(None)
-    }
-
-    fn same_slot(&mut self, _: JsonPart<'a>, _: u32) -> Result<bool, Interrupt> {
-        Ok(false)
-    }
-
     fn matches(
         &mut self,
         value: JsonPart<'a>,
@@ -468,25 +459,6 @@ impl<'a> Host for JsonBuilder<'a> {
         self.lend(value, |host, value| {
             host.matches(value, id, pattern, budget)
         })
-    }
-
-    fn custom_format(
-        &mut self,
-        string: JsonPart<'a>,
-        id: FormatId,
-        format: &Format,
-    ) -> Result<Option<bool>, Interrupt> {
-        self.lend(string, |host, string| {
-            host.custom_format(string, id, format)
-        })
-    }
-
-    fn custom_kind(
-        &mut self,
-        value: JsonPart<'a>,
-        kind: &KindNode,
-    ) -> Result<Option<bool>, Interrupt> {
-        self.lend(value, |host, value| host.custom_kind(value, kind))
     }
 
     fn count_nodes(&mut self, value: JsonPart<'a>, limit: u64) -> Result<u64, Interrupt> {

@@ -1,8 +1,8 @@
 //! A JSON Schema location: keywords in groups, absent groups cost one pointer.
 
 use super::Program;
-use super::node::Additional;
-use super::tables::{ConstId, FormatId, KeyId, NodeId, PatternId, PropertyIndex};
+use super::node::{Additional, Bounds, Property, StringRules};
+use super::tables::{ConstId, KeyId, NodeId, PatternId, PropertyIndex};
 
 /// The set of types that `type` allows (`nullable` included).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -77,8 +77,8 @@ pub struct JsonSchema {
     /// OpenAPI's `nullable: true`: null passes, whatever else the schema says. (OpenAPI's text ties it
     /// to `type`; documents write it beside `$ref` and `allOf` just as often, and mean it.)
     pub nullable: bool,
-    /// Keywords about numbers.
-    pub number: Option<Box<NumberRules>>,
+    /// Keywords about numbers. Draft 4's boolean `exclusiveMinimum` is already folded in.
+    pub number: Option<Box<Bounds<f64>>>,
     /// Keywords about strings.
     pub string: Option<Box<StringRules>>,
     /// Keywords about arrays.
@@ -91,41 +91,26 @@ pub struct JsonSchema {
     pub unevaluated: Option<Box<Unevaluated>>,
 }
 
-/// Keywords about numbers. Draft 4's boolean `exclusiveMinimum` is already folded in.
-#[derive(Clone, Debug, Default)]
-pub struct NumberRules {
-    /// `minimum`.
-    pub minimum: Option<f64>,
-    /// `maximum`.
-    pub maximum: Option<f64>,
-    /// `exclusiveMinimum`.
-    pub exclusive_minimum: Option<f64>,
-    /// `exclusiveMaximum`.
-    pub exclusive_maximum: Option<f64>,
-    /// `multipleOf`, exact in decimals.
-    pub multiple_of: Option<f64>,
-}
+impl JsonSchema {
+    /// Whether it says nothing about the value itself: all that may be there combines other schemas.
+    #[must_use]
+    pub fn is_bare(&self) -> bool {
+        self.types.is_none()
+            && self.constant.is_none()
+            && self.enumeration.is_none()
+            && self.number.is_none()
+            && self.string.is_none()
+            && self.array.is_none()
+            && self.object.is_none()
+            && self.unevaluated.is_none()
+    }
 
-/// Keywords about strings. Lengths count code points.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct StringRules {
-    /// `minLength`.
-    pub min_length: Option<f64>,
-    /// `maxLength`.
-    pub max_length: Option<f64>,
-    /// `pattern`.
-    pub pattern: Option<PatternId>,
-    /// `format`, where it is asserted.
-    pub format: Option<FormatId>,
-}
-
-/// What happens to the elements after the positional ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AdditionalItems {
-    /// Nothing was said.
-    Unspecified,
-    /// A schema for them (`items` after `prefixItems`, `additionalItems`, or plain `items`).
-    Schema(NodeId),
+    /// The target of a schema that is nothing but a reference.
+    #[must_use]
+    pub fn alias(&self) -> Option<NodeId> {
+        let logic = self.logic.as_ref().filter(|_| self.only_reference)?;
+        logic.reference
+    }
 }
 
 /// Keywords about arrays.
@@ -133,8 +118,8 @@ pub enum AdditionalItems {
 pub struct ArrayRules {
     /// `prefixItems`, or `items` as an array in older drafts.
     pub prefix: Vec<NodeId>,
-    /// The elements after `prefix`.
-    pub rest: AdditionalItems,
+    /// The schema of the elements after `prefix` (`items` after `prefixItems`, `additionalItems`, or plain `items`).
+    pub rest: Option<NodeId>,
     /// `minItems`.
     pub min_items: Option<f64>,
     /// `maxItems`.
@@ -151,15 +136,12 @@ pub struct ArrayRules {
     pub contains_evaluates: bool,
 }
 
-/// A declared property.
-#[derive(Clone, Copy, Debug)]
-pub struct PropertyRule {
-    /// The name.
-    pub key: KeyId,
-    /// The schema.
-    pub node: NodeId,
-    /// Also listed in `required`.
-    pub required: bool,
+impl ArrayRules {
+    /// The schema of the element at a position.
+    #[must_use]
+    pub fn at(&self, index: usize) -> Option<NodeId> {
+        self.prefix.get(index).copied().or(self.rest)
+    }
 }
 
 /// A member of `patternProperties`.
@@ -186,7 +168,7 @@ pub struct Dependency {
 #[derive(Clone, Debug)]
 pub struct ObjectRules {
     /// `properties` in their order.
-    pub properties: Vec<PropertyRule>,
+    pub properties: Vec<Property>,
     /// Finds a declared property by name.
     pub index: PropertyIndex,
     /// `required`, all of them, in their order.
@@ -210,14 +192,8 @@ pub struct ObjectRules {
 impl ObjectRules {
     /// The declared property of that name.
     #[must_use]
-    pub fn find(&self, program: &Program, name: &str) -> Option<&PropertyRule> {
-        let nth = |position: usize| {
-            self.properties
-                .get(position)
-                .map_or("", |property| program.key_text(property.key))
-        };
-        let position = self.index.find(name, self.properties.len(), nth)?;
-        self.properties.get(position)
+    pub fn find(&self, program: &Program, name: &str) -> Option<&Property> {
+        self.index.property(&self.properties, program, name)
     }
 }
 

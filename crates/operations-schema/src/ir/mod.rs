@@ -11,13 +11,13 @@ mod tables;
 
 pub use constant::Const;
 pub use json_schema::{
-    AdditionalItems, ArrayRules, Dependency, DynamicReference, JsonSchema, LogicRules, NumberRules,
-    ObjectRules, PatternProperty, PropertyRule, StringRules, TypeSet, Unevaluated,
+    ArrayRules, Dependency, DynamicReference, JsonSchema, LogicRules, ObjectRules, PatternProperty,
+    TypeSet, Unevaluated,
 };
 pub use node::{
-    Additional, ArrayNode, BigIntNode, ConstructorNode, DateNode, IntersectNode, KindNode, Meta,
-    Node, NumberNode, ObjectNode, Property, RecordNode, RegExpNode, Shape, StringNode, TupleNode,
-    Uint8ArrayNode, UnevaluatedKeys,
+    Additional, ArrayNode, Bounds, ConstructorNode, IntersectNode, KindNode, Meta, Node,
+    ObjectNode, Property, RecordNode, RegExpNode, Shape, StringRules, TupleNode, Uint8ArrayNode,
+    UnevaluatedKeys,
 };
 pub use program::Program;
 pub(crate) use program::ProgramBuilder;

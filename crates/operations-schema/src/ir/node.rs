@@ -12,6 +12,13 @@ pub struct Node {
     pub meta: Meta,
 }
 
+impl From<Shape> for Node {
+    fn from(shape: Shape) -> Self {
+        let meta = Meta::default();
+        Self { shape, meta }
+    }
+}
+
 /// What stands beside the rule itself and matters to errors and normalisation.
 #[derive(Clone, Debug, Default)]
 pub struct Meta {
@@ -39,19 +46,19 @@ pub enum Shape {
     /// `Type.AsyncIterator`.
     AsyncIterator,
     /// `Type.BigInt`.
-    BigInt(Box<BigIntNode>),
+    BigInt(Box<Bounds<ConstId>>),
     /// `Type.Boolean`.
     Boolean,
     /// `Type.Constructor`: `value.prototype` is checked against the instance type.
     Constructor(ConstructorNode),
     /// `Type.Date`.
-    Date(Box<DateNode>),
+    Date(Box<Bounds<f64>>),
     /// `Type.Function`.
     Function,
     /// `Module.Import`: the imported definition.
     Import(NodeId),
     /// `Type.Integer`.
-    Integer(Box<NumberNode>),
+    Integer(Box<Bounds<f64>>),
     /// `Type.Intersect`.
     Intersect(Box<IntersectNode>),
     /// `Type.Iterator`.
@@ -65,7 +72,7 @@ pub enum Shape {
     /// `Type.Null`.
     Null,
     /// `Type.Number`.
-    Number(Box<NumberNode>),
+    Number(Box<Bounds<f64>>),
     /// `Type.Object`.
     Object(Box<ObjectNode>),
     /// `Type.Promise`.
@@ -77,7 +84,7 @@ pub enum Shape {
     /// `Type.RegExp`.
     RegExp(Box<RegExpNode>),
     /// `Type.String`.
-    String(Box<StringNode>),
+    String(Box<StringRules>),
     /// `Type.Symbol`.
     Symbol,
     /// `Type.TemplateLiteral`.
@@ -103,6 +110,17 @@ pub enum Shape {
     JsonBoolean(bool),
     /// A JSON Schema.
     Json(Box<JsonSchema>),
+}
+
+impl Shape {
+    /// Whether every value passes.
+    #[must_use]
+    pub fn accepts_all(&self) -> bool {
+        matches!(
+            self,
+            Self::Any | Self::Argument | Self::Unknown | Self::JsonBoolean(true)
+        )
+    }
 }
 
 /// `Type.Array`.
@@ -132,19 +150,33 @@ impl ArrayNode {
     }
 }
 
-/// `Type.BigInt`. The bounds are constants: a bigint or a number.
+/// What numbers, bigints (by constants) and dates (by milliseconds) are held against.
 #[derive(Clone, Debug, Default)]
-pub struct BigIntNode {
+pub struct Bounds<T> {
     /// `exclusiveMaximum`.
-    pub exclusive_maximum: Option<ConstId>,
+    pub exclusive_maximum: Option<T>,
     /// `exclusiveMinimum`.
-    pub exclusive_minimum: Option<ConstId>,
+    pub exclusive_minimum: Option<T>,
     /// `maximum`.
-    pub maximum: Option<ConstId>,
+    pub maximum: Option<T>,
     /// `minimum`.
-    pub minimum: Option<ConstId>,
-    /// `multipleOf`.
-    pub multiple_of: Option<ConstId>,
+    pub minimum: Option<T>,
+    /// `multipleOf`: JavaScript's `%` in TypeBox, exact in decimals in JSON Schema.
+    pub multiple_of: Option<T>,
+}
+
+impl Bounds<f64> {
+    /// Whether a number keeps to them, false for `NaN`. `is_multiple` says what a multiple is.
+    #[must_use]
+    pub fn hold(&self, value: f64, is_multiple: fn(f64, f64) -> bool) -> bool {
+        self.exclusive_maximum.is_none_or(|bound| value < bound)
+            && self.exclusive_minimum.is_none_or(|bound| value > bound)
+            && self.maximum.is_none_or(|bound| value <= bound)
+            && self.minimum.is_none_or(|bound| value >= bound)
+            && self
+                .multiple_of
+                .is_none_or(|divisor| is_multiple(value, divisor))
+    }
 }
 
 /// `Type.Constructor`.
@@ -154,36 +186,6 @@ pub struct ConstructorNode {
     pub returns: NodeId,
     /// The name `prototype`.
     pub prototype: KeyId,
-}
-
-/// `Type.Date`. Bounds in milliseconds.
-#[derive(Clone, Debug, Default)]
-pub struct DateNode {
-    /// `exclusiveMaximumTimestamp`.
-    pub exclusive_maximum: Option<f64>,
-    /// `exclusiveMinimumTimestamp`.
-    pub exclusive_minimum: Option<f64>,
-    /// `maximumTimestamp`.
-    pub maximum: Option<f64>,
-    /// `minimumTimestamp`.
-    pub minimum: Option<f64>,
-    /// `multipleOfTimestamp`.
-    pub multiple_of: Option<f64>,
-}
-
-/// `Type.Number` and `Type.Integer`. `multipleOf` is JavaScript's `%`.
-#[derive(Clone, Debug, Default)]
-pub struct NumberNode {
-    /// `exclusiveMaximum`.
-    pub exclusive_maximum: Option<f64>,
-    /// `exclusiveMinimum`.
-    pub exclusive_minimum: Option<f64>,
-    /// `maximum`.
-    pub maximum: Option<f64>,
-    /// `minimum`.
-    pub minimum: Option<f64>,
-    /// `multipleOf`.
-    pub multiple_of: Option<f64>,
 }
 
 /// `Type.Intersect`.
@@ -217,7 +219,7 @@ pub enum Additional {
     Schema(NodeId),
 }
 
-/// A declared property of a `Type.Object`.
+/// A declared property.
 #[derive(Clone, Copy, Debug)]
 pub struct Property {
     /// The name.
@@ -250,13 +252,7 @@ impl ObjectNode {
     /// The declared property of that name.
     #[must_use]
     pub fn find(&self, program: &Program, name: &str) -> Option<&Property> {
-        let nth = |position: usize| {
-            self.properties
-                .get(position)
-                .map_or("", |property| program.key_text(property.key))
-        };
-        let position = self.index.find(name, self.properties.len(), nth)?;
-        self.properties.get(position)
+        self.index.property(&self.properties, program, name)
     }
 }
 
@@ -288,16 +284,16 @@ pub struct RegExpNode {
     pub length: KeyId,
 }
 
-/// `Type.String`.
+/// What strings are held against. Lengths count UTF-16 units in TypeBox, code points in JSON Schema.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct StringNode {
-    /// `minLength` in UTF-16 units.
+pub struct StringRules {
+    /// `minLength`.
     pub min_length: Option<f64>,
-    /// `maxLength` in UTF-16 units.
+    /// `maxLength`.
     pub max_length: Option<f64>,
     /// `pattern`.
     pub pattern: Option<PatternId>,
-    /// `format`.
+    /// `format`, where it is asserted.
     pub format: Option<FormatId>,
 }
 

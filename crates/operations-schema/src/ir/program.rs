@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::constant::Const;
-use super::node::{Meta, Node, Shape};
+use super::node::{Node, Shape};
 use super::tables::{ConstId, Format, FormatId, Key, KeyId, NodeId, PatternId};
 use crate::bounds::{WORK_FROM_OUTSIDE, WORK_OF_OWN};
 use crate::formats::KnownFormat;
@@ -227,10 +227,7 @@ impl<'a> ProgramBuilder<'a> {
             formats: self.formats,
             dynamic_anchors,
             has_dynamic_references,
-            fallback: Node {
-                shape: Shape::Never,
-                meta: Meta::default(),
-            },
+            fallback: Shape::Never.into(),
         }
     }
 }

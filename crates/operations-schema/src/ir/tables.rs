@@ -7,6 +7,9 @@ use foldhash::fast::RandomState;
 
 use crate::formats::KnownFormat;
 
+use super::Program;
+use super::node::Property;
+
 macro_rules! table_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -108,14 +111,24 @@ pub struct PropertyIndex {
 const SCAN_LIMIT: usize = 8;
 
 impl PropertyIndex {
+    /// The property of that name among those that are indexed.
+    pub(super) fn property<'p>(
+        &self,
+        properties: &'p [Property],
+        program: &Program,
+        name: &str,
+    ) -> Option<&'p Property> {
+        let nth = |position: usize| {
+            properties
+                .get(position)
+                .map_or("", |property| program.key_text(property.key))
+        };
+        properties.get(self.find(name, properties.len(), nth)?)
+    }
+
     /// The position of `name`; `nth` gives the name at a position of the indexed list of `len`. The
     /// first of equal names wins.
-    pub fn find<'a>(
-        &self,
-        name: &str,
-        len: usize,
-        nth: impl Fn(usize) -> &'a str,
-    ) -> Option<usize> {
+    fn find<'a>(&self, name: &str, len: usize, nth: impl Fn(usize) -> &'a str) -> Option<usize> {
         if len <= SCAN_LIMIT {
             return (0..len).find(|position| nth(*position) == name);
         }

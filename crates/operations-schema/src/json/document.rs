@@ -5,6 +5,7 @@
 //! changed is passed on as it came. Values lie in one list, so neither reading nor dropping a deep one recurses.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::text::{Malformed, Scan};
 use super::write::{self, Infinite};
@@ -181,6 +182,13 @@ impl<'d> Json<'d> {
             .unwrap_or("null")
     }
 
+    /// Where in the text of the document that is.
+    #[must_use]
+    pub fn place(self) -> Range<usize> {
+        let place = self.document.nodes.get(self.node as usize);
+        place.map_or(0..0, |node| node.start as usize..node.end as usize)
+    }
+
     /// The string, if it is one.
     #[must_use]
     pub fn as_str(self) -> Option<&'d str> {
@@ -201,6 +209,11 @@ impl<'d> Json<'d> {
         }
     }
 
+    /// The elements of an array.
+    pub fn elements(self) -> impl Iterator<Item = Self> {
+        (0..).map_while(move |index| self.element(index))
+    }
+
     /// A member of an object by its place, name and value. Places are in the order of JavaScript: names that are
     /// indices first, by their number.
     #[must_use]
@@ -214,6 +227,11 @@ impl<'d> Json<'d> {
         }
     }
 
+    /// The members of an object, in this order.
+    pub fn members(self) -> impl Iterator<Item = (Self, Self)> {
+        (0..).map_while(move |index| self.member(index))
+    }
+
     /// A member of an object by its name.
     #[must_use]
     pub fn get(self, name: &str) -> Option<Self> {
@@ -222,10 +240,9 @@ impl<'d> Json<'d> {
         };
         let (first, count) = (*first as usize, *count as usize);
         if count <= SCANNED {
-            return (0..count)
-                .filter_map(|index| self.member(index))
-                .find(|(key, _)| key.as_str() == Some(name))
-                .map(|(_, value)| value);
+            let mut members = self.members();
+            let found = members.find(|(key, _)| key.as_str() == Some(name));
+            return found.map(|(_, value)| value);
         }
         let sorted = first + 2 * count;
         let sorted = self.document.parts.get(sorted..sorted + count)?;
@@ -264,12 +281,9 @@ impl<'d> Json<'d> {
             Kind::Bool(value) => Value::Bool(value),
             Kind::Number(_) => serde_json::from_str(self.text()).unwrap_or_default(),
             Kind::String(text) => Value::String(text.to_owned()),
-            Kind::Array(_) => (0..)
-                .map_while(|index| self.element(index))
-                .map(Self::to_value)
-                .collect(),
-            Kind::Object(_) => (0..)
-                .map_while(|index| self.member(index))
+            Kind::Array(_) => self.elements().map(Self::to_value).collect(),
+            Kind::Object(_) => self
+                .members()
                 .map(|(name, value)| (name.as_str().unwrap_or_default(), value.to_value()))
                 .collect(),
         }
@@ -285,7 +299,7 @@ impl<'d> Json<'d> {
 }
 
 /// A string without its quotes.
-fn inner(quoted: &str) -> &str {
+pub(super) fn inner(quoted: &str) -> &str {
     quoted
         .get(1..quoted.len().saturating_sub(1))
         .unwrap_or_default()

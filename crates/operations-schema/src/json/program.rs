@@ -40,6 +40,8 @@ use crate::normalise::{Mode, Note, shape_output};
 pub struct NormalisedJson {
     /// What takes the document's place, as JSON; nothing when it already had the declared shape.
     pub replacement: Option<String>,
+    /// Where `undefined` was put into a list, as a JSON Pointer. JSON has no word for it: in `replacement` it is `null`.
+    pub hole: Option<String>,
     /// Whether the result passes the check.
     pub valid: bool,
     /// What was lost or invented, and what still is not as declared.
@@ -83,6 +85,7 @@ impl Program {
         let mut json = String::new();
         let is_replaced = done.changed && host.push_to(done.value, &mut json);
         Ok(NormalisedJson {
+            hole: host.hole_in(done.value),
             replacement: is_replaced.then_some(json),
             valid: done.valid,
             notes: done.notes,

@@ -5,6 +5,8 @@
 //! lone surrogates). So this walks over a text once, checks that it is JSON, and remembers where the members of
 //! the outermost object are. It needs no stack of its own size: nesting is bounded and kept on the heap.
 
+use super::document::inner;
+
 /// The deepest nesting that is let through. JavaScript's own parser and writer go further, but what walks the
 /// value afterwards may not.
 pub const MAX_DEPTH: usize = 512;
@@ -180,7 +182,7 @@ fn skip_string(bytes: &mut std::str::Bytes<'_>) {
 
 /// Whether the text of a string (quotes included) says this.
 fn is_text(quoted: &str, name: &str) -> bool {
-    let inner = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or("");
+    let inner = inner(quoted);
     inner == name
         || (inner.contains('\\')
             && serde_json::from_str::<String>(quoted).is_ok_and(|text| text == name))

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::document::{Json, Kind};
+use super::document::{Json, Kind, inner};
 use crate::number::to_js_string;
 
 /// A part of a string between its quotes.
@@ -117,9 +117,7 @@ fn push_escaped(json: &mut String, text: &str) {
 
 /// Appends a string that was JSON already.
 fn push_rewritten(json: &mut String, quoted: &str) {
-    let inner = quoted
-        .get(1..quoted.len().saturating_sub(1))
-        .unwrap_or_default();
+    let inner = inner(quoted);
     if !inner.contains('\\') {
         json.push_str(quoted);
         return;

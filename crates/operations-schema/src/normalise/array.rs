@@ -3,9 +3,8 @@
 use super::nodes::NodeList;
 use super::notes::What;
 use super::view::{ArrayRule, View};
-use super::walk::{Next, Outcome, Remedy, Step, Walker};
+use super::walk::{Outcome, Remedy, Step, Walker};
 use crate::host::{BuildHost, Interrupt};
-use crate::ir::AdditionalItems;
 
 /// The elements of an array while they are visited.
 pub(super) struct ArrayParts<H: BuildHost> {
@@ -88,11 +87,11 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
             }
             let before = self.notes.step_into_element(parts.index);
             match self.enter(nodes.as_slice(), element, Remedy::Replace)? {
-                Next::Done(outcome) => {
+                Step::Finished(outcome) => {
                     parts.put(outcome);
                     self.notes.step_out(before);
                 }
-                Next::Into(frame) => {
+                Step::Into(frame) => {
                     parts.waiting = Some(before);
                     return Ok(Step::Into(frame));
                 }
@@ -167,7 +166,7 @@ fn as_length(number: f64) -> Option<usize> {
 
 /// The schemas of the element at a position.
 pub(super) fn nodes_at(view: &View<'_>, index: usize) -> NodeList {
-    let mut nodes = NodeList::new();
+    let mut nodes = NodeList::default();
     for rule in &view.arrays {
         let node = match rule {
             ArrayRule::Array(array) => Some(array.items),
@@ -175,10 +174,7 @@ pub(super) fn nodes_at(view: &View<'_>, index: usize) -> NodeList {
                 .items
                 .as_ref()
                 .and_then(|items| items.get(index).copied()),
-            ArrayRule::Json(array) => array.prefix.get(index).copied().or(match array.rest {
-                AdditionalItems::Schema(node) => Some(node),
-                AdditionalItems::Unspecified => None,
-            }),
+            ArrayRule::Json(array) => array.at(index),
         };
         if let Some(node) = node {
             nodes.push(node);

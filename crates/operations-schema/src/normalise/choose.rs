@@ -81,22 +81,11 @@ impl<H: BuildHost> Walker<'_, '_, H> {
     fn accepts_all(&self, variant: NodeId, nesting: u32, looks: &mut u64) -> bool {
         *looks = looks.saturating_sub(1);
         match self.walk.program.shape(self.walk.program.resolve(variant)) {
-            Shape::Any | Shape::Unknown | Shape::Argument | Shape::JsonBoolean(true) => true,
             Shape::Union(variants) if nesting > 0 && *looks > 0 => variants
                 .iter()
                 .any(|variant| *looks > 0 && self.accepts_all(*variant, nesting - 1, looks)),
-            Shape::Json(json) => {
-                json.types.is_none()
-                    && json.constant.is_none()
-                    && json.enumeration.is_none()
-                    && json.number.is_none()
-                    && json.string.is_none()
-                    && json.array.is_none()
-                    && json.object.is_none()
-                    && json.logic.is_none()
-                    && json.unevaluated.is_none()
-            }
-            _ => false,
+            Shape::Json(json) => json.is_bare() && json.logic.is_none(),
+            shape => shape.accepts_all(),
         }
     }
 
@@ -233,9 +222,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
                     unions.push(variants);
                 }
                 pending.push_all(&logic.all_of, true);
-                if let Some(target) = logic.reference {
-                    pending.push(target, true);
-                }
+                pending.extend(logic.reference, true);
             }
         }
         Ok((rules, unions))

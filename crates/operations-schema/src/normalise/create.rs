@@ -4,7 +4,7 @@
 use super::array::nodes_at;
 use super::nodes::NodeList;
 use super::types::{self, Types};
-use super::view::{ArrayRule, ObjectRule, Pending, View, rest_rule, view_keywords};
+use super::view::{ArrayRule, ObjectRule, Pending, View, view_keywords, view_kind};
 use super::walk::Walker;
 use crate::host::{BuildHost, EntryName, Interrupt, Name, Special};
 use crate::ir::{ConstId, FormatId, JsonSchema, KeyId, NodeId, Shape};
@@ -36,6 +36,7 @@ const ORDER: [Types; 12] = [
 ];
 
 /// What is known about a value that is to be made.
+#[derive(Default)]
 struct Plan<'p> {
     view: View<'p>,
     default: Option<ConstId>,
@@ -92,12 +93,8 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         let made = self.make_of_type(&plan);
         self.making_for.pop();
         let Some(made) = made? else { return Ok(None) };
-        for node in &plan.combined {
-            if !self.walk.passes(*node, made)? {
-                return Ok(None);
-            }
-        }
-        Ok(Some(made))
+        let fits = self.walk.passes_all(&plan.combined, made)?;
+        Ok(fits.then_some(made))
     }
 
     /// The default that the schemas of a place have, if any.
@@ -108,17 +105,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
     /// Lays all that the nodes say side by side, without a value: of a union the first variant.
     fn plan(&mut self, nodes: &[NodeId]) -> Result<Box<Plan<'p>>, Interrupt> {
         let program = self.walk.program;
-        let mut plan = Box::new(Plan {
-            view: View::empty(),
-            default: None,
-            combined: Vec::new(),
-            special: None,
-            impossible: false,
-            minimum: None,
-            min_length: 0.0,
-            text: None,
-            formats: Vec::new(),
-        });
+        let mut plan = Box::<Plan<'p>>::default();
         let mut pending = Pending::new(nodes);
         while let Some((id, _)) = pending.next() {
             self.walk.spend(1 + pending.effort() as u64 / 16)?;
@@ -137,30 +124,16 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
     }
 
     fn plan_kind(&self, id: NodeId, shape: &'p Shape, plan: &mut Plan<'p>, pending: &mut Pending) {
+        view_kind(self.walk.program, shape, &mut plan.view, pending);
         match shape {
-            Shape::Ref(target) | Shape::Import(target) => pending.push(*target, true),
             Shape::Union(variants) => match variants.first() {
                 Some(first) => pending.push(*first, true),
                 None => plan.impossible = true,
             },
-            Shape::Intersect(intersect) => {
-                plan.combined.push(id);
-                pending.push_all(&intersect.all_of, true);
-                if let Some(unevaluated) = intersect.unevaluated {
-                    plan.view.objects.push(rest_rule(
-                        self.walk.program,
-                        unevaluated.schema,
-                        Some(unevaluated.known),
-                    ));
-                }
+            Shape::Intersect(_) => plan.combined.push(id),
+            Shape::Number(rules) | Shape::Integer(rules) | Shape::Date(rules) => {
+                plan.raise_minimum(rules.minimum);
             }
-            Shape::Object(object) => plan.view.objects.push(ObjectRule::Object(object)),
-            Shape::Record(record) => plan.view.objects.push(ObjectRule::Record(record)),
-            Shape::Array(array) => plan.view.arrays.push(ArrayRule::Array(array)),
-            Shape::Tuple(tuple) => plan.view.arrays.push(ArrayRule::Tuple(tuple)),
-            Shape::Literal(constant) => plan.view.literals.push(*constant),
-            Shape::Number(rules) | Shape::Integer(rules) => plan.raise_minimum(rules.minimum),
-            Shape::Date(rules) => plan.raise_minimum(rules.minimum),
             Shape::Uint8Array(rules) => plan.raise_length(rules.min_byte_length),
             Shape::String(rules) => {
                 plan.raise_length(rules.min_length);
@@ -216,8 +189,8 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
             }
         }
         pending.push_all(&logic.all_of, true);
-        pending.extend(logic.reference);
-        pending.extend(logic.dynamic.map(|dynamic| dynamic.initial));
+        pending.extend(logic.reference, true);
+        pending.extend(logic.dynamic.map(|dynamic| dynamic.initial), true);
     }
 
     fn plan_format(&self, format: Option<FormatId>, plan: &mut Plan<'p>) {

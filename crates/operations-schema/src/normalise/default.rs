@@ -20,10 +20,8 @@ impl<H: BuildHost> Walker<'_, '_, H> {
             return self.make(nodes);
         }
         let undefined = self.walk.host.undefined();
-        for node in nodes {
-            if !self.walk.passes(*node, undefined)? {
-                return self.make_up(nodes);
-            }
+        if !self.walk.passes_all(nodes, undefined)? {
+            return self.make_up(nodes);
         }
         // `undefined` is fine. Where it cannot be stored, being missing is the same thing; and a
         // JSON Schema that accepts everything names no type to make an empty value of.

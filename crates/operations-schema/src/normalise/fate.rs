@@ -7,6 +7,7 @@ use crate::host::{BuildHost, Interrupt};
 use crate::ir::{Additional, KeyId, NodeId, PatternId};
 
 /// What the schema says about one property name.
+#[derive(Default)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "answers to separate questions"
@@ -55,18 +56,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         // Each rule is asked, and each may add a schema that is compared with those before it.
         let rules = (view.objects.len() + view.names.len()) as u64;
         self.walk.spend(rules * 4 + rules * rules / 8)?;
-        let mut fate = Fate {
-            nodes: NodeList::new(),
-            requiring: NodeList::new(),
-            listing: NodeList::new(),
-            declared: false,
-            required: false,
-            needs_presence: false,
-            allowed: false,
-            forbidden: false,
-            unnamed: false,
-            evaluated: false,
-        };
+        let mut fate = Fate::default();
         let mut rest = None;
         let mut no_rest = false;
         for rule in &view.objects {
@@ -108,9 +98,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
                         named = true;
                     } else if let Some(required) = self.required_key(&rules.required, text)? {
                         *known = Some(required);
-                        fate.declared = true;
-                        fate.required = true;
-                        fate.needs_presence = true;
+                        fate.require_presence();
                     }
                     for member in &rules.patterns {
                         self.walk.spend(1)?;
@@ -130,9 +118,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         }
         if let Some(dependent) = self.required_key(&view.dependents, text)? {
             *known = Some(dependent);
-            fate.declared = true;
-            fate.required = true;
-            fate.needs_presence = true;
+            fate.require_presence();
         }
         fate.declared |= view
             .names
@@ -183,6 +169,13 @@ impl Fate {
             self.required = true;
             self.requiring.push(node);
         }
+    }
+
+    /// It must be there, whatever it is.
+    fn require_presence(&mut self) {
+        self.declared = true;
+        self.required = true;
+        self.needs_presence = true;
     }
 
     fn declare(&mut self, node: NodeId) {

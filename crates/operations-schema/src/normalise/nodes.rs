@@ -13,21 +13,17 @@ pub(super) struct NodeList {
     all: Vec<NodeId>,
 }
 
-impl NodeList {
-    pub(super) fn new() -> Self {
+impl Default for NodeList {
+    fn default() -> Self {
         Self {
             inline: [NodeId(0); INLINE],
             length: 0,
             all: Vec::new(),
         }
     }
+}
 
-    pub(super) fn one(node: NodeId) -> Self {
-        let mut list = Self::new();
-        list.push(node);
-        list
-    }
-
+impl NodeList {
     pub(super) fn push(&mut self, node: NodeId) {
         if self.as_slice().contains(&node) {
             return;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::pointer::escape;
+
 /// Something that the caller should tell someone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
@@ -113,13 +115,7 @@ impl Notes {
     pub(super) fn step_into_property(&mut self, name: &str) -> usize {
         let before = self.path.len();
         self.path.push('/');
-        for character in name.chars() {
-            match character {
-                '~' => self.path.push_str("~0"),
-                '/' => self.path.push_str("~1"),
-                other => self.path.push(other),
-            }
-        }
+        self.path.push_str(&escape(name));
         before
     }
 

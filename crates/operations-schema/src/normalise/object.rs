@@ -1,10 +1,9 @@
 //! The properties of an object.
 
 use super::fate::Fate;
-use super::nodes::NodeList;
 use super::notes::What;
 use super::view::{ObjectRule, View};
-use super::walk::{Frame, Next, Outcome, Remedy, Step, Walker};
+use super::walk::{Frame, Outcome, Remedy, Step, Walker};
 use crate::host::{BuildHost, EntryName, Interrupt, Name, OwnKeys};
 use crate::ir::{Additional, KeyId, Shape};
 
@@ -138,8 +137,8 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
             self.empty_property(fate, child, name, parts)?;
         } else {
             match self.enter(fate.nodes.as_slice(), child, Remedy::Replace)? {
-                Next::Done(outcome) => parts.put(name, outcome),
-                Next::Into(frame) => {
+                Step::Finished(outcome) => parts.put(name, outcome),
+                Step::Into(frame) => {
                     parts.waiting = Some((name, before));
                     return Ok(Some(frame));
                 }
@@ -166,8 +165,8 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
             });
             return Ok(());
         }
-        let accepted =
-            self.all_pass(&fate.requiring, child)? && self.all_pass(&fate.listing, child)?;
+        let accepted = self.walk.passes_all(fate.requiring.as_slice(), child)?
+            && self.walk.passes_all(fate.listing.as_slice(), child)?;
         let outcome = if accepted {
             Outcome::same(child)
         } else if let Some(filled) = self.fill(fate.nodes.as_slice())? {
@@ -178,15 +177,6 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         };
         parts.put(name, outcome);
         Ok(())
-    }
-
-    fn all_pass(&mut self, nodes: &NodeList, value: H::Value) -> Result<bool, Interrupt> {
-        for node in nodes.as_slice() {
-            if !self.walk.passes(*node, value)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 
     /// The names that the schema declares or requires, in their order.
@@ -254,7 +244,8 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         name: Name<'p>,
         undefined: H::Value,
     ) -> Result<bool, Interrupt> {
-        if fate.nodes.is_empty() || !self.all_pass(&fate.requiring, undefined)? {
+        let requiring = fate.requiring.as_slice();
+        if fate.nodes.is_empty() || !self.walk.passes_all(requiring, undefined)? {
             return Ok(false);
         }
         Ok(!fate.needs_presence || self.walk.has(object, name.id)?)

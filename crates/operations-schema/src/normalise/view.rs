@@ -64,8 +64,9 @@ pub(super) struct View<'p> {
     pub(super) hands_off: bool,
 }
 
-impl View<'_> {
-    pub(super) fn empty() -> Self {
+impl Default for View<'_> {
+    /// Nothing is said.
+    fn default() -> Self {
         Self {
             types: Types::ALL,
             preferred: Vec::new(),
@@ -101,8 +102,8 @@ impl Pending {
     }
 
     /// A node that may be absent.
-    pub(super) fn extend(&mut self, node: Option<NodeId>) {
-        self.open.extend(node.map(|node| (node, true)));
+    pub(super) fn extend(&mut self, node: Option<NodeId>, applies: bool) {
+        self.open.extend(node.map(|node| (node, applies)));
     }
 
     /// In reverse, because the last one pushed is the next one taken.
@@ -138,7 +139,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         class: Class,
     ) -> Result<Box<View<'p>>, Interrupt> {
         let program = self.walk.program;
-        let mut view = Box::new(View::empty());
+        let mut view = Box::<View<'p>>::default();
         let mut pending = Pending::new(nodes);
         while let Some((id, applies)) = pending.next() {
             self.walk.spend(1 + pending.effort() as u64 / 16)?;
@@ -148,17 +149,6 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
                 continue;
             }
             match shape {
-                Shape::Ref(target) | Shape::Import(target) => pending.push(*target, true),
-                Shape::Intersect(intersect) => {
-                    pending.push_all(&intersect.all_of, true);
-                    if let Some(unevaluated) = intersect.unevaluated {
-                        view.objects.push(rest_rule(
-                            program,
-                            unevaluated.schema,
-                            Some(unevaluated.known),
-                        ));
-                    }
-                }
                 Shape::Union(variants) => {
                     self.view_variants(id, variants, value, class, &mut view, &mut pending)?;
                 }
@@ -169,12 +159,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
                     view_keywords(program, json, &mut view);
                     self.view_applicators(id, json, value, class, &mut view, &mut pending)?;
                 }
-                Shape::Object(object) => view.objects.push(ObjectRule::Object(object)),
-                Shape::Record(record) => view.objects.push(ObjectRule::Record(record)),
-                Shape::Array(array) => view.arrays.push(ArrayRule::Array(array)),
-                Shape::Tuple(tuple) => view.arrays.push(ArrayRule::Tuple(tuple)),
-                Shape::Literal(constant) => view.literals.push(*constant),
-                _ => {}
+                kind => view_kind(program, kind, &mut view, &mut pending),
             }
             match types::of_shape(program, shape) {
                 Some(types) => view.types = view.types.and(types),
@@ -261,9 +246,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         }
         self.view_condition(logic, value, pending)?;
         pending.push_all(&logic.all_of, true);
-        if let Some(target) = logic.reference {
-            pending.push(target, true);
-        }
+        pending.extend(logic.reference, true);
         if let Some(dynamic) = &logic.dynamic {
             if dynamic.anchor.is_none() {
                 pending.push(dynamic.initial, true);
@@ -286,11 +269,8 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         self.chose = true;
         let met = self.walk.passes(condition, value)?;
         pending.push(condition, met);
-        for (branch, taken) in [(logic.then, met), (logic.otherwise, !met)] {
-            if let Some(branch) = branch {
-                pending.push(branch, taken);
-            }
-        }
+        pending.extend(logic.then, met);
+        pending.extend(logic.otherwise, !met);
         Ok(())
     }
 
@@ -304,14 +284,38 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         for dependency in &object.dependencies {
             self.chose = true;
             let present = self.walk.is_present(value, dependency.key)?;
-            if let Some(node) = dependency.node {
-                pending.push(node, present);
-            }
+            pending.extend(dependency.node, present);
             if present {
                 view.dependents.extend(&dependency.required);
             }
         }
         Ok(())
+    }
+}
+
+/// What a TypeBox kind says that needs no value to be understood.
+pub(super) fn view_kind<'p>(
+    program: &Program,
+    kind: &'p Shape,
+    view: &mut View<'p>,
+    pending: &mut Pending,
+) {
+    match kind {
+        Shape::Ref(target) | Shape::Import(target) => pending.push(*target, true),
+        Shape::Intersect(intersect) => {
+            pending.push_all(&intersect.all_of, true);
+            if let Some(unevaluated) = intersect.unevaluated {
+                let known = Some(unevaluated.known);
+                view.objects
+                    .push(rest_rule(program, unevaluated.schema, known));
+            }
+        }
+        Shape::Object(object) => view.objects.push(ObjectRule::Object(object)),
+        Shape::Record(record) => view.objects.push(ObjectRule::Record(record)),
+        Shape::Array(array) => view.arrays.push(ArrayRule::Array(array)),
+        Shape::Tuple(tuple) => view.arrays.push(ArrayRule::Tuple(tuple)),
+        Shape::Literal(constant) => view.literals.push(*constant),
+        _ => {}
     }
 }
 
@@ -333,7 +337,7 @@ fn view_listed(json: &JsonSchema, view: &mut View<'_>) {
 }
 
 /// `unevaluatedProperties`: a schema, or none for `false`.
-pub(super) fn rest_rule<'p>(
+fn rest_rule<'p>(
     program: &Program,
     schema: Option<NodeId>,
     known: Option<PatternId>,
@@ -347,7 +351,7 @@ pub(super) fn rest_rule<'p>(
 }
 
 /// Whether only the node's own check can tell if a value is of its type.
-pub(super) fn must_be_asked(shape: &Shape) -> bool {
+fn must_be_asked(shape: &Shape) -> bool {
     matches!(
         shape,
         Shape::AsyncIterator
@@ -376,15 +380,10 @@ fn lend_names<'p>(shape: &'p Shape, view: &mut View<'p>, pending: &mut Pending) 
             for variants in [&logic.any_of, &logic.one_of].into_iter().flatten() {
                 pending.push_all(variants, false);
             }
-            let others = [
-                logic.reference,
-                logic.condition,
-                logic.then,
-                logic.otherwise,
-            ];
-            for node in others.into_iter().flatten() {
-                pending.push(node, false);
-            }
+            pending.extend(logic.reference, false);
+            pending.extend(logic.condition, false);
+            pending.extend(logic.then, false);
+            pending.extend(logic.otherwise, false);
             view.hands_off |= logic.dynamic.is_some();
         }
         // A TypeBox kind inside a condition of a JSON Schema: nothing is known about its names

@@ -1,15 +1,15 @@
 //! The walk through a value: what stays, what is mended, where it goes on.
 
+use super::Mode;
 use super::array::ArrayParts;
 use super::notes::{Notes, What};
 use super::object::ObjectParts;
 use super::types::{self, Types, has_type};
 use super::view::View;
-use super::{Mode, nodes::NodeList};
 use crate::bounds::{DEFAULT_MAX_ERRORS, MAX_VALUE_DEPTH};
 use crate::check::Walk;
 use crate::host::{BuildHost, Class, Interrupt, Limit};
-use crate::ir::{ConstId, NodeId, Shape};
+use crate::ir::{ConstId, NodeId};
 
 /// The result of one place.
 #[derive(Clone, Copy, Debug)]
@@ -56,13 +56,7 @@ enum Parts<'p, H: BuildHost> {
     Array(ArrayParts<H>),
 }
 
-/// What looking at a value led to.
-pub(super) enum Next<'p, H: BuildHost> {
-    Done(Outcome<H::Value>),
-    Into(Box<Frame<'p, H>>),
-}
-
-/// What a container does next.
+/// What looking at a value led to, and what a container does next.
 pub(super) enum Step<'p, H: BuildHost> {
     Into(Box<Frame<'p, H>>),
     Finished(Outcome<H::Value>),
@@ -112,8 +106,7 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
 
     /// Walks the whole value.
     pub(super) fn whole(&mut self, value: H::Value) -> Result<Outcome<H::Value>, Interrupt> {
-        let root = NodeList::one(self.walk.program.root());
-        self.visit(root.as_slice(), value, Remedy::Replace)
+        self.visit(&[self.walk.program.root()], value, Remedy::Replace)
     }
 
     /// Brings a value into the shape that all of `nodes` declare together.
@@ -127,10 +120,7 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
         remedy: Remedy,
     ) -> Result<Outcome<H::Value>, Interrupt> {
         let mut open: Vec<Box<Frame<'p, H>>> = Vec::new();
-        let mut next = match self.enter(nodes, value, remedy)? {
-            Next::Done(outcome) => return Ok(outcome),
-            Next::Into(frame) => Step::Into(frame),
-        };
+        let mut next = self.enter(nodes, value, remedy)?;
         loop {
             match next {
                 Step::Into(frame) => open.push(frame),
@@ -166,17 +156,17 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
         nodes: &[NodeId],
         value: H::Value,
         remedy: Remedy,
-    ) -> Result<Next<'p, H>, Interrupt> {
+    ) -> Result<Step<'p, H>, Interrupt> {
         self.walk.spend(1)?;
         let class = self.walk.class(value)?;
         if self.is_settled(nodes, value, class)? {
-            return Ok(Next::Done(Outcome::same(value)));
+            return Ok(Step::Finished(Outcome::same(value)));
         }
         let view = self.view(nodes, value, class)?;
         if !self.is_of_type(&view, value, class)? {
             return self
                 .mend(nodes, &view, value, class, remedy)
-                .map(Next::Done);
+                .map(Step::Finished);
         }
         // An instance may pass a kind that a copy of its properties does not.
         self.chose |= !view.asked.is_empty();
@@ -187,7 +177,7 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
                 self.open(view, value, class)
             }
             Class::Array if !view.arrays.is_empty() => self.open(view, value, class),
-            _ => Ok(Next::Done(Outcome::same(value))),
+            _ => Ok(Step::Finished(Outcome::same(value))),
         }
     }
 
@@ -198,7 +188,7 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
         view: Box<View<'p>>,
         value: H::Value,
         class: Class,
-    ) -> Result<Next<'p, H>, Interrupt> {
+    ) -> Result<Step<'p, H>, Interrupt> {
         if self.walk.depth >= MAX_VALUE_DEPTH {
             return Err(Limit::Depth.into());
         }
@@ -211,7 +201,7 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
         match parts {
             Ok(parts) => {
                 self.walk.depth += 1;
-                Ok(Next::Into(Box::new(Frame {
+                Ok(Step::Into(Box::new(Frame {
                     view,
                     value,
                     region,
@@ -264,10 +254,7 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
             return Ok(nodes.is_empty());
         };
         let shape = self.walk.program.shape(*node);
-        if matches!(
-            shape,
-            Shape::Any | Shape::Unknown | Shape::Argument | Shape::JsonBoolean(true)
-        ) {
+        if shape.accepts_all() {
             return Ok(true);
         }
         if matches!(class, Class::Object | Class::Array) {
@@ -285,17 +272,8 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
         value: H::Value,
         class: Class,
     ) -> Result<bool, Interrupt> {
-        Ok(has_type(&mut self.walk, value, class, view.types)? && self.is_granted(view, value)?)
-    }
-
-    /// Whether the nodes that must be asked say yes.
-    fn is_granted(&mut self, view: &View<'p>, value: H::Value) -> Result<bool, Interrupt> {
-        for node in &view.asked {
-            if !self.walk.passes(*node, value)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        Ok(has_type(&mut self.walk, value, class, view.types)?
+            && self.walk.passes_all(&view.asked, value)?)
     }
 
     /// A value of the wrong type: converted, or replaced, or kept with a note.
@@ -310,7 +288,7 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
     ) -> Result<Outcome<H::Value>, Interrupt> {
         if !has_type(&mut self.walk, value, class, view.types)?
             && let Some(converted) = self.convert(view, value, class)?
-            && self.is_granted(view, converted)?
+            && self.walk.passes_all(&view.asked, converted)?
         {
             return Ok(Outcome::new(converted));
         }

@@ -16,10 +16,9 @@ pub(super) struct Exhausted;
 enum Undo {
     /// Another way: a step and a place in the text.
     Way(usize, usize),
-    /// A run that may give back so many characters. It goes on behind the step.
-    Shorter { step: usize, at: usize, left: u32 },
-    /// A run that may take so many more.
-    Longer { step: usize, at: usize, left: u32 },
+    /// A run that may give back so many characters, or take so many more where it is not greedy. It goes on behind
+    /// the step.
+    Run { step: usize, at: usize, left: u32 },
     /// A mark as it was.
     Mark(usize, Option<usize>),
     /// A counter as it was.
@@ -162,28 +161,17 @@ impl Run<'_> {
             self.spend(1)?;
             match self.open.pop() {
                 Some(Undo::Way(step, at)) => return Ok(Some((step, at))),
-                Some(Undo::Shorter { step, at, left }) => {
-                    let Some(Step::Run { back, .. }) = self.program.steps.get(step) else {
+                Some(Undo::Run { step, at, left }) => {
+                    let Some(Step::Run { one, times, back }) = self.program.steps.get(step) else {
                         continue;
                     };
-                    if let Some((_, at)) = self.next(at, !*back) {
-                        if left > 1 {
-                            let left = left - 1;
-                            self.push(Undo::Shorter { step, at, left })?;
-                        }
-                        return Ok(Some((step + 1, at)));
-                    }
-                }
-                Some(Undo::Longer { step, at, left }) => {
-                    let Some(Step::Run { one, back, .. }) = self.program.steps.get(step) else {
-                        continue;
-                    };
-                    if let Some((found, at)) = self.next(at, *back)
-                        && one.is(found)
+                    let next = self.next(at, *back != times.greedy);
+                    if let Some((found, at)) = next
+                        && (times.greedy || one.is(found))
                     {
                         if left > 1 {
                             let left = left - 1;
-                            self.push(Undo::Longer { step, at, left })?;
+                            self.push(Undo::Run { step, at, left })?;
                         }
                         return Ok(Some((step + 1, at)));
                     }
@@ -265,12 +253,10 @@ impl Run<'_> {
         if count < times.least {
             return Ok(None);
         }
-        if times.greedy && count > times.least {
-            let left = count - times.least;
-            self.push(Undo::Shorter { step, at, left })?;
-        } else if !times.greedy && times.most > times.least {
-            let left = times.most - times.least;
-            self.push(Undo::Longer { step, at, left })?;
+        let most = if times.greedy { count } else { times.most };
+        if most > times.least {
+            let left = most - times.least;
+            self.push(Undo::Run { step, at, left })?;
         }
         Ok(Some((step + 1, at)))
     }

@@ -23,5 +23,6 @@ mod normalise_support;
 mod normalise_unions;
 mod normalise_values;
 mod nullable;
+mod raw_value;
 mod suite_exceptions;
 mod typebox_kinds;

@@ -1,47 +1,12 @@
 //! What the keywords of all drafts become.
 
+use operations_schema::keywords::{Holds, holds};
 use serde_json::{Map, Value, json};
 
 use super::references::References;
 use super::{BEYOND_JSON, is_annotation, step};
 use crate::loss::{Loss, LossKind};
 
-/// Keywords that hold one schema.
-const ONE: [&str; 13] = [
-    "items",
-    "additionalProperties",
-    "not",
-    "if",
-    "then",
-    "else",
-    "contains",
-    "propertyNames",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-    "contentSchema",
-    "additionalItems",
-    "extends",
-];
-/// Keywords that hold a list of schemas.
-const LIST: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
-/// Keywords that hold schemas by name.
-const NAMED: [&str; 3] = ["properties", "patternProperties", "dependentSchemas"];
-/// Keywords whose value is a number.
-const NUMERIC: [&str; 13] = [
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "multipleOf",
-    "minLength",
-    "maxLength",
-    "minItems",
-    "maxItems",
-    "minContains",
-    "maxContains",
-    "minProperties",
-    "maxProperties",
-];
 const JSON_TYPES: [&str; 7] = [
     "string", "number", "integer", "boolean", "object", "array", "null",
 ];
@@ -94,7 +59,7 @@ impl<'d> Reader<'d> {
                     made.insert("items".to_owned(), rest);
                 }
             }
-            "additionalItems" | "extends" => {}
+            "additionalItems" => {}
             "dependencies" => self.dependencies(value, at, made),
             "exclusiveMinimum" | "exclusiveMaximum" if value.is_boolean() => {
                 let bound = if key == "exclusiveMinimum" {
@@ -122,22 +87,16 @@ impl<'d> Reader<'d> {
                     made.insert("required".to_owned(), json!(names));
                 }
             }
-            _ if ONE.contains(&key) => {
-                let schema = self.schema(value, &step(at, key));
-                made.insert(key.to_owned(), schema);
+            _ => {
+                let read = match holds(key) {
+                    Holds::Schema | Holds::SchemaOrSchemas => self.schema(value, &step(at, key)),
+                    Holds::Schemas if value.is_array() => self.list(value, at, key),
+                    Holds::Named => self.named_schemas(value, &step(at, key)),
+                    _ if is_kept(key, value) => value.clone(),
+                    _ => return,
+                };
+                made.insert(key.to_owned(), read);
             }
-            _ if LIST.contains(&key) && value.is_array() => {
-                let list = self.list(value, at, key);
-                made.insert(key.to_owned(), list);
-            }
-            _ if NAMED.contains(&key) => {
-                let named = self.named_schemas(value, &step(at, key));
-                made.insert(key.to_owned(), named);
-            }
-            _ if is_kept(key, value) => {
-                made.insert(key.to_owned(), value.clone());
-            }
-            _ => {}
         }
     }
 
@@ -204,7 +163,7 @@ fn is_kept(key: &str, value: &Value) -> bool {
         "enum" | "examples" => value.is_array(),
         "uniqueItems" | "deprecated" | "readOnly" | "writeOnly" => value == &Value::Bool(true),
         "dependentRequired" => value.is_object(),
-        _ => NUMERIC.contains(&key) && value.is_number(),
+        _ => holds(key) == Holds::Number && value.is_number(),
     }
 }
 

@@ -6,6 +6,7 @@ mod keywords;
 mod references;
 
 use indexmap::IndexMap;
+use operations_schema::pointer::escape;
 use serde_json::{Map, Value};
 
 use crate::loss::Loss;
@@ -33,8 +34,7 @@ pub(crate) fn is_annotation(keyword: &str) -> bool {
 
 /// A step of a JSON Pointer.
 pub(crate) fn step(at: &str, token: &str) -> String {
-    let escaped = token.replace('~', "~0").replace('/', "~1");
-    format!("{at}/{escaped}")
+    format!("{at}/{}", escape(token))
 }
 
 /// A schema in one form.

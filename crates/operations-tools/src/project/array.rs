@@ -111,7 +111,7 @@ impl Projector<'_> {
         let least = count(node, "minItems").unwrap_or(0);
         let closed = self.subset_rules().is_some_and(|subset| subset.closed);
         let mut made = start("object", node);
-        hints::add(&mut made, &["a list, given place by place".to_owned()]);
+        hints::add(&mut made, ["a list, given place by place".to_owned()]);
         let mut properties = Map::new();
         let mut required = Vec::new();
         let mut fields = Vec::new();

@@ -156,7 +156,7 @@ impl Projector<'_> {
         };
         let mut made = start("array", node);
         let hint = "an object, as a list of its keys and values".to_owned();
-        hints::add(&mut made, &[hint]);
+        hints::add(&mut made, [hint]);
         let mut pair = Map::from_iter([
             ("type".to_owned(), json!("object")),
             (
@@ -226,12 +226,7 @@ impl Projector<'_> {
         ] {
             if let Some(value) = node.get(key) {
                 self.lose(LossKind::PropertyCount, at, format!("{key} cannot be said"));
-                hints::add(
-                    &mut projected.schema,
-                    &hints::constraint(key, value)
-                        .into_iter()
-                        .collect::<Vec<_>>(),
-                );
+                hints::add(&mut projected.schema, hints::constraint(key, value));
             }
         }
         if node.contains_key("patternProperties")
@@ -342,12 +337,7 @@ impl Projector<'_> {
                 made.insert(key.to_owned(), value.clone());
             } else {
                 self.lose(LossKind::PropertyCount, at, format!("{key} cannot be said"));
-                hints::add(
-                    made,
-                    &hints::constraint(key, value)
-                        .into_iter()
-                        .collect::<Vec<_>>(),
-                );
+                hints::add(made, hints::constraint(key, value));
             }
         }
     }

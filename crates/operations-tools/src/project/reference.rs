@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::subset::annotations;
 use super::{HOIST_LEVEL, Outcome, Projected, Projector, Refusal};
-use crate::canonical::is_annotation;
 use crate::loss::LossKind;
 use crate::plan::{Expect, PlanId};
 
@@ -33,9 +33,7 @@ impl Projector<'_> {
         }
         let mut schema = definition.schema.clone();
         if let Value::Object(inner) = &mut schema {
-            for (key, value) in annotations(node) {
-                inner.insert(key.clone(), value.clone());
-            }
+            inner.extend(annotations(node));
         }
         self.open.push(name.to_owned());
         let outcome = self.walk(&schema, at, depth);
@@ -79,7 +77,7 @@ impl Projector<'_> {
         let mut made = Map::new();
         if self.rules.subset.is_none() {
             made.insert("$ref".to_owned(), pointer);
-            made.extend(annotations(node).map(|(key, value)| (key.clone(), value.clone())));
+            made.extend(annotations(node));
             return made;
         }
         match node.get("description") {
@@ -93,8 +91,4 @@ impl Projector<'_> {
         }
         made
     }
-}
-
-fn annotations(node: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
-    node.iter().filter(|(key, _)| is_annotation(key))
 }

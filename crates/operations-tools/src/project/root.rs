@@ -74,7 +74,7 @@ impl Projector<'_> {
             base.shift_remove(keyword);
             if is_about_presence(&base, &variants) {
                 self.tell_lost_presence(&variants, "");
-                hints::add(&mut base, &[presence_hint(&variants)]);
+                hints::add(&mut base, [presence_hint(&variants)]);
                 *node = base;
             }
         }
@@ -112,9 +112,7 @@ impl Projector<'_> {
             }
             return self.wrapped(&Value::Object(node));
         }
-        if node.get("additionalProperties") == Some(&Value::Bool(false))
-            && !node.contains_key("patternProperties")
-        {
+        if is_empty(&node) {
             return Ok((self.without_properties(&node), PlanId::KEEP));
         }
         self.wrapped(&Value::Object(node))
@@ -151,6 +149,18 @@ impl Projector<'_> {
         }
         let plan = Plan::Unwrap(WRAPPED.to_owned(), projected.plan);
         Ok((made, self.plans.add(plan)))
+    }
+}
+
+/// An object that has nothing in it: one that is closed, or one whose properties are listed, and are none, as for an operation
+/// without parameters.
+fn is_empty(node: &Map<String, Value>) -> bool {
+    let is_listed = node.get("properties").is_some_and(Value::is_object)
+        && count(node, "minProperties").unwrap_or(0) == 0;
+    match node.get("additionalProperties") {
+        _ if node.contains_key("patternProperties") => false,
+        Some(others) => others == &Value::Bool(false),
+        None => is_listed,
     }
 }
 

@@ -4,7 +4,7 @@ use operations_schema::formats::KnownFormat;
 use operations_schema::json::Document;
 use serde_json::{Map, Value, json};
 
-use super::subset::{says, start};
+use super::subset::{annotations, says, start};
 use super::{Outcome, Projected, Projector, Refusal};
 use crate::canonical::is_annotation;
 use crate::checker::compiled;
@@ -26,7 +26,7 @@ impl Projector<'_> {
         {
             done.push("pattern");
             self.lose(LossKind::Pattern, at, "the pattern looks around or back");
-            hints::add(&mut made, &[format!("pattern {pattern}")]);
+            hints::add(&mut made, [format!("pattern {pattern}")]);
         }
         if let Some(format) = node.get("format").and_then(Value::as_str) {
             let known = self
@@ -41,7 +41,7 @@ impl Projector<'_> {
                         format!("format {format} cannot be said"),
                     );
                 }
-                hints::add(&mut made, &[format!("format {format}")]);
+                hints::add(&mut made, [format!("format {format}")]);
             }
         }
         self.finish_constraints(&mut made, node, &done, at);
@@ -77,12 +77,7 @@ impl Projector<'_> {
             let exact = word == "integer" && number.abs() < 9e15;
             let inside = if !exact {
                 self.lose(LossKind::Range, at, format!("{exclusive} cannot be said"));
-                hints::add(
-                    &mut made,
-                    &hints::constraint(exclusive, bound)
-                        .into_iter()
-                        .collect::<Vec<_>>(),
-                );
+                hints::add(&mut made, hints::constraint(exclusive, bound));
                 number
             } else if step > 0.0 {
                 number.floor() + step
@@ -220,16 +215,10 @@ impl Projector<'_> {
         let some: Vec<String> = values.iter().take(5).filter_map(hints::brief).collect();
         hints::add(
             &mut projected.schema,
-            &[format!("such as {}", some.join(", "))],
+            [format!("such as {}", some.join(", "))],
         );
         Ok(projected)
     }
-}
-
-fn annotations(node: &Map<String, Value>) -> Map<String, Value> {
-    let kept = node.iter().filter(|(key, _)| is_annotation(key));
-    kept.map(|(key, value)| (key.clone(), value.clone()))
-        .collect()
 }
 
 /// The types of some values.

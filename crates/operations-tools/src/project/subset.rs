@@ -91,11 +91,7 @@ impl Projector<'_> {
                     .map(|word| only_type(node, word))
                     .chain(nullable.then(|| json!({ "type": "null" })))
                     .collect();
-                let mut union: Map<String, Value> = node
-                    .iter()
-                    .filter(|(key, _)| is_annotation(key))
-                    .map(|(key, value)| (key.clone(), value.clone()))
-                    .collect();
+                let mut union = annotations(node);
                 union.insert("anyOf".to_owned(), Value::Array(variants));
                 self.union(&union, at, depth)
             }
@@ -139,7 +135,7 @@ impl Projector<'_> {
         expected: Expect,
     ) -> Projected {
         let mut made = start("string", node);
-        hints::add(&mut made, &[hint.to_owned()]);
+        hints::add(&mut made, [hint.to_owned()]);
         Projected::new(made, self.plans.add(Plan::Json(expected)))
     }
 
@@ -224,7 +220,7 @@ impl Projector<'_> {
             }
             told.extend(hints::constraint(key, value));
         }
-        hints::add(made, &told);
+        hints::add(made, told);
     }
 }
 
@@ -233,6 +229,13 @@ pub(super) fn start(word: &str, node: &Map<String, Value>) -> Map<String, Value>
     let mut made = Map::from_iter([("type".to_owned(), json!(word))]);
     describe(&mut made, node);
     made
+}
+
+/// What says nothing of the values.
+pub(super) fn annotations(node: &Map<String, Value>) -> Map<String, Value> {
+    let kept = node.iter().filter(|(key, _)| is_annotation(key));
+    kept.map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
 }
 
 /// Title and description as one description, and a default that the dialect has no keyword for.
@@ -246,9 +249,10 @@ fn describe(made: &mut Map<String, Value>, node: &Map<String, Value>) {
         made.insert("description".to_owned(), json!(description));
     }
     let default = node.get("default").filter(|default| !default.is_null());
-    if let Some(hint) = default.and_then(|default| hints::constraint("default", default)) {
-        hints::add(made, &[hint]);
-    }
+    hints::add(
+        made,
+        default.and_then(|default| hints::constraint("default", default)),
+    );
 }
 
 /// The types that a schema is meant for. One that names none is meant for what its keywords speak of.

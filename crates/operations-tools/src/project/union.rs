@@ -17,7 +17,7 @@ impl Projector<'_> {
         if is_about_presence(&base, &variants) {
             self.tell_lost_presence(&variants, at);
             let mut base = base;
-            hints::add(&mut base, &[presence_hint(&variants)]);
+            hints::add(&mut base, [presence_hint(&variants)]);
             return self.subset(&Value::Object(base), at, depth);
         }
         let (annotations, demands): (Map<_, _>, Map<_, _>) =

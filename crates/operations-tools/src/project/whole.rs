@@ -84,13 +84,8 @@ impl Projector<'_> {
                     made.insert(key.to_owned(), schema);
                 }
                 ("dependentSchemas", Value::Object(schemas)) => {
-                    let mut named = Map::new();
-                    for (name, schema) in schemas {
-                        let projected = self.walk(schema, &step(&step(at, key), name), 0)?;
-                        plans.push(projected.plan);
-                        named.insert(name.clone(), Value::Object(projected.schema));
-                    }
-                    made.insert(key.clone(), Value::Object(named));
+                    let named = self.whole_map(schemas, &step(at, key), &mut plans)?;
+                    made.insert(key.clone(), named);
                 }
                 _ => {
                     made.insert(key.clone(), value.clone());
@@ -178,14 +173,8 @@ impl Projector<'_> {
             made.insert("additionalProperties".to_owned(), written);
         }
         if let Some(Value::Object(patterns)) = node.get("patternProperties") {
-            let at = step(at, "patternProperties");
-            let mut written = Map::new();
-            for (pattern, schema) in patterns {
-                let projected = self.walk(schema, &step(&at, pattern), 0)?;
-                plans.push(projected.plan);
-                written.insert(pattern.clone(), Value::Object(projected.schema));
-            }
-            made.insert("patternProperties".to_owned(), Value::Object(written));
+            let written = self.whole_map(patterns, &step(at, "patternProperties"), &mut plans)?;
+            made.insert("patternProperties".to_owned(), written);
         }
         let active = plans.into_iter().find(|plan| *plan != PlanId::KEEP);
         Ok(active.unwrap_or(PlanId::KEEP))
@@ -199,12 +188,7 @@ impl Projector<'_> {
     ) -> Result<PlanId, Refusal> {
         let mut prefix = Vec::new();
         if let Some(Value::Array(places)) = node.get("prefixItems") {
-            let mut written = Vec::new();
-            for (index, place) in places.iter().enumerate() {
-                let projected = self.walk(place, &format!("{at}/prefixItems/{index}"), 0)?;
-                prefix.push(projected.plan);
-                written.push(Value::Object(projected.schema));
-            }
+            let written = self.whole_list(places, &step(at, "prefixItems"), &mut prefix)?;
             made.insert("prefixItems".to_owned(), Value::Array(written));
         }
         let mut rest = PlanId::KEEP;
@@ -225,6 +209,36 @@ impl Projector<'_> {
         Ok(self.plans.add(Plan::Array { prefix, rest }))
     }
 
+    /// Schemas in their order, with their steps.
+    fn whole_list(
+        &mut self,
+        schemas: &[Value],
+        at: &str,
+        plans: &mut Vec<PlanId>,
+    ) -> Result<Vec<Value>, Refusal> {
+        let each = schemas.iter().enumerate().map(|(index, schema)| {
+            let projected = self.walk(schema, &format!("{at}/{index}"), 0)?;
+            plans.push(projected.plan);
+            Ok(Value::Object(projected.schema))
+        });
+        each.collect()
+    }
+
+    /// Schemas by name, with their steps.
+    fn whole_map(
+        &mut self,
+        schemas: &Map<String, Value>,
+        at: &str,
+        plans: &mut Vec<PlanId>,
+    ) -> Result<Value, Refusal> {
+        let each = schemas.iter().map(|(name, schema)| {
+            let projected = self.walk(schema, &step(at, name), 0)?;
+            plans.push(projected.plan);
+            Ok((name.clone(), Value::Object(projected.schema)))
+        });
+        Ok(Value::Object(each.collect::<Result<_, Refusal>>()?))
+    }
+
     fn whole_all(
         &mut self,
         parts: &[Value],
@@ -236,11 +250,7 @@ impl Projector<'_> {
             Some(Value::Array(written)) => written,
             _ => Vec::new(),
         };
-        for (index, part) in parts.iter().enumerate() {
-            let projected = self.walk(part, &format!("{at}/allOf/{index}"), 0)?;
-            plans.push(projected.plan);
-            written.push(Value::Object(projected.schema));
-        }
+        written.extend(self.whole_list(parts, &step(at, "allOf"), &mut plans)?);
         made.insert("allOf".to_owned(), Value::Array(written));
         Ok(self.plans.add(Plan::All(plans)))
     }

@@ -18,7 +18,7 @@ const ERROR_BODY: usize = 64 * 1024;
 const QUOTED: usize = 300;
 
 impl HttpTransport {
-    /// Takes the answer to a request. On success whoever waits was told, or is told over another stream.
+    /// Takes the answer to a request. On success whoever waits was told.
     pub(super) async fn take_answer(
         self: &Arc<Self>,
         response: Response,
@@ -26,8 +26,10 @@ impl HttpTransport {
         had_session: bool,
     ) -> Result<(), Failure> {
         let status = response.status();
+        // What these say of a notification, they cannot say of a request: its answer comes here or nowhere.
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
-            return Ok(());
+            let what = format!("HTTP {status}, which has no body, in place of an answer");
+            return Err(Failure::answered(what));
         }
         if status == StatusCode::NOT_FOUND && had_session {
             return Err(Failure::Lost { sent: false });

@@ -7,7 +7,7 @@ mod events;
 mod parameters;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
 use std::time::Duration;
 
 use ::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
@@ -15,6 +15,7 @@ use ::http::{HeaderMap, HeaderName, HeaderValue};
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use operations_core::lock::{locked, reading, writing};
 use reqwest::{Method, RequestBuilder, Response};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore};
@@ -95,11 +96,11 @@ impl HttpTransport {
     }
 
     fn running(&self) -> MutexGuard<'_, HashMap<Option<u64>, AbortHandle>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.running)
     }
 
     fn is_stateless(&self) -> bool {
-        let version = self.version.read().unwrap_or_else(PoisonError::into_inner);
+        let version = reading(&self.version);
         version.as_ref().is_some_and(|version| version == STATELESS)
     }
 
@@ -110,7 +111,7 @@ impl HttpTransport {
         if let Some(session) = self.session.get() {
             headers.insert(SESSION, session.clone());
         }
-        let version = self.version.read().unwrap_or_else(PoisonError::into_inner);
+        let version = reading(&self.version);
         if let Some(version) = version.as_ref() {
             headers.insert(VERSION, version.clone());
         }
@@ -280,7 +281,7 @@ impl Transport for HttpTransport {
         version: &str,
         last: Option<Outgoing>,
     ) -> BoxFuture<'static, Result<(), Failure>> {
-        let mut place = self.version.write().unwrap_or_else(PoisonError::into_inner);
+        let mut place = writing(&self.version);
         *place = HeaderValue::try_from(version).ok();
         drop(place);
         async move {

@@ -2,11 +2,12 @@
 //! reading it. A tool's input schema names them: `x-mcp-header` on a property, in revision 2026-07-28.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{PoisonError, RwLock};
+use std::sync::RwLock;
 
 use ::http::{HeaderName, HeaderValue};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use operations_core::lock::{reading, writing};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -38,7 +39,7 @@ impl Parameters {
                 Err(reason) => drop(refused.insert(name.clone(), reason)),
             }
         }
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = learnt;
+        *writing(&self.0) = learnt;
         refused
     }
 
@@ -57,7 +58,7 @@ impl Parameters {
         struct Params {
             arguments: Value,
         }
-        let tools = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let tools = reading(&self.0);
         let Some(promoted) = tools.get(name).filter(|_| method == "tools/call") else {
             return Vec::new();
         };

@@ -1,0 +1,246 @@
+// A registry as an MCP server: an independent client (the SDK), ours, and messages by hand.
+
+import assert from "node:assert/strict";
+import { after, describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import { CallError, createMCPClient } from "@alkdev/operations";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
+import { Type } from "@sinclair/typebox";
+import { deferred, operation, serving, subscription } from "./support.mjs";
+
+const OPERATION = "alkdev.operations/operation";
+const ERROR = "alkdev.operations/error";
+
+const add = operation({
+  namespace: "math",
+  name: "add",
+  description: "Adds",
+  inputSchema: Type.Object({ a: Type.Number(), b: Type.Number() }),
+  outputSchema: Type.Object({ sum: Type.Number() }),
+  handler: ({ a, b }) => ({ sum: a + b }),
+});
+
+const list = operation({
+  namespace: "math",
+  name: "list",
+  type: "mutation",
+  inputSchema: Type.Object({ count: Type.Integer() }),
+  outputSchema: Type.Array(Type.Integer()),
+  handler: ({ count }) => Array.from({ length: count }, (_, index) => index),
+});
+
+/** Serves operations at the MCP door. */
+function mcp(operations, options = {}) {
+  return serving(operations, { doors: { mcp: { name: "test", version: "1.2.3" } }, ...options });
+}
+
+/** The SDK's client, connected to a server. */
+async function connected(served, headers = {}) {
+  const client = new Client({ name: "test", version: "1" });
+  const url = new URL(`${served.url}/mcp`);
+  await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }));
+  after(() => client.close());
+  return client;
+}
+
+describe("the MCP door, with the SDK's client", () => {
+  it("lists tools and calls them", async () => {
+    const served = await mcp([add, list, subscription({ namespace: "math", name: "stream" })]);
+    const client = await connected(served);
+    assert.deepEqual(client.getServerVersion(), { name: "test", version: "1.2.3" });
+    const { tools } = await client.listTools();
+    assert.deepEqual(
+      tools.map(({ name }) => name),
+      ["math_add", "math_list"],
+    );
+    const [added] = tools;
+    assert.equal(added.annotations.readOnlyHint, true);
+    assert.equal(added._meta[OPERATION].id, "math.add");
+    assert.deepEqual(added.inputSchema, JSON.parse(JSON.stringify(add.inputSchema)));
+    const result = await client.callTool({ name: "math_add", arguments: { a: 1, b: 2 } });
+    assert.deepEqual(result.structuredContent, { sum: 3 });
+    assert.deepEqual(result.content, [{ type: "text", text: '{"sum":3}' }]);
+    // The client checks this against the declared schema.
+    const wrapped = await client.callTool({ name: "math_list", arguments: { count: 2 } });
+    assert.deepEqual(wrapped.structuredContent, { result: [0, 1] });
+    await client.ping();
+  });
+
+  it("tells a model what is wrong with its arguments", async () => {
+    const served = await mcp([add]);
+    const client = await connected(served);
+    const result = await client.callTool({ name: "math_add", arguments: { a: "x", b: 2 } });
+    assert.equal(result.isError, true);
+    assert.match(result.content[0].text, /\/a/);
+    assert.equal(result._meta[ERROR].code, "VALIDATION_ERROR");
+    await assert.rejects(client.callTool({ name: "no_such" }), { code: -32602 });
+  });
+
+  it("masks what nobody declared", async () => {
+    const handler = ({ code }) => {
+      // What is no error has no message that was meant for anybody.
+      throw code === undefined ? { password: "s3cret" } : new CallError(code, "it is gone");
+    };
+    const fails = operation({
+      namespace: "x",
+      name: "fails",
+      handler,
+      errorSchemas: [{ code: "GONE", schema: {} }],
+    });
+    const client = await connected(await mcp([fails]));
+    const masked = await client.callTool({ name: "x_fails", arguments: {} });
+    assert.equal(masked.isError, true);
+    assert.ok(!JSON.stringify(masked).includes("s3cret"));
+    const declared = await client.callTool({ name: "x_fails", arguments: { code: "GONE" } });
+    assert.equal(declared._meta[ERROR].code, "GONE");
+    assert.equal(declared.content[0].text, "it is gone");
+  });
+
+  it("shows callers what they may call, and refuses the rest by status", async () => {
+    const open = operation({ namespace: "x", name: "open" });
+    const closed = operation({
+      namespace: "x",
+      name: "closed",
+      accessControl: { requiredScopes: ["admin"] },
+    });
+    const tokens = { ada: { id: "ada", scopes: ["admin"] }, bob: { id: "bob", scopes: [] } };
+    const served = await mcp([open, closed], { tokens });
+    const names = async (headers) =>
+      (await (await connected(served, headers)).listTools()).tools.map(({ name }) => name);
+    assert.deepEqual(await names({}), ["x_open"]);
+    assert.deepEqual(await names({ authorization: "Bearer bob" }), ["x_open"]);
+    assert.deepEqual(await names({ authorization: "Bearer ada" }), ["x_open", "x_closed"]);
+    const call = (headers) => post(served, "tools/call", { name: "x_closed", arguments: {} }, headers);
+    assert.equal((await call({})).status, 401);
+    const refused = await call({ authorization: "Bearer bob" });
+    assert.equal(refused.status, 403);
+    assert.match(refused.headers.get("www-authenticate"), /insufficient_scope.*scope="admin"/);
+    assert.equal((await call({ authorization: "Bearer ada" })).status, 200);
+  });
+
+  it("follows rules that are changed in place", async () => {
+    const changing = operation({
+      namespace: "x",
+      name: "changing",
+      accessControl: { requiredScopes: ["a"] },
+    });
+    const served = await mcp([changing]);
+    const client = await connected(served);
+    assert.deepEqual((await client.listTools()).tools, []);
+    changing.accessControl.requiredScopes.pop();
+    const isThere = async () => (await client.listTools()).tools.length === 1;
+    while (!(await isThere())) await new Promise((resolve) => setTimeout(resolve, 20));
+  });
+
+  it("tells when the list changes", async () => {
+    const served = await mcp([add]);
+    const client = await connected(served);
+    const { promise, resolve } = deferred();
+    client.setNotificationHandler(ToolListChangedNotificationSchema, resolve);
+    // The client opens its stream when it has connected, and does not say when that stands.
+    const again = setInterval(() => {
+      served.registry.unregister("math.list");
+      served.registry.register(list);
+    }, 300);
+    try {
+      await promise;
+    } finally {
+      clearInterval(again);
+    }
+    const { tools } = await client.listTools();
+    assert.equal(tools.length, 2);
+  });
+
+  it("tells how far a call is", async () => {
+    const handler = (_, { onProgress }) => {
+      onProgress(1, 2, "half");
+      onProgress({ progress: 2 });
+      return "done";
+    };
+    const client = await connected(await mcp([operation({ namespace: "x", name: "slow", handler })]));
+    const heard = [];
+    const result = await client.callTool({ name: "x_slow", arguments: {} }, undefined, {
+      onprogress: (progress) => heard.push(progress),
+    });
+    assert.deepEqual(heard, [{ progress: 1, total: 2, message: "half" }, { progress: 2 }]);
+    assert.deepEqual(result.structuredContent, { result: "done" });
+  });
+
+  it("ends a call that the client cancels", async () => {
+    const began = deferred();
+    const ended = deferred();
+    const handler = (_, { signal }) => {
+      signal.addEventListener("abort", ended.resolve);
+      began.resolve();
+      return ended.promise;
+    };
+    const client = await connected(await mcp([operation({ namespace: "x", name: "waits", handler })]));
+    const controller = new AbortController();
+    const call = client.callTool({ name: "x_waits", arguments: {} }, undefined, {
+      signal: controller.signal,
+    });
+    call.catch(() => {});
+    await began.promise;
+    controller.abort();
+    await ended.promise;
+    await assert.rejects(call);
+  });
+});
+
+describe("the MCP door, with our own client", () => {
+  it("gives the same schemas and data back", async () => {
+    const served = await mcp([add, list]);
+    const client = await createMCPClient("far", { url: `${served.url}/mcp` });
+    after(() => client.close());
+    const byName = new Map(client.tools.map((tool) => [tool.name, tool]));
+    for (const original of [add, list]) {
+      const tool = byName.get(`math_${original.name}`);
+      for (const field of ["inputSchema", "outputSchema"]) {
+        assert.deepEqual(
+          JSON.parse(JSON.stringify(tool[field])),
+          JSON.parse(JSON.stringify(original[field])),
+        );
+      }
+      assert.equal(tool.description, original.description);
+      assert.equal(tool._meta._meta[OPERATION].id, `math.${original.name}`);
+      assert.equal(tool._meta._meta[OPERATION].type, original.type);
+    }
+    const { data } = await byName.get("math_list").handler({ count: 3 }, {});
+    assert.deepEqual(data, [0, 1, 2]);
+  });
+});
+
+describe("serveStdio", () => {
+  it("talks with the SDK's client until that is gone", async () => {
+    const program = fileURLToPath(new URL("./support/stdio-server.mjs", import.meta.url));
+    const client = new Client({ name: "test", version: "1" });
+    await client.connect(new StdioClientTransport({ command: process.execPath, args: [program] }));
+    assert.deepEqual(client.getServerVersion(), { name: "stdio", version: "0.1.0" });
+    const { tools } = await client.listTools();
+    assert.deepEqual(
+      tools.map(({ name }) => name),
+      ["demo_greet", "demo_who"],
+    );
+    const greeted = await client.callTool({ name: "demo_greet", arguments: { name: "Ada" } });
+    assert.deepEqual(greeted.structuredContent, { text: "Hello, Ada" });
+    const who = await client.callTool({ name: "demo_who", arguments: {} });
+    assert.deepEqual(who.structuredContent, { result: "me" });
+    await client.close();
+  });
+});
+
+/** One message by hand. */
+function post(served, method, params, headers = {}) {
+  return fetch(`${served.url}/mcp`, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      ...headers,
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+  });
+}

@@ -1,0 +1,54 @@
+// A registry that is served, and requests to it.
+
+import { connect } from "node:net";
+import { after } from "node:test";
+import { OperationRegistry } from "@alkdev/operations";
+import { serve } from "@alkdev/operations/serve";
+
+export { operation, subscription } from "../registry/support/operations.mjs";
+
+/** Serves operations until the tests of the file are done. */
+export async function serving(operations, options = {}, registryOptions = {}) {
+  const registry = new OperationRegistry(registryOptions);
+  registry.registerAll(operations);
+  const served = await serve(registry, { doors: { http: true }, ...options });
+  after(() => served.close({ drain: 0 }));
+  return Object.assign(served, {
+    registry,
+    /** Calls an operation as any HTTP client would. */
+    post: (path, input, more = {}) => post(`${served.url}/api/${path}`, input, more),
+  });
+}
+
+export function post(url, input, { headers, ...more } = {}) {
+  const body = input === undefined ? {} : { body: JSON.stringify(input) };
+  return fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    ...body,
+    ...more,
+  });
+}
+
+/** Writes bytes to a server and reads until it hangs up. */
+export function raw(url, text) {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve) => {
+    const socket = connect(Number(port), hostname, () => socket.write(text));
+    let said = "";
+    socket.setEncoding("utf8").on("data", (data) => {
+      said += data;
+    });
+    socket.on("error", () => {});
+    socket.on("close", () => resolve(said));
+  });
+}
+
+/** A promise and the way to settle it. */
+export function deferred() {
+  let resolve;
+  const promise = new Promise((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}

@@ -1,0 +1,261 @@
+//! From where requests may come. A page anywhere can have a browser send requests to this machine, under a name of its own
+//! that it has pointed here: so the name by which a server is addressed counts, and the page that asks.
+
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use http::HeaderMap;
+use http::header::{HOST, ORIGIN};
+use http::request::Parts;
+use http::uri::{Authority, Uri};
+
+/// What is let in.
+#[derive(Debug, Clone, Default)]
+pub struct Allowed {
+    hosts: Option<Vec<String>>,
+    origins: Option<Vec<String>>,
+}
+
+/// What is wrong with where a request comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stranger {
+    /// It addresses somebody else.
+    Host,
+    /// It was sent by a page that may not.
+    Origin,
+}
+
+impl Allowed {
+    /// Lists that take the place of the names of the machine itself.
+    #[must_use]
+    pub fn new(hosts: Option<Vec<String>>, origins: Option<Vec<String>>) -> Self {
+        let lower = |list: Vec<String>| list.iter().map(|name| name.to_ascii_lowercase()).collect();
+        Self {
+            hosts: hosts.map(lower),
+            origins: origins.map(lower),
+        }
+    }
+
+    /// Lets a request in, or says what is wrong.
+    ///
+    /// # Errors
+    ///
+    /// When it addresses somebody else, or comes from a page that may not send it.
+    pub fn check(&self, head: &Parts) -> Result<(), Stranger> {
+        let host = addressed(head).ok_or(Stranger::Host)?;
+        if !self.is_host(&host) {
+            return Err(Stranger::Host);
+        }
+        match single(&head.headers, ORIGIN.as_str()) {
+            Ok(None) => Ok(()),
+            Ok(Some(origin)) if self.is_origin(origin, &host) => Ok(()),
+            _ => Err(Stranger::Origin),
+        }
+    }
+
+    fn is_host(&self, host: &Authority) -> bool {
+        let Some(list) = &self.hosts else {
+            return is_loopback(host.host());
+        };
+        let name = host.host().to_ascii_lowercase();
+        list.iter().any(|allowed| {
+            let (pattern, port) = match Authority::from_str(allowed) {
+                Ok(known) => (known.host().to_owned(), known.port_u16()),
+                Err(_) => (allowed.clone(), None),
+            };
+            matches(&pattern, &name) && (port.is_none() || port == host.port_u16())
+        })
+    }
+
+    /// A page of the very host that is addressed, and that may be, is at home.
+    fn is_origin(&self, origin: &str, host: &Authority) -> bool {
+        let Ok(uri) = Uri::from_str(origin) else {
+            return false;
+        };
+        let (Some(scheme), Some(from)) = (uri.scheme_str(), uri.authority()) else {
+            return false;
+        };
+        if from.as_str().eq_ignore_ascii_case(host.as_str()) {
+            return true;
+        }
+        let Some(list) = &self.origins else {
+            return matches!(scheme, "http" | "https") && is_loopback(from.host());
+        };
+        let origin = origin.to_ascii_lowercase();
+        list.iter()
+            .any(|allowed| allowed == "*" || *allowed == origin)
+    }
+}
+
+/// Whom a request addresses; nothing where it does not say so clearly.
+fn addressed(head: &Parts) -> Option<Authority> {
+    let named = single(&head.headers, HOST.as_str()).ok()?;
+    let named = match named {
+        None => None,
+        Some(text) => Some(Authority::from_str(text).ok()?),
+    };
+    let target = head.uri.authority();
+    match (named, target) {
+        (Some(named), Some(target)) if !named.as_str().eq_ignore_ascii_case(target.as_str()) => {
+            None
+        }
+        (Some(one), _) => Some(one),
+        (None, target) => target.cloned(),
+    }
+    .filter(|authority| {
+        // Nothing but a name and, perhaps, a port that is one.
+        let port = authority.as_str().strip_prefix(authority.host());
+        !authority.host().is_empty()
+            && port.is_some_and(|port| port.is_empty() || authority.port_u16().is_some())
+    })
+}
+
+/// A header that is there once at most.
+fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, ()> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next();
+    if values.next().is_some() {
+        return Err(());
+    }
+    first
+        .map(|value| value.to_str().map_err(|_| ()))
+        .transpose()
+}
+
+/// `*` is everybody, `*.example.com` everybody below it.
+fn matches(pattern: &str, name: &str) -> bool {
+    if pattern == "*" || pattern == name {
+        return true;
+    }
+    pattern.strip_prefix("*.").is_some_and(|domain| {
+        name.strip_suffix(domain)
+            .and_then(|rest| rest.strip_suffix('.'))
+            .is_some_and(|below| !below.is_empty())
+    })
+}
+
+/// Whether a name means the machine itself, whoever resolves it.
+fn is_loopback(name: &str) -> bool {
+    let name = name.trim_start_matches('[').trim_end_matches(']');
+    if let Ok(address) = IpAddr::from_str(name) {
+        return address.is_loopback();
+    }
+    let name = name.to_ascii_lowercase();
+    name == "localhost" || name.ends_with(".localhost")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::expect_used, reason = "tests: a failure should stop them")]
+
+    use http::Request;
+
+    use super::*;
+
+    fn check(allowed: &Allowed, target: &str, headers: &[(&str, &str)]) -> Result<(), Stranger> {
+        let mut request = Request::get(target);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let (head, ()) = request.body(()).expect("a request").into_parts();
+        allowed.check(&head)
+    }
+
+    #[test]
+    fn the_machine_itself_is_let_in_by_default() {
+        let default = Allowed::default();
+        for host in [
+            "localhost",
+            "LOCALHOST:80",
+            "a.localhost",
+            "127.0.0.1:3000",
+            "127.9.9.9",
+            "[::1]:8080",
+        ] {
+            assert_eq!(check(&default, "/", &[("host", host)]), Ok(()), "{host}");
+        }
+        for host in [
+            "example.com",
+            "127.0.0.1.example.com",
+            "localhost.example.com",
+            "10.0.0.1",
+            "user@localhost",
+            "",
+            "localhost:x",
+            "notlocalhost",
+        ] {
+            let found = check(&default, "/", &[("host", host)]);
+            assert_eq!(found, Err(Stranger::Host), "{host}");
+        }
+        assert_eq!(check(&default, "/", &[]), Err(Stranger::Host));
+        let twice = [("host", "localhost"), ("host", "localhost")];
+        assert_eq!(check(&default, "/", &twice), Err(Stranger::Host));
+        let two = [("host", "localhost")];
+        assert_eq!(
+            check(&default, "http://example.com/", &two),
+            Err(Stranger::Host)
+        );
+        assert_eq!(check(&default, "http://localhost/", &two), Ok(()));
+    }
+
+    #[test]
+    fn a_page_from_elsewhere_is_not_let_in() {
+        let default = Allowed::default();
+        let from = |origin| [("host", "localhost:1"), ("origin", origin)];
+        for origin in [
+            "http://localhost:5173",
+            "https://127.0.0.1",
+            "http://[::1]:1",
+        ] {
+            assert_eq!(check(&default, "/", &from(origin)), Ok(()), "{origin}");
+        }
+        for origin in [
+            "null",
+            "https://evil.example",
+            "file://localhost",
+            "localhost",
+            "",
+        ] {
+            let found = check(&default, "/", &from(origin));
+            assert_eq!(found, Err(Stranger::Origin), "{origin}");
+        }
+    }
+
+    #[test]
+    fn lists_take_the_place_of_the_machine_itself() {
+        let list = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());
+        let allowed = Allowed::new(
+            list(&["api.example.com", "*.Inner.example", "one:81"]),
+            list(&["https://app.example.com"]),
+        );
+        for (host, is_allowed) in [
+            ("api.example.com:9", true),
+            ("API.example.com", true),
+            ("x.inner.example", true),
+            ("inner.example", false),
+            (".inner.example", false),
+            ("one:81", true),
+            ("one:80", false),
+            ("one", false),
+            ("localhost", false),
+        ] {
+            let found = check(&allowed, "/", &[("host", host)]);
+            assert_eq!(found.is_ok(), is_allowed, "{host}");
+        }
+        let from = |origin| [("host", "api.example.com"), ("origin", origin)];
+        for (origin, is_allowed) in [
+            ("https://app.example.com", true),
+            ("https://APP.example.com", true),
+            ("http://app.example.com", false),
+            ("https://app.example.com:8443", false),
+            ("https://api.example.com", true),
+            ("http://localhost", false),
+        ] {
+            assert_eq!(
+                check(&allowed, "/", &from(origin)).is_ok(),
+                is_allowed,
+                "{origin}"
+            );
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! What doors want done: calls of operations, by whoever sent the request. The registry does them, or the host.
+
+use std::collections::HashSet;
+use std::sync::{Arc, RwLock};
+
+use futures::stream::BoxStream;
+use futures::{StreamExt, stream};
+use operations_core::call::{holds_bytes, timed_out};
+use operations_core::clock;
+use operations_core::error::CallError;
+use operations_core::json::push_string;
+use operations_core::lock::{reading, writing};
+use operations_core::registry::{Answer, Call, Context, Operation, Registry, Route};
+use operations_core::spec::OperationType;
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::host::{Answers, Asking, Host, Wanted};
+use crate::identity::Caller;
+use crate::limits::{Place, Places};
+
+/// The operations that are served, and those who do them.
+#[derive(Debug)]
+pub struct Calls {
+    registry: Arc<Registry>,
+    host: Arc<Host>,
+    places: Arc<Places>,
+    /// The only ones that are served; nothing for all.
+    shown: RwLock<Option<HashSet<String>>>,
+}
+
+/// A call that somebody wants done.
+#[derive(Debug, Clone)]
+pub struct NewCall {
+    /// What is called.
+    pub operation: Arc<Operation>,
+    /// What it takes: JSON, which was looked at; nothing for `undefined`.
+    pub input: Option<String>,
+    /// Who calls.
+    pub caller: Arc<Caller>,
+    /// The name of the call. One that is taken is replaced.
+    pub request_id: Arc<str>,
+    /// Unix milliseconds.
+    pub deadline: Option<f64>,
+    /// What handlers learn of the request: a JSON object.
+    pub metadata: Option<String>,
+    /// Where the host tells how far it is: JSON objects.
+    pub progress: Option<mpsc::Sender<String>>,
+}
+
+/// What a subscription gives: envelopes, and an error as the last item.
+pub type Events = BoxStream<'static, Result<String, CallError>>;
+
+impl Calls {
+    /// The operations of a registry.
+    #[must_use]
+    pub fn new(registry: Arc<Registry>, host: Arc<Host>, places: Arc<Places>) -> Self {
+        Self {
+            registry,
+            host,
+            places,
+            shown: RwLock::default(),
+        }
+    }
+
+    /// Serves these operations only.
+    pub fn show_only(&self, ids: HashSet<String>) {
+        *writing(&self.shown) = Some(ids);
+    }
+
+    fn is_shown(&self, id: &str) -> bool {
+        reading(&self.shown)
+            .as_ref()
+            .is_none_or(|shown| shown.contains(id))
+    }
+
+    /// An operation that is served.
+    #[must_use]
+    pub fn operation(&self, id: &str) -> Option<Arc<Operation>> {
+        self.registry.get(id).filter(|_| self.is_shown(id))
+    }
+
+    /// Every operation that is served, in the order of registration.
+    #[must_use]
+    pub fn operations(&self) -> Vec<Arc<Operation>> {
+        let mut all = self.registry.list();
+        all.retain(|operation| self.is_shown(&operation.spec.id()));
+        all
+    }
+
+    /// How often what is served has changed.
+    #[must_use]
+    pub fn revision(&self) -> watch::Receiver<u64> {
+        self.registry.revision()
+    }
+
+    /// Something has changed that is known to the host alone.
+    pub fn touch(&self) {
+        self.registry.touch();
+    }
+
+    /// How many calls hold a place, and how many wait for one.
+    #[must_use]
+    pub fn counts(&self) -> (usize, usize) {
+        self.places.counts()
+    }
+
+    /// Calls a QUERY or a MUTATION: its envelope, as JSON. Dropping this ends the work.
+    ///
+    /// # Errors
+    ///
+    /// As the operation has it; `TIMEOUT` at the deadline.
+    pub async fn call(&self, call: NewCall) -> Result<String, CallError> {
+        let id = call.operation.spec.id();
+        let entering = self.places.enter(&id, call.caller.id());
+        let place = in_time(&id, call.deadline, entering).await??;
+        if self.may_be_native(&id, &call)
+            && let Some(answer) = self.here(&call).await
+        {
+            return answer;
+        }
+        let answers = self.ask(&id, &call, Wanted::One, place)?;
+        in_time(&id, call.deadline, answers.first()).await?
+    }
+
+    /// Calls a SUBSCRIPTION. Nothing is known of it before its first item is there. Dropping this ends the work.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot begin.
+    pub async fn subscribe(&self, call: NewCall) -> Result<Events, CallError> {
+        let id = call.operation.spec.id();
+        let entering = self.places.enter(&id, call.caller.id());
+        let place = in_time(&id, call.deadline, entering).await??;
+        let cancel = CancellationToken::new();
+        let (events, place) = if self.may_be_native(&id, &call)
+            && let Some(events) = self.stream_here(&call, &cancel)
+        {
+            (events, place)
+        } else {
+            (self.ask(&id, &call, Wanted::Many, place)?.boxed(), None)
+        };
+        let held = (place, cancel.drop_guard());
+        let held = stream::unfold((events, held), |(mut events, held)| async move {
+            let next = events.next().await?;
+            Some((next, (events, held)))
+        });
+        Ok(held.boxed())
+    }
+
+    /// Binary data is the host's to restore.
+    fn may_be_native(&self, id: &str, call: &NewCall) -> bool {
+        self.registry.is_native(id) && !call.input.as_deref().is_some_and(holds_bytes)
+    }
+
+    /// Does a call here; nothing if only the host can. It goes on to its end when nobody waits any more, because it may have
+    /// somebody to tell that it was cancelled.
+    async fn here(&self, call: &NewCall) -> Option<Result<String, CallError>> {
+        let cancel = CancellationToken::new();
+        let _guard = cancel.clone().drop_guard();
+        let registry = Arc::clone(&self.registry);
+        let call = native_call(call, &cancel);
+        // Not on the task of the connection: compiling a schema takes its time.
+        let work = tokio::spawn(async move {
+            match registry.route(call) {
+                Route::Host => None,
+                Route::Here(served) => match served.answer() {
+                    Answer::One(answer) => Some(answer.await),
+                    Answer::Many(mut events) => events.next().await,
+                },
+            }
+        });
+        match work.await {
+            Ok(answer) => answer,
+            Err(failure) => match failure.try_into_panic() {
+                Ok(panic) => Some(Err(CallError::from_panic(&*panic))),
+                Err(_) => None,
+            },
+        }
+    }
+
+    fn stream_here(&self, call: &NewCall, cancel: &CancellationToken) -> Option<Events> {
+        match self.registry.route(native_call(call, cancel)) {
+            Route::Host => None,
+            Route::Here(served) => Some(match served.answer() {
+                Answer::One(answer) => stream::once(answer).boxed(),
+                Answer::Many(events) => events,
+            }),
+        }
+    }
+
+    fn ask(
+        &self,
+        id: &str,
+        call: &NewCall,
+        wanted: Wanted,
+        place: Option<Place>,
+    ) -> Result<Answers, CallError> {
+        let asking = Asking {
+            preferred: &call.request_id,
+            about: id,
+            wanted,
+            place,
+            progress: call.progress.clone(),
+        };
+        self.host
+            .ask_about(asking, |request_id| call.event(id, request_id))
+    }
+}
+
+fn native_call(call: &NewCall, cancel: &CancellationToken) -> Call {
+    Call {
+        operation_id: call.operation.spec.id(),
+        input: call.input.clone(),
+        context: Context {
+            identity: call.caller.identity.clone(),
+            // To handlers it is data, and those that are done here look at no data.
+            metadata: None,
+            deadline: call.deadline,
+            cancel: cancel.clone(),
+        },
+    }
+}
+
+impl NewCall {
+    /// Whether it wants many answers.
+    #[must_use]
+    pub fn is_subscription(&self) -> bool {
+        self.operation.spec.operation_type == OperationType::Subscription
+    }
+
+    /// The payload of `call.requested`.
+    fn event(&self, id: &str, request_id: &str) -> String {
+        let mut event = String::from("{\"requestId\":");
+        push_string(&mut event, request_id);
+        event.push_str(",\"operationId\":");
+        push_string(&mut event, id);
+        let mut add = |name: &str, json: Option<&str>| {
+            if let Some(json) = json {
+                event.push_str(",\"");
+                event.push_str(name);
+                event.push_str("\":");
+                event.push_str(json);
+            }
+        };
+        add("input", self.input.as_deref());
+        add("identity", self.caller.text.as_deref());
+        add("metadata", self.metadata.as_deref());
+        let deadline = self.deadline.map(|deadline| deadline.to_string());
+        add("deadline", deadline.as_deref());
+        add("wantsProgress", self.progress.as_ref().map(|_| "true"));
+        event.push('}');
+        event
+    }
+}
+
+/// Waits, but no longer than to the deadline.
+async fn in_time<T>(
+    id: &str,
+    deadline: Option<f64>,
+    work: impl Future<Output = T>,
+) -> Result<T, CallError> {
+    let Some(deadline) = deadline else {
+        return Ok(work.await);
+    };
+    let began = clock::now();
+    timeout(clock::until(deadline), work)
+        .await
+        .map_err(|_| timed_out(id, deadline, Some(clock::now() - began)))
+}

@@ -1,0 +1,159 @@
+//! From an envelope to an answer: its data is the body, unless the client wants all of it.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderName, HeaderValue, Response, StatusCode};
+use operations_core::error::CallError;
+use operations_core::json::Object;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::problem;
+use super::request::ENVELOPE;
+use crate::body::{self, Body};
+use crate::service::Shared;
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// The answer with an envelope, which is JSON.
+pub(super) fn of(
+    shared: &Shared,
+    envelope: &str,
+    wants_envelope: bool,
+    request_id: &str,
+) -> Response<Body> {
+    // It was written by us or by the host; whatever else it were, nobody could use.
+    let Ok(members) = Object::read(envelope) else {
+        let error = CallError::new("UNKNOWN_ERROR", "The operation failed");
+        return problem::of(&error, StatusCode::INTERNAL_SERVER_ERROR, request_id);
+    };
+    let meta = members.object("meta");
+    let source = meta.as_ref().and_then(|meta| meta.string("source"));
+    let is_mcp_error = source.as_deref() == Some("mcp")
+        && meta.as_ref().and_then(|meta| meta.get("isError")) == Some("true");
+    let status = if is_mcp_error {
+        StatusCode::BAD_GATEWAY
+    } else {
+        status_of(source.as_deref(), meta.as_ref())
+    };
+    let data = members.get("data");
+    let mut response = if wants_envelope {
+        with(
+            status,
+            body::full(envelope.to_owned()),
+            HeaderValue::from_static(ENVELOPE),
+        )
+    } else if is_mcp_error {
+        mcp_error(data, status, request_id)
+    } else {
+        with_data(data, status, meta.as_ref())
+    };
+    let headers = response.headers_mut();
+    if source.as_deref() == Some("http")
+        && let Some(upstream) = meta.as_ref().and_then(|meta| meta.object("headers"))
+    {
+        for name in &shared.options.response_headers {
+            if let (Ok(name), Some(Ok(value))) = (
+                HeaderName::try_from(name.as_str()),
+                upstream.string(name).map(HeaderValue::try_from),
+            ) {
+                headers.insert(name, value);
+            }
+        }
+    }
+    secure(&mut response);
+    response
+}
+
+/// What came from elsewhere must not become a page of this origin.
+pub(super) fn secure(response: &mut Response<Body>) {
+    let headers = response.headers_mut();
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(
+        CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static("default-src 'none'; sandbox"),
+    );
+    headers
+        .entry(CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
+}
+
+/// Upstream's own status, if it means success.
+fn status_of(source: Option<&str>, meta: Option<&Object<'_>>) -> StatusCode {
+    let status = meta
+        .filter(|_| source == Some("http"))
+        .and_then(|meta| meta.number("statusCode"))
+        .and_then(|status| {
+            (200..300_u16).find(|known| (f64::from(*known) - status).abs() < f64::EPSILON)
+        });
+    status
+        .and_then(|status| StatusCode::from_u16(status).ok())
+        .unwrap_or(StatusCode::OK)
+}
+
+fn with(status: StatusCode, body: Body, media_type: HeaderValue) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, media_type);
+    response
+}
+
+fn with_data(data: Option<&str>, status: StatusCode, meta: Option<&Object<'_>>) -> Response<Body> {
+    let Some(data) = data else {
+        // Nothing at all is what an operation without a result gives.
+        let mut response = Response::new(body::empty());
+        *response.status_mut() = if status == StatusCode::OK {
+            StatusCode::NO_CONTENT
+        } else {
+            status
+        };
+        return response;
+    };
+    match bytes_of(data) {
+        Some(bytes) => {
+            let media_type = meta
+                .and_then(|meta| meta.string("contentType"))
+                .and_then(|media_type| HeaderValue::try_from(media_type).ok())
+                .unwrap_or(HeaderValue::from_static("application/octet-stream"));
+            with(status, body::full(bytes), media_type)
+        }
+        None => with(status, body::full(data.to_owned()), JSON),
+    }
+}
+
+/// Binary data, where the data as a whole is such.
+fn bytes_of(data: &str) -> Option<Vec<u8>> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Marked {
+        #[serde(rename = "$bytes")]
+        bytes: String,
+    }
+    if !data.starts_with("{\"$bytes\"") {
+        return None;
+    }
+    let marked: Marked = serde_json::from_str(data).ok()?;
+    STANDARD.decode(marked.bytes).ok()
+}
+
+/// The tool says that it failed: what it told a model is told here.
+fn mcp_error(data: Option<&str>, status: StatusCode, request_id: &str) -> Response<Body> {
+    let content: Value = data
+        .and_then(|data| serde_json::from_str(data).ok())
+        .unwrap_or_default();
+    let said: Vec<&str> = content
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|block| block.get("text")?.as_str())
+        .collect();
+    let message = if said.is_empty() {
+        "The tool failed".to_owned()
+    } else {
+        said.join("\n")
+    };
+    let error =
+        CallError::failed(message).with_details(json!({ "content": content, "delivery": "done" }));
+    problem::of_call(&error, status, "", request_id)
+}

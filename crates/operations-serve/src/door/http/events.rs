@@ -1,0 +1,158 @@
+//! A SUBSCRIPTION as `text/event-stream`.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::{StreamExt, stream};
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Response, StatusCode};
+use operations_core::error::CallError;
+use operations_core::json::Object;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::{answer, problem};
+use crate::body::{self, Body};
+use crate::call::{Events, NewCall};
+use crate::failure::{self, Outcome};
+use crate::service::Shared;
+
+/// How long the first event is waited for before the client is told that its stream is open. What goes wrong until then has
+/// a status of its own.
+const FIRST_EVENT: Duration = Duration::from_millis(250);
+/// Silence after which a comment is sent: what is in between ends connections on which nothing happens.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// What is left of a stream, and how it is written.
+struct Writing {
+    events: Events,
+    first: Option<Result<String, CallError>>,
+    closing: CancellationToken,
+    wants_envelope: bool,
+    operation_id: String,
+    request_id: String,
+    /// The number of the last event, for those whose source has no ids.
+    count: u64,
+}
+
+/// Subscribes. It fails if that is clear at once.
+pub(super) async fn stream(
+    shared: &Shared,
+    call: NewCall,
+    wants_envelope: bool,
+    last_event_id: Option<String>,
+) -> Result<Response<Body>, CallError> {
+    let operation_id = call.operation.spec.id();
+    let request_id = call.request_id.to_string();
+    let mut events = shared.calls.subscribe(call).await?;
+    let first = match timeout(FIRST_EVENT, events.next()).await {
+        Err(_) => None,
+        Ok(Some(Err(error))) => return Err(error),
+        Ok(Some(first)) => Some(first),
+        Ok(None) => {
+            events = stream::empty().boxed();
+            None
+        }
+    };
+    let writing = Writing {
+        events,
+        first,
+        closing: shared.closing.clone(),
+        wants_envelope,
+        operation_id,
+        request_id,
+        // Numbers go on where the client was.
+        count: last_event_id
+            .and_then(|id| id.parse().ok())
+            .unwrap_or_default(),
+    };
+    let pieces = stream::unfold(Some(writing), |writing| async move {
+        let mut writing: Writing = writing?;
+        let (piece, is_last) = writing.next().await?;
+        Some((Bytes::from(piece), (!is_last).then_some(writing)))
+    });
+    let mut response = Response::new(body::streamed(pieces.boxed()));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    answer::secure(&mut response);
+    Ok(response)
+}
+
+impl Writing {
+    /// The next piece, and whether it is the last.
+    async fn next(&mut self) -> Option<(String, bool)> {
+        let next = if let Some(first) = self.first.take() {
+            first
+        } else {
+            tokio::select! {
+                biased;
+                () = self.closing.cancelled() => return None,
+                next = timeout(KEEP_ALIVE, self.events.next()) => match next {
+                    Err(_) => return Some((":\n\n".to_owned(), false)),
+                    Ok(next) => next?,
+                },
+            }
+        };
+        Some(match next {
+            Ok(envelope) => (self.event(&envelope), false),
+            Err(error) => (self.error(error), true),
+        })
+    }
+
+    fn event(&mut self, envelope: &str) -> String {
+        let members = Object::read(envelope).ok();
+        let sse = members
+            .as_ref()
+            .and_then(|members| members.object("meta")?.object("sse"));
+        let upstream = |name| sse.as_ref().and_then(|sse| sse.string(name));
+        self.count += 1;
+        let mut text = String::with_capacity(envelope.len() + 32);
+        // A line break would end the field, and what follows it would be one of its own.
+        let is_field = |text: &String| !text.is_empty() && !text.contains(['\n', '\r', '\0']);
+        if let Some(event) = upstream("event").filter(is_field)
+            && event != "message"
+        {
+            push_field(&mut text, "event", &event);
+        }
+        match upstream("id").filter(is_field) {
+            Some(id) => push_field(&mut text, "id", &id),
+            None => push_field(&mut text, "id", &self.count.to_string()),
+        }
+        let data = if self.wants_envelope {
+            envelope
+        } else {
+            members
+                .as_ref()
+                .and_then(|members| members.get("data"))
+                .unwrap_or_default()
+        };
+        push_field(&mut text, "data", data);
+        text.push('\n');
+        text
+    }
+
+    fn error(&self, error: CallError) -> String {
+        let error = failure::masked(error);
+        let status = match failure::outcome(&error, None, true) {
+            Outcome::Answer(status) => status,
+            Outcome::Closed => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        let may_have_run = failure::may_have_run(&error, &self.operation_id);
+        let problem = problem::details(&error, status, &self.request_id, may_have_run);
+        let mut text = String::new();
+        push_field(&mut text, "event", "error");
+        push_field(&mut text, "data", &problem.to_string());
+        text.push('\n');
+        text
+    }
+}
+
+/// A field, whose value may have several lines.
+fn push_field(text: &mut String, name: &str, value: &str) {
+    for line in value.split(['\n', '\r']) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{name}: {line}");
+    }
+}

@@ -1,0 +1,173 @@
+//! What a request asks for.
+
+use std::borrow::Cow;
+
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, Response};
+use operations_core::error::CallError;
+use operations_core::json;
+use percent_encoding::percent_decode_str;
+use serde_json::{Map, Value};
+
+use super::problem;
+use crate::body::{self, Body};
+use crate::service::{Exchange, Shared};
+
+/// The media type of envelopes.
+pub(super) const ENVELOPE: &str = "application/vnd.alkdev.envelope+json";
+
+/// How far an input stands below the outermost value of what carries it to the host.
+pub(crate) const LEVELS_ABOVE_INPUT: usize = 3;
+
+/// Namespace and name in a path.
+pub(super) fn named(path: &str) -> Option<(String, String)> {
+    let (namespace, name) = path.strip_prefix('/')?.split_once('/')?;
+    if name.contains('/') {
+        return None;
+    }
+    let decoded = |text: &str| {
+        let text = percent_decode_str(text).decode_utf8().ok();
+        text.filter(|text| !text.is_empty()).map(Cow::into_owned)
+    };
+    Some((decoded(namespace)?, decoded(name)?))
+}
+
+/// Whether the client wants envelopes and not only data.
+pub(super) fn accepts_envelope(headers: &HeaderMap) -> bool {
+    headers
+        .get_all(ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|range| essence(range).eq_ignore_ascii_case(ENVELOPE))
+}
+
+/// A media type without its parameters.
+fn essence(media_type: &str) -> &str {
+    media_type.split(';').next().unwrap_or_default().trim()
+}
+
+/// What handlers learn of a request, as JSON.
+pub(crate) fn metadata(headers: &HeaderMap, allowed: &[String]) -> String {
+    let mut shown = Map::new();
+    for name in allowed {
+        let values: Vec<&str> = headers
+            .get_all(name.as_str())
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .collect();
+        if !values.is_empty() {
+            shown.insert(name.clone(), Value::String(values.join(", ")));
+        }
+    }
+    let mut metadata = Map::new();
+    metadata.insert("headers".to_owned(), Value::Object(shown));
+    if let Some(id) = last_event_id(headers) {
+        metadata.insert("lastEventId".to_owned(), Value::String(id));
+    }
+    Value::Object(metadata).to_string()
+}
+
+/// The last event that a client has of a stream.
+pub(super) fn last_event_id(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get("last-event-id")?;
+    String::from_utf8(value.as_bytes().to_vec()).ok()
+}
+
+/// The input of a call: the whole body; nothing if there is none.
+pub(super) async fn input(
+    shared: &Shared,
+    exchange: Exchange,
+    id: &str,
+) -> Result<Option<String>, Box<Response<Body>>> {
+    let Exchange {
+        head,
+        body,
+        request_id,
+        ..
+    } = exchange;
+    let (most, within) = (
+        shared.options.max_body_bytes,
+        shared.options.request_timeout,
+    );
+    let bytes = body::read(body, most, within)
+        .await
+        .map_err(|why| problem::unread(why, most, &request_id))?;
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    // A page may send a text without asking; only with this type does its browser ask us first.
+    if !is_json(&head.headers) {
+        return Err(problem::wrong_type(&request_id).into());
+    }
+    let text = String::from_utf8(bytes.into())
+        .map_err(|_| json::Malformed::Encoding)
+        .and_then(|text| json::check_below(LEVELS_ABOVE_INPUT, &text).map(|()| text));
+    text.map(Some).map_err(|why| {
+        let message = format!("The input of operation {id} cannot be read: {why}");
+        let error =
+            CallError::invalid(message).with_details(serde_json::json!({ "operationId": id }));
+        problem::malformed(&error, &request_id).into()
+    })
+}
+
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+    let given = headers.get(CONTENT_TYPE);
+    given
+        .and_then(|value| value.to_str().ok())
+        .map(|value| essence(value).to_ascii_lowercase())
+        .is_some_and(|media_type| {
+            media_type == "application/json"
+                || (media_type.starts_with("application/") && media_type.ends_with("+json"))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::expect_used, reason = "tests: a failure should stop them")]
+
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn a_path_names_an_operation() {
+        let pair = |a: &str, b: &str| Some((a.to_owned(), b.to_owned()));
+        assert_eq!(named("/demo/greet"), pair("demo", "greet"));
+        assert_eq!(named("/a%2Fb/c%20d.e"), pair("a/b", "c d.e"));
+        for odd in ["", "/", "/a", "/a/", "//b", "/a/b/c", "/a/b/", "/a/%FF"] {
+            assert_eq!(named(odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn envelopes_are_for_those_who_ask_for_them() {
+        for (accept, wanted) in [
+            ("application/vnd.alkdev.envelope+json", true),
+            (
+                "text/event-stream, Application/vnd.alkdev.envelope+JSON;q=1",
+                true,
+            ),
+            ("application/json", false),
+            ("*/*", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT, HeaderValue::from_static(accept));
+            assert_eq!(accepts_envelope(&headers), wanted, "{accept}");
+        }
+    }
+
+    #[test]
+    fn handlers_see_the_headers_that_they_may() {
+        let mut headers = HeaderMap::new();
+        headers.insert("authorization", HeaderValue::from_static("secret"));
+        headers.append("accept-language", HeaderValue::from_static("de"));
+        headers.append("accept-language", HeaderValue::from_static("en"));
+        headers.insert("last-event-id", HeaderValue::from_static("7"));
+        let allowed = ["accept-language".to_owned(), "user-agent".to_owned()];
+        assert_eq!(
+            metadata(&headers, &allowed),
+            r#"{"headers":{"accept-language":"de, en"},"lastEventId":"7"}"#
+        );
+    }
+}

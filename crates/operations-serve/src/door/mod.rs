@@ -1,0 +1,4 @@
+//! Doors: each speaks one protocol.
+
+pub mod http;
+pub mod mcp;

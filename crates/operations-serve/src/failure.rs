@@ -1,0 +1,229 @@
+//! What a failed call is in the terms of HTTP: a status, and what may be told.
+
+use http::StatusCode;
+use operations_core::error::{CallError, InfrastructureErrorCode as Code};
+use operations_core::spec::OperationSpec;
+use serde_json::Value;
+
+/// What the client gets for a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// An answer with this status.
+    Answer(StatusCode),
+    /// Nothing: the call was ended, and its connection is.
+    Closed,
+}
+
+/// The status of a failed call. `spec` is that of the operation, where there is one.
+#[must_use]
+pub fn outcome(error: &CallError, spec: Option<&OperationSpec>, has_identity: bool) -> Outcome {
+    let declared = spec.and_then(|spec| spec.errors.iter().find(|known| known.code == error.code));
+    if let Some(declared) = declared {
+        let status = declared
+            .http_status
+            .and_then(|status| StatusCode::from_u16(status).ok())
+            .filter(|status| status.is_client_error() || status.is_server_error());
+        return Outcome::Answer(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
+    }
+    let status = if error.is(Code::OperationNotFound) {
+        StatusCode::NOT_FOUND
+    } else if error.is(Code::AccessDenied) {
+        if has_identity {
+            StatusCode::FORBIDDEN
+        } else {
+            StatusCode::UNAUTHORIZED
+        }
+    } else if error.is(Code::ValidationError) {
+        // An output that is not as declared is nothing that the caller could correct.
+        match detail(error, "/envelope/meta/source").and_then(Value::as_str) {
+            None => StatusCode::BAD_REQUEST,
+            Some("local") => StatusCode::INTERNAL_SERVER_ERROR,
+            Some(_) => StatusCode::BAD_GATEWAY,
+        }
+    } else if error.is(Code::Timeout) {
+        StatusCode::GATEWAY_TIMEOUT
+    } else if error.is(Code::Aborted) {
+        return Outcome::Closed;
+    } else if is_overloaded(error) {
+        StatusCode::SERVICE_UNAVAILABLE
+    } else if error.is(Code::ExecutionError) && detail(error, "/delivery").is_some() {
+        // It was about a call that left the process.
+        StatusCode::BAD_GATEWAY
+    } else {
+        StatusCode::INTERNAL_SERVER_ERROR
+    };
+    Outcome::Answer(status)
+}
+
+/// Whether it was refused because too much is under way here.
+#[must_use]
+pub fn is_overloaded(error: &CallError) -> bool {
+    detail(error, "/reason").and_then(Value::as_str) == Some("overloaded")
+        && detail(error, "/delivery").and_then(Value::as_str) == Some("none")
+}
+
+/// Whether strangers see another error than this one.
+#[must_use]
+pub fn is_masked(error: &CallError) -> bool {
+    error.is(Code::UnknownError)
+}
+
+/// The error as strangers may see it: what tells nothing about itself may tell too much.
+#[must_use]
+pub fn masked(error: CallError) -> CallError {
+    if is_masked(&error) {
+        return CallError::new(Code::UnknownError, "The operation failed");
+    }
+    error
+}
+
+/// Whether the operation may have done something, in part or in full. When in doubt, it may.
+#[must_use]
+pub fn may_have_run(error: &CallError, id: &str) -> bool {
+    if let Some(delivery) = detail(error, "/delivery").and_then(Value::as_str) {
+        return delivery != "none";
+    }
+    // A handler can fail with the code of a refusal, for instance that of a call of its own; those of the pipeline speak of
+    // this very operation.
+    let is_about_it = detail(error, "/operationId").and_then(Value::as_str) == Some(id);
+    if error.is(Code::OperationNotFound) || error.is(Code::AccessDenied) {
+        return !is_about_it;
+    }
+    if error.is(Code::ValidationError) {
+        let refused = format!("Validation failed for input of operation {id}:");
+        let unread = format!("The input of operation {id} cannot be");
+        return !error.message.starts_with(&refused) && !error.message.starts_with(&unread);
+    }
+    true
+}
+
+fn detail<'a>(error: &'a CallError, path: &str) -> Option<&'a Value> {
+    error
+        .details
+        .as_ref()
+        .and_then(|details| details.pointer(path))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::expect_used, reason = "tests: a failure should stop them")]
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn spec() -> OperationSpec {
+        serde_json::from_value(json!({
+            "namespace": "t", "name": "it", "type": "query", "description": "",
+            "accessControl": { "requiredScopes": [] },
+            "errors": [
+                { "code": "NO_SUCH_TASK", "httpStatus": 404 },
+                { "code": "ODD", "httpStatus": 200 },
+                { "code": "PLAIN" },
+            ],
+        }))
+        .expect("a spec")
+    }
+
+    #[test]
+    fn each_code_has_its_status() {
+        let spec = spec();
+        for (code, details, has_identity, status) in [
+            ("OPERATION_NOT_FOUND", json!({}), false, 404),
+            ("ACCESS_DENIED", json!({}), false, 401),
+            ("ACCESS_DENIED", json!({}), true, 403),
+            ("VALIDATION_ERROR", json!({}), true, 400),
+            (
+                "VALIDATION_ERROR",
+                json!({ "envelope": { "meta": { "source": "local" } } }),
+                true,
+                500,
+            ),
+            (
+                "VALIDATION_ERROR",
+                json!({ "envelope": { "meta": { "source": "http" } } }),
+                true,
+                502,
+            ),
+            ("TIMEOUT", json!({}), true, 504),
+            ("EXECUTION_ERROR", json!({}), true, 500),
+            (
+                "EXECUTION_ERROR",
+                json!({ "statusCode": 401, "delivery": "done" }),
+                true,
+                502,
+            ),
+            (
+                "EXECUTION_ERROR",
+                json!({ "reason": "overloaded", "delivery": "none" }),
+                true,
+                503,
+            ),
+            ("NO_SUCH_TASK", json!({}), true, 404),
+            ("ODD", json!({}), true, 500),
+            ("PLAIN", json!({}), true, 500),
+            ("UNDECLARED", json!({}), true, 500),
+            ("UNKNOWN_ERROR", json!({}), true, 500),
+        ] {
+            let error = CallError::new(code, "").with_details(details.clone());
+            let found = outcome(&error, Some(&spec), has_identity);
+            let expected = StatusCode::from_u16(status).expect("a status");
+            assert_eq!(found, Outcome::Answer(expected), "{code} {details}");
+        }
+        let aborted = CallError::new("ABORTED", "");
+        assert_eq!(outcome(&aborted, None, true), Outcome::Closed);
+    }
+
+    #[test]
+    fn only_a_refusal_of_this_very_operation_certainly_did_nothing() {
+        let with = |code: &'static str, message: &str, details: Value| {
+            CallError::new(code, message).with_details(details)
+        };
+        for (error, may) in [
+            (
+                with("ACCESS_DENIED", "", json!({ "operationId": "t.it" })),
+                false,
+            ),
+            (
+                with("ACCESS_DENIED", "", json!({ "operationId": "t.other" })),
+                true,
+            ),
+            (with("ACCESS_DENIED", "", json!({})), true),
+            (
+                with(
+                    "VALIDATION_ERROR",
+                    "Validation failed for input of operation t.it:\n",
+                    json!({}),
+                ),
+                false,
+            ),
+            (
+                with(
+                    "VALIDATION_ERROR",
+                    "Validation failed for input of operation t.item:\n",
+                    json!({}),
+                ),
+                true,
+            ),
+            (
+                with(
+                    "VALIDATION_ERROR",
+                    "Validation failed for output of operation t.it:\n",
+                    json!({}),
+                ),
+                true,
+            ),
+            (
+                with("EXECUTION_ERROR", "", json!({ "delivery": "none" })),
+                false,
+            ),
+            (
+                with("EXECUTION_ERROR", "", json!({ "delivery": "unknown" })),
+                true,
+            ),
+            (with("EXECUTION_ERROR", "", json!({})), true),
+        ] {
+            assert_eq!(may_have_run(&error, "t.it"), may, "{error:?}");
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! What only the host can do. It is asked through its mailbox and answers under the id of the question; a question that
+//! nobody wants answered any more is taken back.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+
+use futures::{Stream, StreamExt};
+use operations_core::call::without_response;
+use operations_core::error::CallError;
+use operations_core::lock::locked;
+use operations_core::mailbox::{Item, Mailbox};
+use serde_json::json;
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+use crate::limits::Place;
+
+/// Events of one stream that wait for their reader. The host is told to wait when there are so many, and to go on when
+/// half of them are gone.
+const WAITING_EVENTS: usize = 64;
+
+/// The host, and what it was asked.
+pub struct Host {
+    mailbox: Arc<Mailbox>,
+    asked: Mutex<HashMap<Arc<str>, Arc<Question>>>,
+    /// The places of questions that were taken back, and that the host may still work on. It says when they are free.
+    lingering: Mutex<HashMap<Arc<str>, Place>>,
+}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host").finish_non_exhaustive()
+    }
+}
+
+/// How many answers are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// The first.
+    One,
+    /// All.
+    Many,
+}
+
+/// What is asked, but for the words.
+#[derive(Debug)]
+pub struct Asking<'a> {
+    /// The id, unless another question has it.
+    pub preferred: &'a Arc<str>,
+    /// Names the question in errors.
+    pub about: &'a str,
+    /// How many answers are wanted.
+    pub wanted: Wanted,
+    /// Free when the host has done the work.
+    pub place: Option<Place>,
+    /// Where the host tells how far it is: JSON objects.
+    pub progress: Option<mpsc::Sender<String>>,
+}
+
+#[derive(Debug)]
+struct Question {
+    wanted: Wanted,
+    /// Where it is told how far the host is.
+    progress: Option<mpsc::Sender<String>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    answers: VecDeque<String>,
+    end: Option<Result<(), CallError>>,
+    /// The host was told to wait.
+    is_paused: bool,
+    reader: Option<Waker>,
+}
+
+impl Question {
+    /// Changes what is known, and tells the reader.
+    fn tell<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = locked(&self.state);
+        let told = change(&mut state);
+        let reader = state.reader.take();
+        drop(state);
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+        told
+    }
+}
+
+impl Host {
+    /// A host that looks into this mailbox.
+    #[must_use]
+    pub fn new(mailbox: Arc<Mailbox>) -> Self {
+        Self {
+            mailbox,
+            asked: Mutex::default(),
+            lingering: Mutex::default(),
+        }
+    }
+
+    /// The host is about to begin with a question. Says whether it still wants an answer.
+    pub fn begin(&self, id: &str) -> bool {
+        let is_asked = locked(&self.asked).contains_key(id);
+        if !is_asked {
+            self.free(id);
+        }
+        is_asked
+    }
+
+    /// The host does not work any more on a question that was taken back.
+    fn free(&self, id: &str) {
+        // Not under the lock: whoever waits for the place goes on.
+        let place = locked(&self.lingering).remove(id);
+        drop(place);
+    }
+
+    /// Asks. `about` names the question in errors; `question` makes it, as JSON, for an id: the preferred one, unless another
+    /// question has it. The place is free when the host has done the work, whoever still waits for it.
+    ///
+    /// # Errors
+    ///
+    /// When the host has more to look at than it can.
+    pub fn ask(
+        self: &Arc<Self>,
+        preferred: &Arc<str>,
+        about: &str,
+        wanted: Wanted,
+        place: Option<Place>,
+        question: impl FnOnce(&str) -> String,
+    ) -> Result<Answers, CallError> {
+        let asking = Asking {
+            preferred,
+            about,
+            wanted,
+            place,
+            progress: None,
+        };
+        self.ask_about(asking, question)
+    }
+
+    /// The same, for somebody who may want to know how far the host is.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Host::ask`].
+    pub fn ask_about(
+        self: &Arc<Self>,
+        asking: Asking<'_>,
+        question: impl FnOnce(&str) -> String,
+    ) -> Result<Answers, CallError> {
+        let Asking {
+            preferred,
+            about,
+            wanted,
+            place,
+            progress,
+        } = asking;
+        if self.mailbox.is_full() {
+            return Err(overloaded(about));
+        }
+        let state = Arc::new(Question {
+            wanted,
+            progress,
+            state: Mutex::default(),
+        });
+        let mut id = Arc::clone(preferred);
+        let mut asked = locked(&self.asked);
+        while asked.contains_key(&id) || locked(&self.lingering).contains_key(&id) {
+            id = Uuid::new_v4().to_string().into();
+        }
+        asked.insert(Arc::clone(&id), Arc::clone(&state));
+        drop(asked);
+        self.mailbox.push(Item::asked(&*id, &question(&id)));
+        Ok(Answers {
+            host: Arc::clone(self),
+            id,
+            about: about.to_owned(),
+            question: state,
+            place,
+        })
+    }
+
+    fn question(&self, id: &str) -> Option<Arc<Question>> {
+        locked(&self.asked).get(id).map(Arc::clone)
+    }
+
+    /// The host answers, for the first time or again. Says whether it may go on at once.
+    pub fn respond(&self, id: &str, answer: &str) -> bool {
+        let Some(question) = self.question(id) else {
+            return true;
+        };
+        question.tell(|state| {
+            if state.end.is_some() {
+                return true;
+            }
+            state.answers.push_back(answer.to_owned());
+            if question.wanted == Wanted::One {
+                state.end = Some(Ok(()));
+            }
+            state.is_paused = state.answers.len() >= WAITING_EVENTS;
+            !state.is_paused
+        })
+    }
+
+    /// The host says how far it is: a JSON object. What nobody reads fast enough is left out.
+    pub fn tell_progress(&self, id: &str, progress: &str) {
+        let question = self.question(id);
+        if let Some(progress_to) = question.as_ref().and_then(|asked| asked.progress.as_ref()) {
+            let _ = progress_to.try_send(progress.to_owned());
+        }
+    }
+
+    /// The host has nothing more to say.
+    pub fn finish(&self, id: &str) {
+        self.free(id);
+        self.end(id, Ok(()));
+    }
+
+    /// The host could not do it.
+    pub fn fail(&self, id: &str, error: CallError) {
+        self.end(id, Err(error));
+    }
+
+    fn end(&self, id: &str, end: Result<(), CallError>) {
+        if let Some(question) = self.question(id) {
+            question.tell(|state| {
+                state.end.get_or_insert(end);
+            });
+        }
+    }
+
+    /// What the host has answered in one turn, a line each: an id, a tab and the answer; or the id of what is over.
+    pub fn answer_all(&self, lines: &str) {
+        for line in lines.split('\n') {
+            match line.split_once('\t') {
+                Some((id, answer)) => drop(self.respond(id, answer)),
+                None => self.finish(line),
+            }
+        }
+    }
+
+    /// How many questions have no final answer.
+    #[must_use]
+    pub fn pending(&self) -> usize {
+        locked(&self.asked).len()
+    }
+}
+
+/// Too much is under way already.
+#[must_use]
+pub fn overloaded(operation_id: &str) -> CallError {
+    let message = format!(
+        "The call of {operation_id} was refused: too many calls are running or waiting already. Try again later"
+    );
+    CallError::failed(message).with_details(
+        json!({ "reason": "overloaded", "delivery": "none", "operationId": operation_id }),
+    )
+}
+
+/// What the host answers. Dropping it takes the question back.
+#[derive(Debug)]
+pub struct Answers {
+    host: Arc<Host>,
+    id: Arc<str>,
+    about: String,
+    question: Arc<Question>,
+    place: Option<Place>,
+}
+
+impl Answers {
+    /// The first answer.
+    ///
+    /// # Errors
+    ///
+    /// When the host could not do it, or ended without an answer.
+    pub async fn first(mut self) -> Result<String, CallError> {
+        match self.next().await {
+            Some(answer) => answer,
+            None => Err(without_response(&self.about)),
+        }
+    }
+}
+
+impl Stream for Answers {
+    type Item = Result<String, CallError>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let mut state = locked(&self.question.state);
+        if let Some(answer) = state.answers.pop_front() {
+            let goes_on = state.is_paused && state.answers.len() <= WAITING_EVENTS / 2;
+            if goes_on {
+                state.is_paused = false;
+            }
+            drop(state);
+            if goes_on {
+                self.host.mailbox.push(Item::go_on(&*self.id));
+            }
+            return Poll::Ready(Some(Ok(answer)));
+        }
+        match &mut state.end {
+            None => {
+                state.reader = Some(cx.waker().clone());
+                Poll::Pending
+            }
+            // It is told once; after that it is merely over.
+            Some(end) => Poll::Ready(std::mem::replace(end, Ok(())).err().map(Err)),
+        }
+    }
+}
+
+impl Drop for Answers {
+    fn drop(&mut self) {
+        locked(&self.host.asked).remove(&self.id);
+        let is_over = locked(&self.question.state).end.is_some();
+        if is_over {
+            return;
+        }
+        if let Some(place) = self.place.take() {
+            let lingering = &self.host.lingering;
+            locked(lingering).insert(Arc::clone(&self.id), place);
+        }
+        self.host.mailbox.push(Item::aborted(&*self.id));
+    }
+}

@@ -1,0 +1,122 @@
+//! What the host says about a server, as JSON. The facade has checked it (`facade/serve/options.ts`).
+
+use std::time::Duration;
+
+use operations_core::clock;
+use operations_core::error::CallError;
+use serde::{Deserialize, Deserializer};
+
+use crate::challenge::OAuth;
+use crate::cors::Cors;
+use crate::identity::IdentityOptions;
+
+/// How a registry is served.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Options {
+    /// What is spoken, and where.
+    pub doors: Doors,
+    /// Names under which the server may be addressed, beside those of the machine itself.
+    #[serde(default)]
+    pub allowed_hosts: Option<Vec<String>>,
+    /// Pages that may call, beside those of the machine itself.
+    #[serde(default)]
+    pub allowed_origins: Option<Vec<String>>,
+    /// Whether pages of other origins may read answers.
+    #[serde(default)]
+    pub cors: Option<Cors>,
+    /// Who can tell who calls.
+    #[serde(default)]
+    pub identity: IdentityOptions,
+    /// Who hands out tokens.
+    #[serde(default)]
+    pub oauth: Option<OAuth>,
+    /// The largest body of a request.
+    pub max_body_bytes: usize,
+    /// How long a call may take; nothing for as long as it likes.
+    #[serde(default, deserialize_with = "duration")]
+    pub timeout: Option<Duration>,
+    /// How long a client may take for its headers, and again for its body.
+    #[serde(deserialize_with = "some_duration")]
+    pub request_timeout: Duration,
+    /// Headers of a request that handlers get to see.
+    pub request_headers: Vec<String>,
+    /// Headers of an upstream answer that callers get to see.
+    pub response_headers: Vec<String>,
+    /// How much is done at a time.
+    #[serde(flatten)]
+    pub limits: Limits,
+}
+
+/// How many calls are worked on at a time.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Limits {
+    /// In all.
+    #[serde(default)]
+    pub concurrency: Option<usize>,
+    /// Of one operation.
+    #[serde(default)]
+    pub per_operation: Option<usize>,
+    /// Of one caller.
+    #[serde(default)]
+    pub per_caller: Option<usize>,
+    /// How many wait.
+    #[serde(default)]
+    pub queue: Option<usize>,
+}
+
+/// The doors that are open.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Doors {
+    /// Plain HTTP.
+    #[serde(default)]
+    pub http: Option<HttpDoor>,
+    /// The Model Context Protocol.
+    #[serde(default)]
+    pub mcp: Option<McpDoor>,
+}
+
+/// The Model Context Protocol.
+#[derive(Debug, Clone, Deserialize)]
+pub struct McpDoor {
+    /// Where it is, as for [`HttpDoor`].
+    pub path: String,
+    /// How the server calls itself.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// What clients tell their models about it.
+    #[serde(default)]
+    pub instructions: Option<String>,
+}
+
+/// Plain HTTP.
+#[derive(Debug, Clone, Deserialize)]
+pub struct HttpDoor {
+    /// Where it is: begins with a slash and does not end with one, but for the root, which is empty.
+    pub path: String,
+}
+
+impl Options {
+    /// Reads options.
+    ///
+    /// # Errors
+    ///
+    /// When they are not what the facade should have sent.
+    pub fn read(json: &str) -> Result<Self, CallError> {
+        serde_json::from_str(json).map_err(|error| {
+            CallError::invalid(format!("serve: the options cannot be used: {error}"))
+        })
+    }
+}
+
+/// Milliseconds; zero is for ever.
+fn duration<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Duration>, D::Error> {
+    let given = Option::<f64>::deserialize(reader)?;
+    Ok(given.filter(|given| *given > 0.0).map(clock::milliseconds))
+}
+
+fn some_duration<'de, D: Deserializer<'de>>(reader: D) -> Result<Duration, D::Error> {
+    f64::deserialize(reader).map(clock::milliseconds)
+}

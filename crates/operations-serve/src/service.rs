@@ -1,0 +1,406 @@
+//! One service for every request, whoever brings it: where it may come from, and which door it is for.
+
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, ORIGIN};
+use http::request::Parts;
+use http::{HeaderValue, Request, Response, StatusCode};
+use http_body_util::BodyExt;
+use operations_core::clock;
+use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::log::{Level, Logger};
+use operations_core::registry::Registry;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::allowed::{Allowed, Stranger};
+use crate::body::{self, Body, BodyError};
+use crate::call::Calls;
+use crate::challenge::{self, InvalidToken};
+use crate::cors::Cors;
+use crate::door;
+use crate::door::http::problem;
+use crate::failure;
+use crate::host::Host;
+use crate::identity::{Caller, Identities, Unknown};
+use crate::limits::Places;
+use crate::options::Options;
+use crate::stats::Stats;
+
+/// The call was ended without an answer, and so is its connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Closed;
+
+impl fmt::Display for Closed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the call was aborted")
+    }
+}
+
+impl std::error::Error for Closed {}
+
+/// What a door gives.
+pub type Answered = Result<Response<Body>, Closed>;
+
+/// What a request and its door share with all others.
+#[derive(Debug)]
+pub struct Shared {
+    /// How the registry is served.
+    pub options: Options,
+    /// The operations.
+    pub calls: Calls,
+    /// What was counted.
+    pub stats: Stats,
+    /// Where log lines go.
+    pub logger: Logger,
+    /// Cancelled when the server is to end: streams end then, calls may go on for a while.
+    pub closing: CancellationToken,
+    allowed: Allowed,
+    identities: Identities,
+    /// Who does what the registry cannot.
+    pub(crate) host: Arc<Host>,
+    pub(crate) mcp: door::mcp::State,
+}
+
+/// A request on its way through a door.
+#[derive(Debug)]
+pub struct Exchange {
+    /// Everything but the body.
+    pub head: Parts,
+    /// The body, of which nothing was read yet.
+    pub body: Body,
+    /// The name of the request.
+    pub request_id: Arc<str>,
+    /// Who sent it.
+    pub caller: Arc<Caller>,
+    /// Unix milliseconds: when the work must be done.
+    pub deadline: Option<f64>,
+}
+
+/// The service. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Service {
+    shared: Arc<Shared>,
+}
+
+impl Service {
+    /// Serves the operations of a registry.
+    ///
+    /// # Errors
+    ///
+    /// When the options hold what is no identity.
+    pub fn new(
+        options: Options,
+        registry: Arc<Registry>,
+        host: Arc<Host>,
+        logger: Logger,
+    ) -> Result<Self, CallError> {
+        let allowed = Allowed::new(
+            options.allowed_hosts.clone(),
+            options.allowed_origins.clone(),
+        );
+        let places = Places::new(options.limits.clone());
+        Ok(Self {
+            shared: Arc::new(Shared {
+                calls: Calls::new(registry, Arc::clone(&host), places),
+                stats: Stats::default(),
+                logger,
+                closing: CancellationToken::new(),
+                allowed,
+                identities: Identities::new(&options.identity)?,
+                host,
+                mcp: door::mcp::State::default(),
+                options,
+            }),
+        })
+    }
+
+    /// What all requests share.
+    #[must_use]
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Answers a request. Dropping this ends the work on it.
+    ///
+    /// # Errors
+    ///
+    /// When there is no answer, and the connection is to be closed.
+    pub async fn handle(&self, request: Request<Body>) -> Answered {
+        let shared = &self.shared;
+        let _counted = shared.stats.request();
+        let (head, body) = request.into_parts();
+        let request_id = request_id(&head);
+        let work = AssertUnwindSafe(shared.route(head, body, &request_id)).catch_unwind();
+        let mut answer = work.await.unwrap_or_else(|payload| {
+            let error = CallError::from_panic(&*payload);
+            shared.log_failure(&request_id, &error);
+            Ok(problem::of(
+                &error,
+                StatusCode::INTERNAL_SERVER_ERROR,
+                &request_id,
+            ))
+        })?;
+        shared.stats.answered(answer.status());
+        if let Ok(value) = HeaderValue::from_str(&request_id) {
+            answer.headers_mut().insert("x-request-id", value);
+        }
+        Ok(answer)
+    }
+}
+
+impl Shared {
+    async fn route(self: &Arc<Self>, head: Parts, body: Body, request_id: &Arc<str>) -> Answered {
+        // Whoever looks after the process may not know its name.
+        if head.uri.path() == "/health" {
+            return Ok(self.health());
+        }
+        if let Err(stranger) = self.allowed.check(&head) {
+            return Ok(refused(stranger, request_id));
+        }
+        let Some(cors) = &self.options.cors else {
+            return self.admit(head, body, request_id).await;
+        };
+        let origin = head.headers.get(ORIGIN).cloned();
+        let mut response = match Cors::preflight(&head) {
+            Some(response) => response,
+            None => self.admit(head, body, request_id).await?,
+        };
+        if let Some(origin) = origin {
+            cors.add(&mut response, &origin);
+        }
+        Ok(response)
+    }
+
+    /// Finds out who calls, and hands them to their door.
+    async fn admit(self: &Arc<Self>, head: Parts, body: Body, request_id: &Arc<str>) -> Answered {
+        let oauth = self.options.oauth.as_ref();
+        if let Some(metadata) = oauth.and_then(|oauth| oauth.metadata(head.uri.path())) {
+            return Ok(metadata);
+        }
+        if head.uri.path() == "/metrics" {
+            return Ok(self.metrics());
+        }
+        let deadline = self.deadline(&head);
+        // Even if calls have all the time in the world, nobody waits for ever to be let in.
+        let known_by = deadline.unwrap_or(clock::now() + 60_000.0);
+        let caller = match self.identities.of(&head, &self.host, known_by).await {
+            Ok(caller) => caller,
+            Err(unknown) => return Ok(self.unknown(unknown, request_id)),
+        };
+        let path = head.uri.path().to_owned();
+        let exchange = Exchange {
+            head,
+            body,
+            request_id: Arc::clone(request_id),
+            caller,
+            deadline,
+        };
+        let mut response = self.through_door(exchange, &path).await?;
+        challenge::add(&mut response, oauth);
+        Ok(response)
+    }
+
+    async fn through_door(self: &Arc<Self>, exchange: Exchange, path: &str) -> Answered {
+        if let Some(door) = &self.options.doors.http
+            && let Some(rest) = below(&door.path, path)
+        {
+            return door::http::serve(self, exchange, rest).await;
+        }
+        if let Some(door) = &self.options.doors.mcp
+            && door.path == path
+        {
+            return door::mcp::serve(self, door, exchange).await;
+        }
+        Ok(problem::not_found(&exchange.request_id))
+    }
+
+    /// When the work must be done: after the server's own time, or a shorter one that the client asks for
+    /// (`Prefer: wait=10`, RFC 7240).
+    fn deadline(&self, head: &Parts) -> Option<f64> {
+        let asked = head
+            .headers
+            .get_all("prefer")
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split([',', ';']))
+            .find_map(|preference| {
+                let seconds = preference.trim().strip_prefix("wait=")?;
+                seconds.parse::<u32>().ok()
+            })
+            .map(|seconds| Duration::from_secs(seconds.into()));
+        let timeout = match (self.options.timeout, asked) {
+            (Some(own), Some(asked)) => Some(own.min(asked)),
+            (own, asked) => own.or(asked),
+        };
+        // Whole milliseconds, as the host counts them.
+        timeout.map(|timeout| (clock::now() + timeout.as_secs_f64() * 1_000.0).ceil())
+    }
+
+    fn unknown(&self, unknown: Unknown, request_id: &str) -> Response<Body> {
+        let mut response = match unknown {
+            Unknown::Invalid(error) => {
+                let mut response = problem::of(&error, StatusCode::UNAUTHORIZED, request_id);
+                response.extensions_mut().insert(InvalidToken);
+                response
+            }
+            Unknown::Failed(error) => {
+                self.log_failure(request_id, &error);
+                let status = if error.is(InfrastructureErrorCode::Timeout) {
+                    StatusCode::GATEWAY_TIMEOUT
+                } else if failure::is_overloaded(&error) {
+                    StatusCode::SERVICE_UNAVAILABLE
+                } else {
+                    StatusCode::INTERNAL_SERVER_ERROR
+                };
+                let message = "It could not be found out who calls";
+                let shown = CallError::new(error.code, message);
+                problem::of(&shown, status, request_id)
+            }
+        };
+        challenge::add(&mut response, self.options.oauth.as_ref());
+        response
+    }
+
+    fn health(&self) -> Response<Body> {
+        let (status, word) = if self.closing.is_cancelled() {
+            (StatusCode::SERVICE_UNAVAILABLE, "closing")
+        } else {
+            (StatusCode::OK, "ok")
+        };
+        let mut response = Response::new(body::full(json!({ "status": word }).to_string()));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        response
+    }
+
+    fn metrics(&self) -> Response<Body> {
+        let (_, waiting) = self.calls.counts();
+        let mut response = Response::new(body::full(self.stats.to_prometheus(waiting)));
+        let headers = response.headers_mut();
+        let media_type = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+        headers.insert(CONTENT_TYPE, media_type);
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        response
+    }
+
+    /// Tells the operator what the client is not told.
+    pub fn log_failure(&self, request_id: &str, error: &CallError) {
+        let properties = [
+            ("requestId", json!(request_id)),
+            ("code", json!(error.code)),
+        ];
+        let message = format!("A served call failed: {}", error.message);
+        self.logger.log(Level::Error, "serve", message, properties);
+    }
+}
+
+/// What is left of a path below another; nothing if it is not below it.
+fn below<'a>(door: &str, path: &'a str) -> Option<&'a str> {
+    let rest = path.strip_prefix(door)?;
+    (rest.is_empty() || rest.starts_with('/')).then_some(rest)
+}
+
+fn refused(stranger: Stranger, request_id: &str) -> Response<Body> {
+    let message = match stranger {
+        Stranger::Host => {
+            "This server is not to be addressed by the name in the Host header. Its operator can add it to allowedHosts"
+        }
+        Stranger::Origin => {
+            "Pages of this origin may not call this server. Its operator can add it to allowedOrigins"
+        }
+    };
+    let error =
+        CallError::new("ACCESS_DENIED", message).with_details(json!({ "delivery": "none" }));
+    problem::of(&error, StatusCode::FORBIDDEN, request_id)
+}
+
+/// The name of a request: its trace and span, where the client follows `traceparent`, or a new one.
+fn request_id(head: &Parts) -> Arc<str> {
+    let given = head.headers.get("traceparent");
+    given
+        .and_then(|value| trace_of(value.to_str().ok()?))
+        .unwrap_or_else(|| Uuid::new_v4().to_string())
+        .into()
+}
+
+fn trace_of(traceparent: &str) -> Option<String> {
+    let mut parts = traceparent.split('-');
+    let (version, trace, span) = (parts.next()?, parts.next()?, parts.next()?);
+    let is_hex = |text: &str, length| {
+        text.len() == length
+            && text
+                .bytes()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    let is_set = |text: &str| text.bytes().any(|byte| byte != b'0');
+    let holds = is_hex(version, 2)
+        && version != "ff"
+        && is_hex(trace, 32)
+        && is_hex(span, 16)
+        && is_set(trace)
+        && is_set(span);
+    holds.then(|| format!("{trace}-{span}"))
+}
+
+impl<B> tower_service::Service<Request<B>> for Service
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BodyError>,
+{
+    type Response = Response<Body>;
+    type Error = Closed;
+    type Future = BoxFuture<'static, Answered>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Closed>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let service = self.clone();
+        let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
+        async move { service.handle(request).await }.boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_gives_a_request_its_name() {
+        let trace = "0af7651916cd43dd8448eb211c80319c";
+        let span = "b7ad6b7169203331";
+        let known = trace_of(&format!("00-{trace}-{span}-01"));
+        assert_eq!(known, Some(format!("{trace}-{span}")));
+        let zero = "0".repeat(32);
+        for odd in [
+            String::new(),
+            "00".to_owned(),
+            format!("00-{trace}-{span}x-01"),
+            format!("ff-{trace}-{span}-01"),
+            format!("00-{zero}-{span}-01"),
+            format!("00-{}-{span}-01", trace.to_uppercase()),
+        ] {
+            assert_eq!(trace_of(&odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_door_is_for_what_is_below_it() {
+        assert_eq!(below("/api", "/api/a/b"), Some("/a/b"));
+        assert_eq!(below("/api", "/api"), Some(""));
+        assert_eq!(below("/api", "/apis/a"), None);
+        assert_eq!(below("", "/a/b"), Some("/a/b"));
+    }
+}

@@ -1,0 +1,17 @@
+//! The service and its listener, without Node: a thread that looks into the mailbox stands in for the host.
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    missing_docs,
+    reason = "tests: a failure should stop them"
+)]
+
+mod host;
+mod http_door;
+mod identity;
+mod listener;
+mod mcp_door;
+mod service;
+mod support;

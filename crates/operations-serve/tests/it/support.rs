@@ -1,0 +1,161 @@
+//! A registry, a host, and requests.
+
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use futures::stream::{self, BoxStream};
+use futures::{FutureExt, StreamExt};
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full};
+use operations_core::error::CallError;
+use operations_core::json::Document;
+use operations_core::log::Logger;
+use operations_core::mailbox::Mailbox;
+use operations_core::registry::{
+    Context, Handler, Operation, Outcome, OutputMode, Produced, Registry, Schema, Work,
+};
+use operations_serve::body::Body;
+use operations_serve::{Host, Options, Service};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tower::ServiceExt;
+
+/// A native handler that does what its input says.
+pub(crate) struct Scripted;
+
+fn produced(input: Option<&Document>) -> Outcome {
+    let input = input
+        .map(|input| input.root().to_value())
+        .unwrap_or_default();
+    if let Some(fail) = input.get("fail") {
+        let mut error = CallError::new(fail.as_str().unwrap_or_default().to_owned(), "it failed");
+        error.details = input.get("details").cloned();
+        return Err(error.into());
+    }
+    assert!(input.get("panic").is_none(), "as it was told");
+    let data = input.get("gives").cloned();
+    Ok(Produced::Value(data.as_ref().map(Document::from)))
+}
+
+impl Handler for Scripted {
+    fn call(&self, input: Option<Document>, context: Context) -> BoxFuture<'static, Outcome> {
+        async move {
+            let waits = input
+                .as_ref()
+                .is_some_and(|input| input.root().get("waits").is_some());
+            if waits {
+                context.cancel.cancelled().await;
+            }
+            produced(input.as_ref())
+        }
+        .boxed()
+    }
+
+    fn subscribe(&self, input: Option<Document>, _: Context) -> BoxStream<'static, Outcome> {
+        let input = input
+            .map(|input| input.root().to_value())
+            .unwrap_or_default();
+        let steps = input.as_array().cloned().unwrap_or_default();
+        stream::iter(steps)
+            .map(|step| produced(Some(&Document::from(&step))))
+            .boxed()
+    }
+}
+
+/// What the host is asked, as `(kind, id, value)`.
+pub(crate) type Asked = (u64, String, Value);
+
+pub(crate) struct Served {
+    pub(crate) service: Service,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) host: Arc<Host>,
+    pub(crate) asked: mpsc::UnboundedReceiver<Asked>,
+}
+
+/// Serves a registry with the operations `t.native`, `t.stream` (done here), `t.host` and `t.events` (the host's).
+pub(crate) fn served(more: &Value) -> Served {
+    let registry = Arc::new(Registry::new(OutputMode::Normalise, Logger::silent()));
+    let add = |name: &str, kind: &str, scopes: &[&str], work: Work| {
+        let spec = json!({
+            "namespace": "t", "name": name, "type": kind, "description": "",
+            "accessControl": { "requiredScopes": scopes },
+            "errors": [{ "code": "GONE", "httpStatus": 410 }],
+        });
+        registry.set(Operation {
+            spec: serde_json::from_value(spec).unwrap(),
+            input: Schema::ready(None),
+            output: Schema::ready(None),
+            work,
+        });
+    };
+    let native = || Work::Native(Arc::new(Scripted));
+    add("native", "mutation", &[], native());
+    add("secret", "mutation", &["admin"], native());
+    add("stream", "subscription", &[], native());
+    add("host", "mutation", &[], Work::Host);
+    add("events", "subscription", &[], Work::Host);
+    let (tell, asked) = mpsc::unbounded_channel();
+    // The mailbox wakes us; what is in it is taken at once, as an idle host would.
+    let mailbox: Arc<Mutex<Option<Arc<Mailbox>>>> = Arc::default();
+    let reader = Arc::clone(&mailbox);
+    let made = Arc::new(Mailbox::new(move || {
+        let reader = Arc::clone(&reader);
+        let tell = tell.clone();
+        tokio::spawn(async move {
+            let mailbox = reader.lock().unwrap().clone();
+            while let Some(batch) = mailbox.as_ref().and_then(|mailbox| mailbox.take()) {
+                let items: Value = serde_json::from_str(&batch.text).expect("a batch is JSON");
+                for item in items.as_array().unwrap().iter().skip(1) {
+                    let id = item[1].as_str().unwrap().to_owned();
+                    let _ = tell.send((item[0].as_u64().unwrap(), id, item[2].clone()));
+                }
+            }
+        });
+    }));
+    *mailbox.lock().unwrap() = Some(Arc::clone(&made));
+    let mut options = json!({
+        "doors": { "http": { "path": "/api" } },
+        "maxBodyBytes": 1000, "timeout": 0, "requestTimeout": 5000,
+        "requestHeaders": ["accept-language"], "responseHeaders": ["etag"],
+    });
+    for (name, value) in more.as_object().unwrap() {
+        options[name] = value.clone();
+    }
+    let options = Options::read(&options.to_string()).unwrap();
+    let host = Arc::new(Host::new(made));
+    let service = Service::new(
+        options,
+        Arc::clone(&registry),
+        Arc::clone(&host),
+        Logger::silent(),
+    );
+    Served {
+        service: service.unwrap(),
+        registry,
+        host,
+        asked,
+    }
+}
+
+pub(crate) fn post(path: &str, input: &Value) -> Request<Full<Bytes>> {
+    Request::post(path)
+        .header("host", "localhost")
+        .header("content-type", "application/json")
+        .body(Full::from(input.to_string()))
+        .unwrap()
+}
+
+/// Sends a request through the service as tower has it.
+pub(crate) async fn send(service: &Service, request: Request<Full<Bytes>>) -> Response<Body> {
+    service.clone().oneshot(request).await.expect("an answer")
+}
+
+pub(crate) async fn text(response: Response<Body>) -> String {
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+pub(crate) async fn json_of(response: Response<Body>) -> Value {
+    serde_json::from_str(&text(response).await).expect("JSON")
+}

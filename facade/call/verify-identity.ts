@@ -1,0 +1,89 @@
+// Who calls is what a message says. An application that knows how to tell (a token, a signature) says whether that is so.
+
+import { accessDenied } from "../access.js";
+import { messageOf } from "../border/text.js";
+import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { logger } from "../logging.js";
+import { identityIn } from "../registry/authorise.js";
+import type { Identity } from "../types.js";
+import type { CallRequestedEvent } from "./events.js";
+import { isIdentity } from "./incoming.js";
+
+/**
+ * The request that claims an identity.
+ *
+ * @example
+ * ```ts
+ * const tokenOf = ({ metadata }: IdentityMessage) => String(metadata?.token);
+ * ```
+ */
+export interface IdentityMessage extends Readonly<Omit<CallRequestedEvent, "identity">> {
+  /** Over NATS: the connection that says to have sent it (`inbox` and a unique name). A claim as well. */
+  readonly from?: string;
+}
+
+/**
+ * The answer of `verifyIdentity`: `true` to believe the claim, `false` to refuse the call, or who it really is (nobody, if
+ * it is `undefined`).
+ *
+ * @example
+ * ```ts
+ * const answer: VerifiedIdentity = { id: "ada", scopes: ["tasks:read"] };
+ * ```
+ */
+export type VerifiedIdentity = Identity | boolean | undefined | null;
+
+/**
+ * Says whether to believe the identity that a request claims. What it throws refuses the call.
+ *
+ * @example
+ * ```ts
+ * const sessions = new Map<unknown, Identity>();
+ * const verifyIdentity: VerifyIdentity = async (_, { metadata }) => sessions.get(metadata?.token) ?? false;
+ * ```
+ */
+export type VerifyIdentity = (
+  identity: Identity | undefined,
+  message: IdentityMessage,
+) => VerifiedIdentity | Promise<VerifiedIdentity>;
+
+const log = logger("call");
+
+/** Who calls, as the application says. Throws `ACCESS_DENIED` if it says no, or nothing that can be meant. */
+export async function verifiedIdentity(
+  verify: VerifyIdentity,
+  request: CallRequestedEvent,
+): Promise<Identity | undefined> {
+  const { identity: _, ...message } = request;
+  const claimed = identityIn(request);
+  const { operationId, requestId } = request;
+  let answer: unknown;
+  try {
+    answer = await verify(claimed, message);
+  } catch (error) {
+    // Chosen by the application, for the caller. What else it threw may hold secrets.
+    if (error instanceof CallError && error.code === InfrastructureErrorCode.ACCESS_DENIED) throw error;
+    log.warn(`verifyIdentity failed for a call of ${operationId}: ${messageOf(error)}`, {
+      operationId,
+      requestId,
+    });
+    throw refused(operationId);
+  }
+  if (answer === true) return claimed;
+  if (answer === undefined || answer === null) return undefined;
+  if (isIdentity(answer)) return answer;
+  if (answer !== false) {
+    log.error("verifyIdentity must answer with true, false, an identity or undefined: the call was refused", {
+      operationId,
+      requestId,
+    });
+  }
+  throw refused(operationId);
+}
+
+function refused(operationId: string): CallError {
+  return accessDenied(operationId, {
+    reason: "the identity of the caller could not be verified",
+    details: { reason: "identity-refused" },
+  });
+}

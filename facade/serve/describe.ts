@@ -1,0 +1,90 @@
+// What is served, as the native side shows it to clients (`crates/operations-serve/src/door/mcp/catalog.rs`).
+
+import { optionOf } from "../border/options.js";
+import { copyOfRules, isCopyOf } from "../registry/native-rules.js";
+import { declaredErrors } from "../registry/native-twin.js";
+import type { OperationRegistry } from "../registry/registry.js";
+import { lazySchemaText } from "../schema/lazy.js";
+import { type AccessControl, type OperationSpec, OperationType } from "../types.js";
+
+/** What was told of a registry, and whether that is still so. */
+export class Description {
+  #told: { readonly spec: OperationSpec; readonly rules: AccessControl }[] = [];
+
+  /** A JSON list. Subscriptions are not in it: a tool gives one result. */
+  text(registry: OperationRegistry): string {
+    this.#told = [];
+    const all = registry.list().flatMap((spec) => {
+      if (spec.handler === undefined || spec.type === OperationType.SUBSCRIPTION || !isTool(spec)) return [];
+      const rules = rulesOf(spec);
+      // What nobody can tell who may call, nobody is shown.
+      if (rules === undefined) return [];
+      this.#told.push({ spec, rules });
+      return [describe(spec, rules)];
+    });
+    return wellFormed(`[${all.join(",")}]`);
+  }
+
+  /** Rules can be changed in place. */
+  get isOutdated(): boolean {
+    return this.#told.some(({ spec, rules }) => {
+      try {
+        return !isCopyOf(rules, spec.accessControl);
+      } catch {
+        return true;
+      }
+    });
+  }
+}
+
+function isTool(spec: OperationSpec): boolean {
+  const mcp = optionOf(Object(spec._meta), "mcp");
+  return optionOf(Object(mcp), "tool") !== false;
+}
+
+function rulesOf(spec: OperationSpec): AccessControl | undefined {
+  try {
+    return copyOfRules(spec.accessControl);
+  } catch {
+    return undefined;
+  }
+}
+
+function describe(spec: OperationSpec, rules: AccessControl): string {
+  const { namespace, name, type, title, description } = spec;
+  const { customAuth: _, ...access } = rules;
+  const members = JSON.stringify({
+    id: `${namespace}.${name}`,
+    type,
+    title: typeof title === "string" ? title : undefined,
+    description: String(description),
+    access,
+    errors: declaredErrors(spec),
+    annotations: annotationsOf(spec),
+  }).slice(0, -1);
+  const input = schemaText(spec, "inputSchema");
+  const output = schemaText(spec, "outputSchema");
+  return `${members},"input":${input},"output":${output}}`;
+}
+
+/** What an MCP server said about a tool that was imported from it. */
+function annotationsOf(spec: OperationSpec): object | undefined {
+  const annotations = optionOf(Object(spec._meta), "annotations");
+  return typeof annotations === "object" && annotations !== null && !Array.isArray(annotations)
+    ? annotations
+    : undefined;
+}
+
+/** A schema as JSON; null for one that contains itself or a bigint. */
+function schemaText(spec: OperationSpec, field: "inputSchema" | "outputSchema"): string {
+  try {
+    return lazySchemaText(spec, field)?.text() ?? JSON.stringify(spec[field]) ?? "null";
+  } catch {
+    return "null";
+  }
+}
+
+/** Rust has no strings with half a surrogate pair, which JSON escapes. */
+function wellFormed(json: string): string {
+  return json.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][\da-f]{2}/g, "$1\ufffd");
+}

@@ -1,0 +1,134 @@
+// Who calls, as a function of the user's says it.
+
+import { isWhole, optionOf } from "../border/options.js";
+import { kindOf, messageOf } from "../border/text.js";
+import { isIdentity } from "../call/incoming.js";
+import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { logger } from "../logging.js";
+import type { Identity } from "../types.js";
+
+/**
+ * What `identify` may look at. What it did look at is noted: an answer with a `maxAge` holds for every request that is the
+ * same in that.
+ *
+ * @example
+ * ```ts
+ * const sessions = new Map<string | null, Identity>();
+ * const identify = (request: ServedRequest) => sessions.get(request.headers.get("x-session") ?? "");
+ * ```
+ */
+export interface ServedRequest {
+  readonly method: string;
+  /** Path and query. */
+  readonly url: string;
+  readonly headers: Headers;
+}
+
+/**
+ * An identity that need not be asked for again for so many milliseconds.
+ *
+ * @example
+ * ```ts
+ * const answer: KeptIdentity = { identity: { id: "ada", scopes: [] }, maxAge: 60_000 };
+ * ```
+ */
+export interface KeptIdentity {
+  identity: Identity | undefined;
+  maxAge: number;
+}
+
+/**
+ * Says who sent a request: nobody that is known, if it returns `undefined`. A `CallError` with the code `ACCESS_DENIED` is
+ * answered with 401.
+ *
+ * @example
+ * ```ts
+ * const sessions = new Map<string | null, Identity>();
+ * const identify: Identify = ({ headers }) => sessions.get(headers.get("authorization"));
+ * ```
+ */
+export type Identify = (
+  request: ServedRequest,
+) => Identity | KeptIdentity | undefined | null | Promise<Identity | KeptIdentity | undefined | null>;
+
+/** A request as the native side tells of it. */
+export interface AskedIdentity {
+  method: string;
+  url: string;
+  headers: [name: string, value: string][];
+}
+
+const log = logger("serve");
+
+/** The answer as the native side reads it. */
+export async function identified(identify: Identify, asked: AskedIdentity): Promise<string> {
+  const request = new NotedRequest(asked);
+  const answer = await identify(request);
+  const { identity, maxAge } = partsOf(answer);
+  if (identity !== undefined && !isIdentity(identity)) {
+    throw refused(
+      `identify returned ${kindOf(identity)} that is no identity: { id, scopes, resources? } is needed`,
+    );
+  }
+  if (maxAge !== undefined && !isWhole(maxAge, 0)) {
+    throw refused("identify returned a maxAge that is no whole number of milliseconds");
+  }
+  return JSON.stringify({ identity: identity ?? null, maxAge, lookedAt: [...request.lookedAt] });
+}
+
+/** How a failure is told: what a user's function throws is nobody's business but the operator's. */
+export function failureOf(error: unknown): CallError {
+  if (error instanceof CallError && error.code === InfrastructureErrorCode.ACCESS_DENIED) return error;
+  log.error(`identify failed: ${messageOf(error)}`);
+  return refused("identify failed");
+}
+
+function refused(message: string): CallError {
+  return new CallError(InfrastructureErrorCode.EXECUTION_ERROR, message);
+}
+
+function partsOf(answer: unknown): { identity: unknown; maxAge: unknown } {
+  if (answer === undefined || answer === null) return { identity: undefined, maxAge: undefined };
+  if (typeof answer === "object" && "maxAge" in answer && !("id" in answer)) {
+    return { identity: optionOf(answer, "identity") ?? undefined, maxAge: answer.maxAge };
+  }
+  return { identity: answer, maxAge: undefined };
+}
+
+/** A request that notes what is looked at, under the names that the native side knows. */
+class NotedRequest implements ServedRequest {
+  readonly #asked: AskedIdentity;
+  readonly lookedAt = new Set<string>();
+  readonly headers: Headers;
+
+  constructor(asked: AskedIdentity) {
+    this.#asked = asked;
+    this.headers = noted(new Headers(asked.headers), this.lookedAt);
+  }
+
+  get method(): string {
+    this.lookedAt.add(":method");
+    return this.#asked.method;
+  }
+
+  get url(): string {
+    this.lookedAt.add(":url");
+    return this.#asked.url;
+  }
+}
+
+/** Headers that note which of them are looked at. Whoever does anything but ask for one has looked at all. */
+function noted(headers: Headers, lookedAt: Set<string>): Headers {
+  const one = (ask: (name: string) => unknown) => (name: string) => {
+    lookedAt.add(String(name).toLowerCase());
+    return ask.call(headers, name);
+  };
+  return new Proxy(headers, {
+    get(_, property) {
+      if (property === "get" || property === "has") return one(headers[property]);
+      lookedAt.add(":headers");
+      const value = Reflect.get(headers, property);
+      return typeof value === "function" ? value.bind(headers) : value;
+    },
+  });
+}

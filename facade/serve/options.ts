@@ -1,0 +1,286 @@
+// What users say about a server, checked, and how the native side is told (`crates/operations-serve/src/options.rs`).
+
+import {
+  aBoolean,
+  aCount,
+  aDuration,
+  aFunction,
+  aList,
+  aName,
+  anObject,
+  aPatience,
+  aSize,
+  aString,
+  type Check,
+  checkedOptions,
+  type Fields,
+  group,
+  isListOf,
+  isString,
+  isWhole,
+  must,
+  refusal,
+  required,
+} from "../border/options.js";
+import { kindOf } from "../border/text.js";
+import { isIdentity } from "../call/incoming.js";
+import type { PlaceLimits } from "../call/places.js";
+import type { Identity, OperationSpec } from "../types.js";
+import type { Identify } from "./identify.js";
+
+/**
+ * The HTTP door: every operation at `POST <path>/<namespace>/<name>`.
+ *
+ * @example
+ * ```ts
+ * const door: HttpDoorOptions = { path: "/v1" };
+ * ```
+ */
+export interface HttpDoorOptions {
+  /** Where it is (default `/api`). */
+  path?: string;
+}
+
+/**
+ * The MCP door: every operation as a tool, for clients of the Model Context Protocol over HTTP.
+ *
+ * @example
+ * ```ts
+ * const door: McpDoorOptions = { path: "/mcp", name: "demo", version: "1.0.0" };
+ * ```
+ */
+export interface McpDoorOptions {
+  /** Where it is (default `/mcp`). */
+  path?: string;
+  /** How the server calls itself (default `operations`). */
+  name?: string;
+  /** Its version (default `0.0.0`). */
+  version?: string;
+  /** What clients tell their models about it. */
+  instructions?: string;
+}
+
+/**
+ * What is spoken. A door that is not named is closed.
+ *
+ * @example
+ * ```ts
+ * const doors: ServeDoors = { http: { path: "/v1" } };
+ * ```
+ */
+export interface ServeDoors {
+  /** Plain HTTP with JSON. */
+  http?: boolean | HttpDoorOptions;
+  /** The Model Context Protocol. */
+  mcp?: boolean | McpDoorOptions;
+}
+
+/**
+ * Who hands out the tokens that `identify` understands. Clients find it at `/.well-known/oauth-protected-resource`.
+ *
+ * @example
+ * ```ts
+ * const oauth: ServeOAuth = { resource: "https://api.example.com", authorizationServers: ["https://login.example.com"] };
+ * ```
+ */
+export interface ServeOAuth {
+  /** The URL under which clients know what is served. */
+  resource: string;
+  authorizationServers: readonly string[];
+  /** The scopes that there are, for clients that want to know. */
+  scopes?: readonly string[];
+}
+
+/**
+ * What pages of `allowedOrigins` may do.
+ *
+ * @example
+ * ```ts
+ * const cors: ServeCors = { credentials: true };
+ * ```
+ */
+export interface ServeCors {
+  /** Whether their browsers may send cookies along (default: no). */
+  credentials?: boolean;
+}
+
+/**
+ * How a registry is served.
+ *
+ * @example
+ * ```ts
+ * const options: ServeOptions = { port: 8080, doors: { http: true }, timeout: 30_000 };
+ * ```
+ */
+export interface ServeOptions extends PlaceLimits {
+  /** 0, the default, is any that is free: `served.url` says which. */
+  port?: number;
+  /** The address to listen on (default `127.0.0.1`, which only this machine reaches). */
+  host?: string;
+  doors: ServeDoors;
+  /** Which operations are served: all that are not internal, by default. */
+  operations?: (spec: OperationSpec) => boolean;
+  /** Says who sent a request. Without it, and without `tokens`, every caller is nobody, and only open operations can be called. */
+  identify?: Identify;
+  /** Tokens (`Authorization: Bearer <token>`) and whose they are. Others are answered with 401. */
+  tokens?: Readonly<Record<string, Identity>>;
+  /** Who hands out tokens, for clients that have none. */
+  oauth?: ServeOAuth;
+  /** Names under which the server may be addressed, such as `api.example.com`, `api.example.com:8443` or `*.example.com`
+   * (default: those of the machine itself). Requests for others are answered with 403. */
+  allowedHosts?: readonly string[];
+  /** Pages that may call, such as `https://app.example.com` (default: those of the machine itself). */
+  allowedOrigins?: readonly string[];
+  /** Whether pages of other origins, those in `allowedOrigins`, may read answers (default: no). */
+  cors?: boolean | ServeCors;
+  /** The largest body of a request (default 4 MiB). */
+  maxBodyBytes?: number;
+  /** How long a call may take, in milliseconds (default 60,000; 0: as long as it likes). Subscriptions end with their clients. */
+  timeout?: number;
+  /** How long a client may take to send its headers, and again for its body, in milliseconds (default 30,000). */
+  requestTimeout?: number;
+  /** Headers of a request that handlers find in `context.metadata.headers` (default `accept-language`, `user-agent` and those
+   * of tracing). */
+  requestHeaders?: readonly string[];
+  /** Headers of an upstream answer that are handed on (default `etag`, `last-modified` and their like). Cookies never are. */
+  responseHeaders?: readonly string[];
+}
+
+const MAX_BODY_BYTES = 4 * 1024 * 1024;
+const TIMEOUT = 60_000;
+const REQUEST_TIMEOUT = 30_000;
+const REQUEST_HEADERS = ["accept-language", "user-agent", "traceparent", "tracestate", "baggage"];
+const RESPONSE_HEADERS = [
+  "cache-control",
+  "content-language",
+  "etag",
+  "expires",
+  "last-modified",
+  "link",
+  "retry-after",
+];
+
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
+const NEVER = ["set-cookie", "set-cookie2"];
+
+const aHeaderList: Check = (value, path) => {
+  const names = aList(value, path) as string[];
+  for (const name of names) {
+    if (!HEADER_NAME.test(name)) throw refusal(path, `has ${JSON.stringify(name)}, which cannot be a header`);
+    if (NEVER.includes(name.toLowerCase())) throw refusal(path, `has ${name}, which is never handed on`);
+  }
+  return names.map((name) => name.toLowerCase());
+};
+
+const aPath = must(
+  "a path such as /api, without a slash at its end",
+  (value) => isString(value) && /^(\/[\w.~-]+)+$/.test(value),
+);
+
+const door =
+  (fields: Check): Check =>
+  (value, path) =>
+    typeof value === "boolean" ? value : fields(value, path);
+
+const someTokens: Check = (value, path) => {
+  const tokens = anObject(value, path) as Record<string, unknown>;
+  for (const [token, identity] of Object.entries(tokens)) {
+    // Tokens are secrets: no message quotes one.
+    if (!/^[\x21-\x7e]+$/.test(token)) throw refusal(path, "has a token that cannot be sent in a header");
+    if (!isIdentity(identity)) {
+      throw refusal(
+        path,
+        `must have an identity, { id, scopes, resources? }, for each token, not ${kindOf(identity)}`,
+      );
+    }
+  }
+  return value;
+};
+
+const aUrl = must(
+  "a URL with https:// or http://",
+  (value) => isString(value) && /^https?:\/\/[^\s"\\]+$/.test(value),
+);
+const urls = must("a list of URLs", (value) =>
+  isListOf(value, (url) => isString(url) && /^https?:\/\/[^\s"\\]+$/.test(url)),
+);
+
+const DOORS: Fields<ServeDoors> = {
+  http: door(group<HttpDoorOptions>({ path: aPath })),
+  mcp: door(group<McpDoorOptions>({ path: aPath, name: aName, version: aName, instructions: aString })),
+};
+
+const FIELDS: Fields<ServeOptions> = {
+  port: must("a port, 0 to 65535", (value) => isWhole(value, 0) && value <= 65_535),
+  host: aName,
+  doors: required(group<ServeDoors>(DOORS)),
+  operations: aFunction,
+  identify: aFunction,
+  tokens: someTokens,
+  oauth: group<ServeOAuth>({ resource: required(aUrl), authorizationServers: required(urls), scopes: aList }),
+  cors: door(group<ServeCors>({ credentials: aBoolean })),
+  allowedHosts: aList,
+  allowedOrigins: aList,
+  maxBodyBytes: aSize,
+  timeout: aPatience,
+  requestTimeout: aDuration,
+  requestHeaders: aHeaderList,
+  responseHeaders: aHeaderList,
+  concurrency: aSize,
+  perOperation: aSize,
+  perCaller: aSize,
+  queue: aCount,
+  overrun: aCount,
+};
+
+/** The options, checked. */
+export function checkedServe(options: ServeOptions): ServeOptions {
+  const checked = checkedOptions<ServeOptions>(options, FIELDS, { prefix: "serve: " });
+  if (!Object.values(checked.doors).some((value) => value !== undefined && value !== false)) {
+    throw refusal("serve: doors", "must open at least one door, for instance { http: true }");
+  }
+  if (checked.identify !== undefined && checked.tokens !== undefined) {
+    throw refusal("serve: tokens", "and identify exclude each other: identify can look at tokens itself");
+  }
+  return checked;
+}
+
+/** What the native side is told. */
+export function nativeOptions(options: ServeOptions): string {
+  const { http, mcp } = options.doors;
+  const { tokens, cors } = options;
+  return JSON.stringify({
+    doors: {
+      http: http === undefined || http === false ? undefined : { path: pathOf(http, "/api") },
+      mcp:
+        mcp === undefined || mcp === false
+          ? undefined
+          : { path: "/mcp", name: "operations", version: "0.0.0", ...(mcp === true ? {} : defined(mcp)) },
+    },
+    identity: {
+      tokens: tokens && Object.entries(tokens),
+      identify: options.identify !== undefined,
+    },
+    oauth: options.oauth,
+    cors: cors === true ? {} : cors === false ? undefined : cors,
+    allowedHosts: options.allowedHosts,
+    allowedOrigins: options.allowedOrigins,
+    maxBodyBytes: options.maxBodyBytes ?? MAX_BODY_BYTES,
+    timeout: options.timeout ?? TIMEOUT,
+    requestTimeout: options.requestTimeout ?? REQUEST_TIMEOUT,
+    requestHeaders: options.requestHeaders ?? REQUEST_HEADERS,
+    responseHeaders: options.responseHeaders ?? RESPONSE_HEADERS,
+    concurrency: options.concurrency,
+    perOperation: options.perOperation,
+    perCaller: options.perCaller,
+    queue: options.queue,
+  });
+}
+
+function defined<T extends object>(options: T): Partial<T> {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Partial<T>;
+}
+
+function pathOf(given: true | { path?: string | undefined }, standard: string): string {
+  return given === true ? standard : (given.path ?? standard);
+}

@@ -1,0 +1,91 @@
+import {
+  aCount,
+  aFunction,
+  aName,
+  anObject,
+  aPatience,
+  aSize,
+  aString,
+  checkedOptions,
+  type Fields,
+  refusal,
+  required,
+} from "../border/options.js";
+import { isIdentity } from "../call/incoming.js";
+import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { logger } from "../logging.js";
+import { OperationRegistry } from "../registry/registry.js";
+import type { Identity } from "../types.js";
+import type { McpDoorOptions, ServeOptions } from "./options.js";
+import { Listening, Offered, type Served } from "./serve.js";
+
+/**
+ * How a registry is served over standard input and output.
+ *
+ * @example
+ * ```ts
+ * const options: ServeStdioOptions = { name: "demo", version: "1.0.0", identity: { id: "me", scopes: ["demo"] } };
+ * ```
+ */
+export interface ServeStdioOptions
+  extends Pick<
+    ServeOptions,
+    "operations" | "timeout" | "maxBodyBytes" | "concurrency" | "perOperation" | "perCaller" | "queue"
+  > {
+  /** How the server calls itself. */
+  name: string;
+  version: string;
+  /** What clients tell their models about it. */
+  instructions?: string;
+  /** Who is at the other end: whoever starts a program decides that. Nobody in particular by default, who may call open
+   * operations only. */
+  identity?: Identity;
+}
+
+const FIELDS: Fields<ServeStdioOptions> = {
+  name: required(aName),
+  version: required(aName),
+  instructions: aString,
+  identity: anObject,
+  operations: aFunction,
+  timeout: aPatience,
+  maxBodyBytes: aSize,
+  concurrency: aSize,
+  perOperation: aSize,
+  perCaller: aSize,
+  queue: aCount,
+};
+
+const log = logger("serve");
+
+/**
+ * Serves the operations of a registry as an MCP server over standard input and output, until the client ends it. Nothing
+ * else may be written to standard output.
+ *
+ * @example
+ * ```ts
+ * await serveStdio(registry, { name: "demo", version: "1.0.0" });
+ * ```
+ */
+export async function serveStdio(registry: OperationRegistry, options: ServeStdioOptions): Promise<Served> {
+  const checked = checkedOptions<ServeStdioOptions>(options, FIELDS, { prefix: "serveStdio: " });
+  if (!(registry instanceof OperationRegistry)) {
+    throw new CallError(
+      InfrastructureErrorCode.VALIDATION_ERROR,
+      "serveStdio: an OperationRegistry is needed",
+    );
+  }
+  const { name, version, instructions, identity, ...more } = checked;
+  if (identity !== undefined && !isIdentity(identity)) {
+    throw refusal("serveStdio: identity", "must be an identity: { id, scopes, resources? }");
+  }
+  const mcp: McpDoorOptions = { name, version, ...(instructions !== undefined && { instructions }) };
+  const offered = new Offered(registry, { ...more, doors: { mcp } });
+  const served = new Listening(offered, "stdio:");
+  offered.native
+    .converse(identity === undefined ? null : JSON.stringify(identity))
+    .catch((error) => log.error(`serveStdio failed: ${String(error)}`))
+    // The client is gone.
+    .finally(() => served.close({ drain: 0 }));
+  return served;
+}

@@ -1,0 +1,192 @@
+//! A registry that is served to others, for `facade/serve/`.
+
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
+
+use napi::bindgen_prelude::{Env, PromiseRaw};
+use napi_derive::napi;
+use operations_core::clock;
+use operations_core::error::CallError;
+use operations_serve::identity::Caller;
+use operations_serve::listener::Listener;
+use operations_serve::{Host, Options, Service};
+
+use crate::border::bridge::Bridge;
+use crate::border::mailbox::Mailbox;
+use crate::border::runtime::Runtime;
+use crate::registry::NativeRegistry;
+
+/// A registry that is served.
+#[napi]
+pub struct RegistryServer {
+    bridge: Arc<Bridge>,
+    host: Arc<Host>,
+    service: Service,
+    listener: Arc<OnceLock<Listener>>,
+}
+
+#[napi]
+impl RegistryServer {
+    /// What the native registry cannot do is asked of JavaScript, through the mailbox. `options` is JSON
+    /// (`operations_serve::Options`).
+    #[napi(constructor)]
+    pub fn new(
+        env: Env,
+        runtime: &Runtime,
+        mailbox: &Mailbox,
+        registry: &NativeRegistry,
+        options: String,
+    ) -> napi::Result<Self> {
+        let bridge = Arc::clone(&runtime.bridge);
+        let host = Arc::new(Host::new(Arc::clone(&mailbox.inner)));
+        let service = bridge.run(&env, || {
+            let options = Options::read(&options)?;
+            let registry = Arc::clone(&registry.registry);
+            Service::new(
+                options,
+                registry,
+                Arc::clone(&host),
+                bridge.logger().clone(),
+            )
+        })?;
+        Ok(Self {
+            bridge,
+            host,
+            service,
+            listener: Arc::default(),
+        })
+    }
+
+    /// Opens a port. Resolves to the URL.
+    #[napi]
+    pub fn listen<'env>(
+        &self,
+        env: &'env Env,
+        host: String,
+        port: u32,
+    ) -> napi::Result<PromiseRaw<'env, String>> {
+        let service = self.service.clone();
+        let opened = Arc::clone(&self.listener);
+        self.bridge.spawn(
+            env,
+            async move {
+                let port = u16::try_from(port)
+                    .map_err(|_| CallError::invalid("serve: port must be 65535 or less"))?;
+                let listener = Listener::open(service, &host, port).await?;
+                Ok(opened.get_or_init(|| listener).url())
+            },
+            |_, url| Ok(url),
+        )
+    }
+
+    /// Serves these operations only.
+    #[napi]
+    pub fn show_only(&self, ids: Vec<String>) {
+        let ids: HashSet<String> = ids.into_iter().collect();
+        self.service.shared().calls.show_only(ids);
+    }
+
+    /// JavaScript is about to begin with a call. Says whether it is still wanted.
+    #[napi]
+    pub fn begin(&self, id: String) -> bool {
+        self.host.begin(&id)
+    }
+
+    /// Answers, as many as there are lines: an id, a tab and the answer as JSON; or an id alone, the work on which is over.
+    #[napi]
+    pub fn answer_all(&self, env: Env, outcomes: String) -> napi::Result<()> {
+        self.bridge.run(&env, || {
+            self.host.answer_all(&outcomes);
+            Ok(())
+        })
+    }
+
+    /// An event of a stream. Says whether it may go on at once.
+    #[napi]
+    pub fn send_event(&self, id: String, output: String) -> bool {
+        self.host.respond(&id, &output)
+    }
+
+    /// What was asked has failed.
+    #[napi]
+    pub fn fail(&self, id: String, code: String, message: String, details: Option<String>) {
+        let mut error = CallError::new(code, message);
+        error.details = details.and_then(|text| serde_json::from_str(&text).ok());
+        self.host.fail(&id, error);
+    }
+
+    /// A call says how far it is: a JSON object.
+    #[napi]
+    pub fn tell_progress(&self, id: String, progress: String) {
+        self.host.tell_progress(&id, &progress);
+    }
+
+    /// Something about the operations has changed that only JavaScript knows of.
+    #[napi]
+    pub fn touch(&self) {
+        self.service.shared().calls.touch();
+    }
+
+    /// Speaks MCP over standard input and output, with somebody who has this identity, which is JSON. Resolves when they
+    /// are gone.
+    #[napi]
+    pub fn converse<'env>(
+        &self,
+        env: &'env Env,
+        identity: Option<String>,
+    ) -> napi::Result<PromiseRaw<'env, ()>> {
+        let shared = Arc::clone(self.service.shared());
+        self.bridge.spawn(
+            env,
+            async move {
+                let caller = match identity {
+                    None => Caller::default(),
+                    Some(identity) => Caller::of(&identity)?,
+                };
+                operations_serve::standard_streams::converse(shared, Arc::new(caller)).await
+            },
+            |_, ()| Ok(()),
+        )
+    }
+
+    /// A stream is over.
+    #[napi]
+    pub fn complete(&self, id: String) {
+        self.host.finish(&id);
+    }
+
+    /// What was counted, as JSON.
+    #[napi]
+    #[must_use]
+    pub fn stats(&self) -> String {
+        let shared = self.service.shared();
+        let mut stats = shared.stats.to_json();
+        let (_, waiting) = shared.calls.counts();
+        if let Some(stats) = stats.as_object_mut() {
+            stats.insert("waiting".to_owned(), waiting.into());
+        }
+        stats.to_string()
+    }
+
+    /// Ends it, after what is being worked on, but not after more than so many milliseconds.
+    #[napi]
+    pub fn close<'env>(
+        &self,
+        env: &'env Env,
+        milliseconds: f64,
+    ) -> napi::Result<PromiseRaw<'env, ()>> {
+        let listener = Arc::clone(&self.listener);
+        let closing = self.service.shared().closing.clone();
+        self.bridge.spawn(
+            env,
+            async move {
+                closing.cancel();
+                if let Some(listener) = listener.get() {
+                    listener.close(clock::milliseconds(milliseconds)).await;
+                }
+                Ok(())
+            },
+            |_, ()| Ok(()),
+        )
+    }
+}
