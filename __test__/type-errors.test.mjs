@@ -41,7 +41,7 @@ const INTERNAL = /Registrable|Returned|HandlerInput|HandlerOutput|ValueBefore|Va
 
 /** Each mistake, made with `register` and with `defineOperation`. */
 const modules = new Map(
-  Object.entries(MISTAKES).flatMap(([name, [operation]], i) => [
+  Object.entries(MISTAKES).flatMap(([, [operation]], i) => [
     [`register${i}`, `${START}new OperationRegistry().register(${operation});`],
     [`define${i}`, `${START}void defineOperation(${operation});`],
   ]),

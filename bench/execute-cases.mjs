@@ -127,7 +127,11 @@ export async function standardPipelines(library, size) {
   const ours = new OperationRegistry();
   ours.register(operation(size, schema(size), schema(size)));
   const { call, os } = await import("@orpc/server");
-  const procedure = os.$context().input(schema(size)).output(schema(size)).handler(async ({ input }) => input);
+  const procedure = os
+    .$context()
+    .input(schema(size))
+    .output(schema(size))
+    .handler(async ({ input }) => input);
   return {
     [plainName(library)]: { execute: async (_, value) => output(await handler(input(value))) },
     [`oRPC call() with ${library}`]: {

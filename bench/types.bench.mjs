@@ -61,12 +61,15 @@ export const o${n} = Type.Object({
 const plain = [
   'import type { Static } from "@sinclair/typebox";',
   ...numbers.map(
-    (n) => `export const h${n} = async (input: Static<typeof i${n}>): Promise<{ data: Static<typeof o${n}> }> =>
+    (
+      n,
+    ) => `export const h${n} = async (input: Static<typeof i${n}>): Promise<{ data: Static<typeof o${n}> }> =>
   ({ data: { ok${n}: input.id${n} !== "", nested: { at: 1, by: null } } });`,
   ),
   ...["c", "e"].flatMap((name) =>
     numbers.map(
-      (n) => `export const ${name}${n}: Promise<boolean> = h${n}(${inputOf(n)}).then(({ data }) => data.ok${n});`,
+      (n) =>
+        `export const ${name}${n}: Promise<boolean> = h${n}(${inputOf(n)}).then(({ data }) => data.ok${n});`,
     ),
   ),
 ];
@@ -78,7 +81,9 @@ mkdirSync(target, { recursive: true });
 // Inside the project, so that its own name and its libraries are found.
 const folder = mkdtempSync(join(target, "types-"));
 try {
-  console.log(`${OPERATIONS} typed operations in ${NAMESPACES} namespaces, TypeScript ${version}, --extendedDiagnostics`);
+  console.log(
+    `${OPERATIONS} typed operations in ${NAMESPACES} namespaces, TypeScript ${version}, --extendedDiagnostics`,
+  );
   let source = "";
   const typeBox = compile([...stages.schemas, ...plain].join("\n"));
   const rows = [["TypeBox alone", typeBox]];

@@ -2,7 +2,14 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import type { ResponseEnvelope } from "./envelope.js";
-import type { AnySchema, HandlerInput, HandlerOutput, SchemaOf, ValueAfter, ValueBefore } from "./schema-types.js";
+import type {
+  AnySchema,
+  HandlerInput,
+  HandlerOutput,
+  SchemaOf,
+  ValueAfter,
+  ValueBefore,
+} from "./schema-types.js";
 
 /**
  * What calling an operation means.

@@ -150,7 +150,13 @@ describe("a function that the environment lacks", () => {
       ),
       context: {},
     });
-    for (const [wanted, nearest] of Object.entries({ dmo: "demo", gti: "git", gitt: "git", ddb: "db", bd: "db" })) {
+    for (const [wanted, nearest] of Object.entries({
+      dmo: "demo",
+      gti: "git",
+      gitt: "git",
+      ddb: "db",
+      bd: "db",
+    })) {
       const message = `There is no namespace ${wanted} in env. Did you mean ${nearest}?`;
       assert.throws(() => short[wanted].run({}), callError("OPERATION_NOT_FOUND", message));
     }

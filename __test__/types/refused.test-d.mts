@@ -51,7 +51,12 @@ registry.register({ ...draft, type: "query" });
 // @ts-expect-error types are written in small letters
 registry.register({ ...draft, type: "QUERY", handler: () => ({ name: "" }) });
 // @ts-expect-error a plain JSON Schema goes through FromSchema
-registry.register({ ...draft, type: "query", inputSchema: { type: "object" }, handler: () => ({ name: "" }) });
+registry.register({
+  ...draft,
+  type: "query",
+  inputSchema: { type: "object" },
+  handler: () => ({ name: "" }),
+});
 // @ts-expect-error misspelt
 registry.register({ ...draft, type: "query", handler: () => ({ name: "" }), descripton: "" });
 
@@ -90,8 +95,14 @@ const url = "https://tools.example/mcp";
 // @ts-expect-error neither
 createMCPClient("a", { url, oauth: { clientCredentials: { clientId: "c" } } });
 // @ts-expect-error both
-createMCPClient("a", { url, oauth: { clientCredentials: { clientId: "c", clientSecret: "", privateKey: "" } } });
-createMCPClient("a", { url, oauth: { clientCredentials: { clientId: "c", privateKey: "", algorithm: "RS256" } } });
+createMCPClient("a", {
+  url,
+  oauth: { clientCredentials: { clientId: "c", clientSecret: "", privateKey: "" } },
+});
+createMCPClient("a", {
+  url,
+  oauth: { clientCredentials: { clientId: "c", privateKey: "", algorithm: "RS256" } },
+});
 
 // What a file of another program has besides is not in the way.
 const file = { files: { type: "stdio", command: "files", autoApprove: ["read"] } };
