@@ -100,13 +100,13 @@ describe("what was made up is noted", () => {
     assert.deepEqual([data, meta.notes], [{ name: "Ada", count: 0 }, MADE_UP]);
   });
 
-  it("in one process, over the call protocol", async (t) => {
+  it("in one process, over the call protocol", async () => {
     const callMap = new PendingRequestMap();
     callMap["call.requested"].subscribe(buildCallHandler({ registry: await registryOfAll(), callMap }));
     await assertNoted(through(callMap));
   });
 
-  it("over a port", async (t) => {
+  it("over a port", async () => {
     const { port1, port2 } = new MessageChannel();
     const there = new PendingRequestMap(createPortEventTarget(port1));
     there["call.requested"].subscribe(buildCallHandler({ registry: await registryOfAll(), callMap: there }));
@@ -114,7 +114,7 @@ describe("what was made up is noted", () => {
     port1.close();
   });
 
-  it("over Redis", { skip: missingBroker("redis-server") }, async (t) => {
+  it("over Redis", { skip: missingBroker("redis-server") }, async () => {
     const { createRedisEventTarget } = await import("@alkdev/operations/transport-redis");
     const redis = await startRedis();
     const [server, client] = [1, 2].map(() => createRedisEventTarget({ url: redis.url }));
@@ -130,7 +130,7 @@ describe("what was made up is noted", () => {
     }
   });
 
-  it("over NATS", { skip: missingBroker("nats-server") }, async (t) => {
+  it("over NATS", { skip: missingBroker("nats-server") }, async () => {
     const { connectNats } = await import("@alkdev/operations/transport-nats");
     const broker = await startNats();
     const [worker, caller] = await Promise.all(

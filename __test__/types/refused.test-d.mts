@@ -6,6 +6,7 @@ import {
   createMCPClient,
   FromOpenAPI,
   type MCPClientConfig,
+  type MCPClientCredentials,
   MCPClientLoader,
   type OpenAPISpec,
   OperationRegistry,
@@ -50,13 +51,9 @@ registry.register({
 registry.register({ ...draft, type: "query" });
 // @ts-expect-error types are written in small letters
 registry.register({ ...draft, type: "QUERY", handler: () => ({ name: "" }) });
+const plain = { type: "object" };
 // @ts-expect-error a plain JSON Schema goes through FromSchema
-registry.register({
-  ...draft,
-  type: "query",
-  inputSchema: { type: "object" },
-  handler: () => ({ name: "" }),
-});
+registry.register({ ...draft, type: "query", inputSchema: plain, handler: () => ({ name: "" }) });
 // @ts-expect-error misspelt
 registry.register({ ...draft, type: "query", handler: () => ({ name: "" }), descripton: "" });
 
@@ -92,17 +89,13 @@ toTools(registry, { target: "openai", includes: [] });
 
 // A program has a secret or a key, not neither and not both.
 const url = "https://tools.example/mcp";
+const own = (clientCredentials: MCPClientCredentials) =>
+  createMCPClient("a", { url, oauth: { clientCredentials } });
+own({ clientId: "c", privateKey: "", algorithm: "RS256" });
 // @ts-expect-error neither
-createMCPClient("a", { url, oauth: { clientCredentials: { clientId: "c" } } });
+own({ clientId: "c" });
 // @ts-expect-error both
-createMCPClient("a", {
-  url,
-  oauth: { clientCredentials: { clientId: "c", clientSecret: "", privateKey: "" } },
-});
-createMCPClient("a", {
-  url,
-  oauth: { clientCredentials: { clientId: "c", privateKey: "", algorithm: "RS256" } },
-});
+own({ clientId: "c", clientSecret: "", privateKey: "" });
 
 // What a file of another program has besides is not in the way.
 const file = { files: { type: "stdio", command: "files", autoApprove: ["read"] } };
