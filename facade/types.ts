@@ -2,7 +2,14 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import type { ResponseEnvelope } from "./envelope.js";
-import type { AnySchema, HandlerInput, HandlerOutput, SchemaOf, ValueAfter, ValueBefore } from "./schema-types.js";
+import type {
+  AnySchema,
+  HandlerInput,
+  HandlerOutput,
+  SchemaOf,
+  ValueAfter,
+  ValueBefore,
+} from "./schema-types.js";
 
 /**
  * What calling an operation means.
@@ -399,8 +406,8 @@ export interface DefinedOperation<
  * ```
  */
 export function defineOperation<
-  TNamespace extends string,
-  TName extends string,
+  const TNamespace extends string,
+  const TName extends string,
   TType extends OperationType,
   TInput extends AnySchema,
   TOutput extends AnySchema,

@@ -57,7 +57,8 @@ export interface RegistryOptions {
   customAuth?: Record<string, CustomAuth>;
   /** Direct calls of `execute` and `subscribe` skip access control. Calls through the call protocol never do. */
   trustDirectCalls?: boolean;
-  /** What happens to outputs: brought into the declared shape (default), filled but not stripped, or only checked. */
+  /** What happens to outputs. `"normalise"` (default): they are brought into the declared shape. `"keep"`: the same, but nothing is
+   * removed. `"off"`: they are only checked. `"strict"`: what does not fit rejects the call, and nothing is made up. */
   output?: OutputMode;
 }
 
