@@ -1,5 +1,7 @@
-// Questions in plain words, with the operations that answer them. They were written before the search was, without
-// looking at what it finds. Every other one is held out: nobody looked at those while the ranking was tuned.
+// Questions in plain words, with the operations that answer them, in three sets. "tuned" and "held out" were written
+// before the search was; while it was worked on, only what "tuned" missed was looked at, later also the questions about
+// two more documents. The same person wrote the questions and the search's table of synonyms, though. So there is a third
+// set, "afterwards", written when the search was finished; nothing was changed for it.
 //
 // Each line is a question and the operations that answer it; one of them has to be found. `*` stands for any letters:
 // Kubernetes has one operation in several versions.
@@ -121,13 +123,100 @@ how often are library components used | getLibraryAnalyticsComponentUsages
 download the image fills | getImageFills
 `;
 
-function questionsOf(api, text) {
+const NETLIFY = `
+put a new version of the website online | createSiteDeploy createSiteBuild
+go back to the previous deploy | rollbackSiteDeploy restoreSiteDeploy
+stop a deploy that is under way | cancelSiteDeploy
+clear the CDN cache of a site | purgeCache
+set an environment variable | createEnvVars setEnvVarValue updateEnvVar
+what did people send through the contact form | listSiteSubmissions listFormSubmissions listFormSubmission
+add a DNS record to a zone | createDnsRecord
+get an ssl certificate for my domain | provisionSiteTLSCertificate showSiteTLSCertificate getAllCertificates
+invite a teammate to the account | addMemberToAccount
+who changed what in the account, the audit log | listAccountAuditEvents
+url that triggers a build when it is posted to | createSiteBuildHook
+take a site offline | disableSite
+run an A/B test between two branches | createSplitTest
+take a backup of the database | createSiteDatabaseSnapshot
+who is the current user | getCurrentUser
+`;
+
+const GITBOOK = `
+make a new space for documentation | createSpace
+copy a space | duplicateSpace
+list the pages of a space | listPages
+search in the documentation of a site | searchSiteContent
+propose changes to the docs | createChangeRequest
+merge the proposed changes | mergeChangeRequest
+ask people to review a change request | requestReviewersForChangeRequest
+reply to a comment on a space | postCommentReplyInSpace
+export a space as pdf | getSpacePDF
+bring in content from a git repository | importGitRepository
+remove someone from the organization | removeMemberFromOrganizationById
+set up single sign on with saml | createOrganizationSAMLProvider
+redirect an old url to a new page | createSiteRedirect bulkUpsertSiteRedirects
+make the site public | publishSite
+upload an OpenAPI specification | createOpenAPISpec createOrUpdateOpenAPISpecBySlug
+`;
+
+const AFTERWARDS = {
+  github: `
+reopen a milestone with another due date | issues/update-milestone
+which teams can see this repository | repos/list-teams
+transfer the repository to another owner | repos/transfer
+set the topics of a repository | repos/replace-all-topics
+see how often the repository was cloned | repos/get-clones
+report the status of a build on a commit | repos/create-commit-status checks/create
+write a reply to a review comment | pulls/create-reply-for-review-comment
+who starred this project | activity/list-stargazers-for-repo
+download the repository as a zip | repos/download-zipball-archive
+add an ssh key to my account | users/create-public-ssh-key-for-authenticated-user
+stop following someone | users/unfollow
+block a user from the organization | orgs/block-user
+turn on vulnerability alerts | repos/enable-vulnerability-alerts
+react to an issue with thumbs up | reactions/create-for-issue
+pages build status | repos/get-latest-pages-build repos/list-pages-builds repos/get-pages-build
+`,
+  kubernetes: `
+which daemon sets are running | list*NamespacedDaemonSet list*DaemonSetForAllNamespaces
+remove a service | deleteCoreV1NamespacedService
+change the image of a stateful set | patch*NamespacedStatefulSet replace*NamespacedStatefulSet
+limit how much a namespace may use | createCoreV1NamespacedResourceQuota createCoreV1NamespacedLimitRange
+delete all jobs of a namespace | delete*CollectionNamespacedJob
+forbid traffic between pods with a network policy | create*NamespacedNetworkPolicy
+list storage classes | list*StorageClass
+cluster-wide admin role for a group | create*ClusterRoleBinding create*ClusterRole
+`,
+  figma: `
+all styles of a file | getFileStyles
+change where a webhook sends to | putWebhook
+remove a link to code from a design | deleteDevResource
+when was the file last edited and by whom | getFileMeta getFileVersions
+`,
+  netlify: `
+lock the published deploy | lockDeploy
+upload a file of a deploy | uploadDeployFile
+delete a form submission | deleteSubmission
+`,
+  gitbook: `
+undelete a space | restoreSpace
+translate the docs into another language | createTranslation runTranslation
+let a team edit a collection | updateTeamPermissionInCollection inviteToCollection
+`,
+};
+
+function questionsOf(api, text, set) {
   return text
     .trim()
     .split("\n")
     .map((line, index) => {
       const [question, answers] = line.split(" | ");
-      return { api, question, answers: answers.split(" "), isHeldOut: index % 2 === 1 };
+      return {
+        api,
+        question,
+        answers: answers.split(" "),
+        set: set ?? (index % 2 === 1 ? "held out" : "tuned"),
+      };
     });
 }
 
@@ -138,6 +227,9 @@ export const QUESTIONS = [
   ...questionsOf("github", GITHUB),
   ...questionsOf("kubernetes", KUBERNETES),
   ...questionsOf("figma", FIGMA),
+  ...questionsOf("netlify", NETLIFY, "tuned"),
+  ...questionsOf("gitbook", GITBOOK, "tuned"),
+  ...Object.entries(AFTERWARDS).flatMap(([api, text]) => questionsOf(api, text, "afterwards")),
 ];
 
 /** Whether an operation is one of those that answer a question. */
