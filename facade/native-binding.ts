@@ -200,6 +200,8 @@ export interface OpenApiImport {
   heads(): string;
   /** JSON Schema of the operation at this place in the list. */
   inputSchema(index: number): string;
+  /** The names of its properties and what is said about them: a part of the input schema. */
+  inputOutline(index: number): string;
   outputSchema(index: number): string;
   /** JSON: `OpenAPIReportEntry[]` of `openapi/types.ts`. */
   report(): string;

@@ -4,9 +4,12 @@ import type { ToolCatalogue } from "../native-binding.js";
 import type { Entry } from "../registry/entry.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
+import { lazySchemaOutline } from "../schema/lazy.js";
 import { OperationType } from "../types.js";
 import { schemaTextOf } from "./projection.js";
 
+/** Characters of a description that are told. More than the native side looks at, which counts bytes. */
+const MAX_DESCRIPTION = 1_000;
 /** Entries that cross at once, so that no text becomes too long for a string. */
 const BATCH = 500;
 
@@ -69,11 +72,12 @@ function entryText({ id, spec }: Entry): string {
     id,
     namespace,
     title: typeof title === "string" ? title : undefined,
-    description: String(description ?? ""),
+    description: String(description ?? "").slice(0, MAX_DESCRIPTION),
     tags: Array.isArray(tags) ? tags.filter((tag) => typeof tag === "string") : [],
     isQuery: type !== OperationType.MUTATION,
   });
-  return wellFormed(`${members.slice(0, -1)},"input":${schemaTextOf(spec, "inputSchema")}}`);
+  const input = lazySchemaOutline(spec, "inputSchema") ?? schemaTextOf(spec, "inputSchema");
+  return wellFormed(`${members.slice(0, -1)},"input":${input}}`);
 }
 
 /** Rust has no strings with half a surrogate pair, which JSON escapes. */

@@ -62,8 +62,8 @@ pub struct Catalogue {
 }
 
 /// Bytes of a text that are looked at. What an operation is about is said at the beginning.
-const MAX_DESCRIPTION: usize = 2_000;
-const MAX_PARAMETER_DESCRIPTION: usize = 200;
+const MAX_DESCRIPTION: usize = 1_000;
+const MAX_PARAMETER_DESCRIPTION: usize = 120;
 const MAX_SUMMARY: usize = 200;
 
 impl Catalogue {

@@ -7,22 +7,24 @@ const MAX_WORD: usize = 40;
 /// Where a name has several parts, each pair that follows one another comes joined as well, because
 /// people write `configmap` for `ConfigMap`.
 pub(super) fn each_word(text: &str, mut take: impl FnMut(&str)) {
+    // Kept from word to word, because there are millions of them.
+    let mut word = String::new();
+    let mut joined = String::new();
     for name in text.split(|letter: char| !letter.is_alphanumeric() && letter != '\'') {
         let name = name.split('\'').next().unwrap_or_default();
-        let mut before: Option<String> = None;
+        joined.clear();
         let mut rest = name;
         while !rest.is_empty() {
             let (part, after) = rest.split_at(part_end(rest));
             rest = after;
-            let part: String = part
-                .chars()
-                .flat_map(char::to_lowercase)
-                .take(MAX_WORD)
-                .collect();
-            take(&part);
-            if let Some(joined) = before.replace(part.clone()) {
-                take(&(joined + &part));
+            word.clear();
+            word.extend(part.chars().flat_map(char::to_lowercase).take(MAX_WORD));
+            take(&word);
+            if !joined.is_empty() {
+                joined.push_str(&word);
+                take(&joined);
             }
+            joined.clone_from(&word);
         }
     }
 }
