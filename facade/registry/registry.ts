@@ -198,6 +198,16 @@ export class OperationRegistry<TOperations = any> {
     return this.#revision;
   }
 
+  /** What is registered, as it is: one object for each registration. @internal */
+  entries(): IterableIterator<Entry> {
+    return this.#entries.values();
+  }
+
+  /** One of them. @internal */
+  entry(id: string): Entry | undefined {
+    return this.#entries.get(id);
+  }
+
   /** The spec with its schemas as TypeBox schemas. Those that are not made yet will be. */
   #adapted(id: string, spec: OperationSpec): OperationSpec {
     const fields = SCHEMA_FIELDS.filter((field) => !isLazySchema(spec, field));
