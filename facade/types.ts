@@ -2,7 +2,14 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import type { ResponseEnvelope } from "./envelope.js";
-import type { AnySchema, HandlerInput, HandlerOutput, SchemaOf } from "./schema-types.js";
+import type {
+  AnySchema,
+  HandlerInput,
+  HandlerOutput,
+  SchemaOf,
+  ValueAfter,
+  ValueBefore,
+} from "./schema-types.js";
 
 /**
  * What calling an operation means.
@@ -273,8 +280,8 @@ export interface IOperationDefinition<
   TContext extends OperationContext = OperationContext,
 > extends OperationSpec<TInput, TOutput> {
   handler:
-    | OperationHandler<HandlerInput<TInput>, HandlerOutput<TOutput>, TContext>
-    | SubscriptionHandler<HandlerInput<TInput>, HandlerOutput<TOutput>, TContext>;
+    | OperationHandler<ValueAfter<TInput>, ValueBefore<TOutput>, TContext>
+    | SubscriptionHandler<ValueAfter<TInput>, ValueBefore<TOutput>, TContext>;
 }
 
 /**
@@ -352,19 +359,16 @@ export interface OperationDraft<
   type: TType;
   inputSchema: TInput;
   outputSchema: TOutput;
-  handler: HandlerOf<
-    TType,
-    WithoutInference<HandlerInput<TInput>, TInput>,
-    WithoutInference<HandlerOutput<TOutput>, TOutput>,
-    TContext
-  >;
+  handler: (input: HandlerInput<TInput>, context: TContext) => Returned<HandlerOutput<TOutput>>[TType];
 }
 
-/**
- * `T`, from which no `TSchema` is inferred: to look for schemas in what a handler takes and returns would take the
- * compiler six times as long. `NoInfer` would do the same, and editors would show it.
- */
-type WithoutInference<T, TSchema> = [T][TSchema extends unknown ? 0 : never];
+/** What a handler returns, by the type of its operation. A table, because the compiler looks a key up faster than it
+ * decides a condition. */
+interface Returned<TOutput> {
+  query: TOutput | ResponseEnvelope<TOutput> | Promise<TOutput | ResponseEnvelope<TOutput>>;
+  mutation: TOutput | ResponseEnvelope<TOutput> | Promise<TOutput | ResponseEnvelope<TOutput>>;
+  subscription: AsyncGenerator<TOutput | ResponseEnvelope<TOutput>, void, unknown>;
+}
 
 /**
  * Any operation, whatever its types, with or without its handler.
@@ -420,7 +424,7 @@ export interface DefinedOperation<
   namespace: TNamespace;
   name: TName;
   type: TType;
-  handler: HandlerOf<TType, HandlerInput<TInput>, HandlerOutput<TOutput>, TContext>;
+  handler: HandlerOf<TType, ValueAfter<TInput>, ValueBefore<TOutput>, TContext>;
 }
 
 /**

@@ -220,7 +220,7 @@ function importTool(client: Client, version: string, tool: Tool): Omit<Imported,
       const given = origin === undefined ? input : argumentsFor(origin, input);
       const result = await client.call(tool.name, argumentsOf(server, tool.name, given), options);
       const envelope = envelopeOfResult(server, tool.name, result, config);
-      return origin === undefined ? envelope : asItWas(envelope, result);
+      return origin === undefined ? envelope : asItWas(envelope, result, outputSchema);
     }),
   };
   if (origin === undefined) markNative(operation.handler, client.nativeWork(tool.name));

@@ -67,7 +67,11 @@ export function argumentsFor(origin: Origin, input: unknown): unknown {
 }
 
 /** The envelope of a result as the operation itself would have given it, but for its source. Its errors are thrown. */
-export function asItWas(envelope: ResponseEnvelope<unknown>, result: unknown): ResponseEnvelope<unknown> {
+export function asItWas(
+  envelope: ResponseEnvelope<unknown>,
+  result: unknown,
+  outputSchema: object,
+): ResponseEnvelope<unknown> {
   const { meta } = envelope;
   if (meta.source !== "mcp") return envelope;
   const about = meta._meta ?? {};
@@ -79,12 +83,17 @@ export function asItWas(envelope: ResponseEnvelope<unknown>, result: unknown): R
   }
   const { structuredContent } = isRecord(result) ? result : {};
   const isEmpty = structuredContent === undefined && meta.content.length === 0;
+  // To other servers' tools, null is as good as nothing.
+  const data = isEmpty ? undefined : structuredContent === null ? null : restored(envelope.data);
   const before = about[META_KEY];
   const { notes } = isRecord(before) ? before : {};
-  return {
-    ...envelope,
-    // To other servers' tools, null is as good as nothing.
-    data: isEmpty ? undefined : structuredContent === null ? null : restored(envelope.data),
-    meta: Array.isArray(notes) ? { ...meta, notes } : meta,
-  };
+  if (!Array.isArray(notes)) return { ...envelope, data };
+  // What can still be seen here, the registry here will note again.
+  const again = new Set(compiled(outputSchema).shape(data, "normalise").notes.map(textOf));
+  const kept = notes.filter((note) => !again.has(textOf(note)));
+  return { ...envelope, data, meta: kept.length === 0 ? meta : { ...meta, notes: kept } };
+}
+
+function textOf({ path, message }: { path: string; message: string }): string {
+  return JSON.stringify([path, message]);
 }

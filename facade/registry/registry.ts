@@ -12,7 +12,7 @@ import {
 import { messageOf, nameOf } from "../border/text.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, failed, InfrastructureErrorCode, invalid } from "../errors.js";
-import type { CallId, InputById, OutputById, StreamId } from "../operation-types.js";
+import type { CallId, OperationById, Query, Signature, StreamId, Subscription } from "../operation-types.js";
 import { defaultAdapter, fromStandard, type SchemaAdapter } from "../schema/adapters.js";
 import { isTypeBoxSchema } from "../schema/guards.js";
 import { copyOf, isLazySchema, SCHEMA_FIELDS } from "../schema/lazy.js";
@@ -269,11 +269,16 @@ export class OperationRegistry<TOperations = any> {
   // What `await` does, without an async function around it, whose suspended frame would cost more than all
   // the checks of a small operation. After the handler only built-ins run, as with `await`: were the stack
   // full there, its promise would be left with nobody to handle its rejection.
-  execute<TInput = unknown, TOutput = unknown, TId extends CallId<TOperations> = CallId<TOperations>>(
+  execute<
+    TInput = unknown,
+    TOutput = unknown,
+    TId extends CallId<TOperations> = CallId<TOperations>,
+    TOperation extends Signature = OperationById<TOperations, TId, Query<TInput, TOutput>>,
+  >(
     id: TId,
-    input: InputById<TOperations, TId, TInput>,
+    input: TOperation["input"],
     context?: CallContext,
-  ): Promise<ResponseEnvelope<OutputById<TOperations, TId, TOutput>>>;
+  ): Promise<ResponseEnvelope<TOperation["output"]>>;
   /** @internal */
   execute(
     id: string,
@@ -332,12 +337,17 @@ export class OperationRegistry<TOperations = any> {
   }
 
   /** Calls a SUBSCRIPTION: an async generator of envelopes. Nothing happens before the first `next()`. */
-  subscribe<TInput = unknown, TOutput = unknown, TId extends StreamId<TOperations> = StreamId<TOperations>>(
+  subscribe<
+    TInput = unknown,
+    TOutput = unknown,
+    TId extends StreamId<TOperations> = StreamId<TOperations>,
+    TOperation extends Signature = OperationById<TOperations, TId, Subscription<TInput, TOutput>>,
+  >(
     id: TId,
-    input: InputById<TOperations, TId, TInput>,
+    input: TOperation["input"],
     context?: CallContext,
-  ): AsyncGenerator<ResponseEnvelope<OutputById<TOperations, TId, TOutput>>, void, unknown> {
-    return subscribe<TInput, TOutput, TOperations, TId>(this, id, input, context);
+  ): AsyncGenerator<ResponseEnvelope<TOperation["output"]>, void, unknown> {
+    return subscribe<TInput, TOutput, TOperations, TId, TOperation>(this, id, input, context);
   }
 
   /** An answer of somebody else, who may say anything, held against the spec that is registered here. @internal */
