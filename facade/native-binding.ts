@@ -351,6 +351,12 @@ export interface RegistryServer {
   complete(id: string): void;
   /** Says how far a call is: a JSON object. */
   tellProgress(id: string, progress: string): void;
+  /** Has a log line for the client of a call: a JSON object. */
+  tellLog(id: string, line: string): void;
+  /** Asks the client of a call: a JSON list. Answers arrive as events. */
+  askClient(id: string, questions: string): void;
+  /** What is at an address is another. */
+  resourceUpdated(uri: string): void;
   /** Something about the operations has changed that only JavaScript knows of. */
   touch(): void;
   /** Speaks MCP over standard input and output, with somebody who has this identity, and resolves when they are gone. */

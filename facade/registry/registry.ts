@@ -31,6 +31,7 @@ import type {
 import { OperationType } from "../types.js";
 import { admit, refuseEnded } from "./admit.js";
 import { type AuthorisedCall, authorise, type CustomAuth, holdsScopes, identityIn } from "./authorise.js";
+import { assertMayReplace } from "./claims.js";
 import { isAhead, isEndingItself, refuseLate, withinDeadline } from "./deadline.js";
 import { type AnyHandler, Entry, type OutputMode } from "./entry.js";
 import { NativeTwin } from "./native-twin.js";
@@ -149,6 +150,8 @@ export class OperationRegistry<TOperations = any> {
   #register(operation: unknown): void {
     if (typeof operation !== "object" || operation === null) assertSpec(operation);
     const { handler, spec } = apart(operation as RegisteredOperation);
+    const id = operationId(spec);
+    assertMayReplace(id, handler, this.#entries.get(id)?.handler);
     this.#add(spec, handler);
   }
 
