@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::leaf::push_lengths;
+use super::leaf::push_size;
 use super::literal;
 use super::writer::{Jump, Local, Mode, Scope, Writer};
 use crate::ir::{ArrayNode, NodeId, TupleNode};
@@ -10,12 +10,7 @@ use crate::ir::{ArrayNode, NodeId, TupleNode};
 impl Writer<'_> {
     pub(super) fn array(&mut self, array: &ArrayNode, v: Local, mode: Mode, scope: Scope) {
         let mut test = format!("Array.isArray({v})");
-        push_lengths(
-            &mut test,
-            &format!("{v}.length"),
-            array.min_items,
-            array.max_items,
-        );
+        push_size(&mut test, &format!("{v}.length"), array.length);
         self.require(&test, scope);
         self.each(array.items, v, "0", mode, scope);
         if array.unique {
@@ -29,7 +24,7 @@ impl Writer<'_> {
             };
             let count = self.count(contains, v, scope);
             let mut test = format!("{count}!==0");
-            push_lengths(&mut test, &count, array.min_contains, array.max_contains);
+            push_size(&mut test, &count, array.matching);
             self.require(&test, scope);
         }
     }

@@ -141,7 +141,7 @@ impl Writer<'_> {
 
     fn string_rules(&mut self, rules: StringRules, v: Local) -> String {
         let mut test = String::from("true");
-        if let Some(least) = rules.min_length {
+        if let Some(least) = rules.length.min {
             let least_text = literal::number(least);
             // A string has at most as many code points as units, and at least half as many.
             let enough = literal::number(least * 2.0 - 1.0);
@@ -150,7 +150,7 @@ impl Writer<'_> {
                 "&&{v}.length>={least_text}&&({v}.length>={enough}||codePoints({v})>={least_text})"
             );
         }
-        if let Some(most) = rules.max_length {
+        if let Some(most) = rules.length.max {
             let most_text = literal::number(most);
             let too_many = literal::number(most * 2.0);
             let _ = write!(

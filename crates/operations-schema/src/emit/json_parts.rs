@@ -1,19 +1,14 @@
 //! JSON Schema: keywords that look into arrays and objects.
 
 use super::keys::one_of_names;
-use super::leaf::push_lengths;
+use super::leaf::push_size;
 use super::writer::{Local, Mode, Scope, Writer};
 use crate::ir::{Additional, ArrayRules, ObjectRules, Property};
 
 impl Writer<'_> {
     pub(super) fn array_rules(&mut self, rules: &ArrayRules, v: Local, mode: Mode, scope: Scope) {
         let mut test = String::from("true");
-        push_lengths(
-            &mut test,
-            &format!("{v}.length"),
-            rules.min_items,
-            rules.max_items,
-        );
+        push_size(&mut test, &format!("{v}.length"), rules.length);
         if test != "true" {
             self.require(&test, scope);
         }
@@ -33,28 +28,15 @@ impl Writer<'_> {
         if let Some(contains) = rules.contains {
             let count = self.count(contains, v, scope);
             let mut test = String::from("true");
-            push_lengths(
-                &mut test,
-                &count,
-                Some(rules.min_contains),
-                rules.max_contains,
-            );
+            push_size(&mut test, &count, rules.matching);
             self.require(&test, scope);
         }
     }
 
     pub(super) fn object_rules(&mut self, rules: &ObjectRules, v: Local, mode: Mode, scope: Scope) {
-        if rules.min_properties.is_some() || rules.max_properties.is_some() {
-            let (count, keys) = (self.mark(), self.keys_of(v));
-            self.put(format_args!("const {count}={keys}.length;"));
-            let mut test = String::from("true");
-            push_lengths(
-                &mut test,
-                &count.to_string(),
-                rules.min_properties,
-                rules.max_properties,
-            );
-            self.require(&test, scope);
+        if rules.size.is_given() {
+            let keys = self.keys_of(v);
+            self.require_size(&keys, rules.size, scope);
         }
         for property in &rules.properties {
             if self.is_too_long() {

@@ -4,11 +4,11 @@ use std::fmt;
 
 use super::coverage::{UNION_LEVELS, refuses_undefined};
 use super::keys::{Declared, one_of_names};
-use super::leaf::{INVALID, Leaf, push_lengths};
+use super::leaf::{INVALID, Leaf, push_size};
 use super::literal;
 use super::writer::{Local, Mark, Mode, Scope, Writer};
 use crate::ir::{
-    Additional, KeyId, NodeId, ObjectNode, Property, RecordNode, Shape, UnevaluatedKeys,
+    Additional, KeyId, MinMax, NodeId, ObjectNode, Property, RecordNode, Shape, UnevaluatedKeys,
 };
 
 impl Writer<'_> {
@@ -21,7 +21,7 @@ impl Writer<'_> {
         scope: Scope,
     ) {
         self.require(&is_object(v), scope);
-        self.count_names(v, object.min_properties, object.max_properties, scope);
+        self.count_names(v, object.size, scope);
         for property in &object.properties {
             if self.is_too_long() {
                 return;
@@ -48,7 +48,7 @@ impl Writer<'_> {
             ),
             scope,
         );
-        self.count_names(v, record.min_properties, record.max_properties, scope);
+        self.count_names(v, record.size, scope);
         let (keys, key) = (self.mark(), self.mark());
         let matches = self.matches(record.pattern, &key.to_string());
         let accepts_all = self.accepts_all(record.values);
@@ -156,14 +156,19 @@ impl Writer<'_> {
         }
     }
 
-    fn count_names(&mut self, v: Local, least: Option<f64>, most: Option<f64>, scope: Scope) {
-        if least.is_none() && most.is_none() {
-            return;
+    fn count_names(&mut self, v: Local, size: MinMax, scope: Scope) {
+        if size.is_given() {
+            let names = self.names_of(v);
+            self.require_size(&names, size, scope);
         }
-        let (count, names) = (self.mark(), self.names_of(v));
+    }
+
+    /// Compares the length of a list of names.
+    pub(super) fn require_size(&mut self, names: &str, size: MinMax, scope: Scope) {
+        let count = self.mark();
         self.put(format_args!("const {count}={names}.length;"));
         let mut test = String::from("true");
-        push_lengths(&mut test, &count.to_string(), least, most);
+        push_size(&mut test, &count.to_string(), size);
         self.require(&test, scope);
     }
 
