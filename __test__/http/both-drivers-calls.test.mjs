@@ -215,20 +215,20 @@ throughBothDrivers("calls", {
   },
   "no headers in time": {
     answer: () => {},
-    config: { timeout: 60, retry: RETRY },
+    config: { timeout: 500, retry: RETRY },
     closes: true,
     gives: ({ got, seen }) => {
       assert.equal(got[0].code, "TIMEOUT");
       assert.equal(
         got[0].message,
-        "<host 0> did not answer within 60 ms, the `timeout` of the configuration",
+        "<host 0> did not answer within 500 ms, the `timeout` of the configuration",
       );
       assert.equal(seen.length, 1);
     },
   },
   "no body in time": {
     answer: (response) => sized(response, "text/plain", 100, "abc"),
-    config: { timeout: 60 },
+    config: { timeout: 500 },
     closes: true,
     gives: ({ got }) => assert.equal(got[0].code, "TIMEOUT"),
   },
@@ -237,17 +237,17 @@ throughBothDrivers("calls", {
       response.writeHead(503, { "retry-after": "20" });
       response.end();
     },
-    config: { timeout: 60, retry: RETRY },
+    config: { timeout: 800, retry: RETRY },
     gives: ({ got }) =>
       assert.equal(
         got[0].message,
-        "<host 0> did not answer within 60 ms, the `timeout` of the configuration",
+        "<host 0> did not answer within 800 ms, the `timeout` of the configuration",
       ),
   },
   "too late in the second try": {
     answer: (response, count) => (count === 1 ? sendJson(response, {}, 503) : undefined),
-    config: { timeout: 100, retry: RETRY },
-    gives: ({ got }) => assert.match(got[0].message, /within 100 ms, .* \(tried 2 times\)$/),
+    config: { timeout: 1_000, retry: RETRY },
+    gives: ({ got }) => assert.match(got[0].message, /within 1000 ms, .* \(tried 2 times\)$/),
   },
   "a signal while headers are awaited": {
     answer: () => {},

@@ -134,7 +134,7 @@ throughBothDrivers("streams", {
   "no headers in time": {
     stream: true,
     answer: () => {},
-    config: { timeout: 60, retry: RETRY },
+    config: { timeout: 500, retry: RETRY },
     closes: true,
     gives: ({ got, seen }) => {
       assert.equal(got[0].code, "TIMEOUT");
@@ -144,7 +144,7 @@ throughBothDrivers("streams", {
   "a body that is no stream and not there in time": {
     stream: true,
     answer: (response) => sized(response, "application/json", 100, "[1"),
-    config: { timeout: 60 },
+    config: { timeout: 500 },
     closes: true,
     gives: ({ got }) => assert.equal(got[0].code, "TIMEOUT"),
   },

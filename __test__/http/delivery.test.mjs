@@ -47,8 +47,8 @@ describe("details.delivery", () => {
     });
     const lost = await failureOf(single("post", post, { baseUrl })({ body: 1 }, {}));
     assert.deepEqual([lost.code, lost.details.delivery], ["EXECUTION_ERROR", "unknown"]);
-    const late = await failureOf(single("get", {}, { baseUrl, timeout: 50 })({}, {}));
-    assert.deepEqual([late.code, late.details.delivery, late.details.timeout], ["TIMEOUT", "unknown", 50]);
+    const late = await failureOf(single("get", {}, { baseUrl, timeout: 500 })({}, {}));
+    assert.deepEqual([late.code, late.details.delivery, late.details.timeout], ["TIMEOUT", "unknown", 500]);
     const controller = new AbortController();
     const aborted = failureOf(single("get", {}, { baseUrl })({}, { signal: controller.signal }));
     setTimeout(() => controller.abort(), 50);

@@ -2,8 +2,12 @@
 
 import { spawn } from "node:child_process";
 
-/** @returns {Promise<{ code: number | null, signal: string | null, stdout: string, stderr: string }>} */
-export function runNode(args, { timeout = 30_000, ...options } = {}) {
+/**
+ * `onOutput` is told what the script has printed so far.
+ *
+ * @returns {Promise<{ code: number | null, signal: string | null, stdout: string, stderr: string }>}
+ */
+export function runNode(args, { timeout = 30_000, onOutput, ...options } = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], ...options });
     const timer = setTimeout(() => child.kill("SIGKILL"), timeout);
@@ -11,6 +15,7 @@ export function runNode(args, { timeout = 30_000, ...options } = {}) {
     let stderr = "";
     child.stdout.setEncoding("utf8").on("data", (text) => {
       stdout += text;
+      onOutput?.(stdout);
     });
     child.stderr.setEncoding("utf8").on("data", (text) => {
       stderr += text;

@@ -54,7 +54,8 @@ export function optionOf(options: object, name: string): unknown {
 
 function refuseUnknown(unknown: string[], known: string[], prefix: string, others: Rules["others"]): void {
   for (const name of unknown) {
-    const nearest = nearestName(name, known);
+    // One letter at least: what the options are is known, and they are few.
+    const nearest = nearestName(name, known, 1);
     // A name is the user's own text: enough of it to recognise, no more.
     const path = prefix + name.slice(0, 64);
     if (nearest !== undefined) throw refusal(path, `is not an option. Did you mean ${nearest}?`, { nearest });

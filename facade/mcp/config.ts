@@ -206,6 +206,9 @@ export interface MCPClientConfig {
   reconnect?: boolean;
   /** How many tools are taken (default 2,000); those that follow in the list are left out and reported. */
   maxTools?: number;
+  /** Whether the tools of a server that serves a registry like yours (`serve`) are operations with the ids, types, rules and
+   * errors that they have there (default `true`). With `false` they are tools of this server, like those of any other. */
+  keepIds?: boolean;
   /** Who may call the tools: rules for all of them, or a function of each operation. Without it they are open. */
   accessControl?: ImportedAccessControl;
   /** What happens to the outputs of these operations; the registry's own setting by default. */
@@ -282,6 +285,7 @@ const FIELDS: Fields<MCPClientConfig> = {
   connectTimeout: aDuration,
   resetTimeoutOnProgress: aBoolean,
   maxResultBytes: aSize,
+  keepIds: aBoolean,
   maxTools: aSize,
   accessControl: accessRules,
   reconnect: aBoolean,

@@ -31,6 +31,7 @@ import type {
 import { OperationType } from "../types.js";
 import { admit, refuseEnded } from "./admit.js";
 import { type AuthorisedCall, authorise, type CustomAuth, holdsScopes, identityIn } from "./authorise.js";
+import { assertMayReplace } from "./claims.js";
 import { isAhead, isEndingItself, refuseLate, withinDeadline } from "./deadline.js";
 import { type AnyHandler, Entry, type OutputMode } from "./entry.js";
 import { NativeTwin } from "./native-twin.js";
@@ -149,6 +150,8 @@ export class OperationRegistry<TOperations = any> {
   #register(operation: unknown): void {
     if (typeof operation !== "object" || operation === null) assertSpec(operation);
     const { handler, spec } = apart(operation as RegisteredOperation);
+    const id = operationId(spec);
+    assertMayReplace(id, handler, this.#entries.get(id)?.handler);
     this.#add(spec, handler);
   }
 
@@ -196,6 +199,16 @@ export class OperationRegistry<TOperations = any> {
   /** Counts what was registered and forgotten: for what is derived from the operations and kept. @internal */
   get revision(): number {
     return this.#revision;
+  }
+
+  /** What is registered, as it is: one object for each registration. @internal */
+  entries(): IterableIterator<Entry> {
+    return this.#entries.values();
+  }
+
+  /** One of them. @internal */
+  entry(id: string): Entry | undefined {
+    return this.#entries.get(id);
   }
 
   /** The spec with its schemas as TypeBox schemas. Those that are not made yet will be. */

@@ -7,18 +7,19 @@ use futures::stream::BoxStream;
 use futures::{StreamExt, stream};
 use operations_core::call::{holds_bytes, timed_out};
 use operations_core::clock;
-use operations_core::error::CallError;
+use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::json::push_string;
 use operations_core::lock::{reading, writing};
 use operations_core::registry::{Answer, Call, Context, Operation, Registry, Route};
 use operations_core::spec::OperationType;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::host::{Answers, Asking, Host, Wanted};
 use crate::identity::Caller;
 use crate::limits::{Place, Places};
+use crate::line::Line;
 
 /// The operations that are served, and those who do them.
 #[derive(Debug)]
@@ -45,8 +46,8 @@ pub struct NewCall {
     pub deadline: Option<f64>,
     /// What handlers learn of the request: a JSON object.
     pub metadata: Option<String>,
-    /// Where the host tells how far it is: JSON objects.
-    pub progress: Option<mpsc::Sender<String>>,
+    /// Where the host talks with whoever called.
+    pub line: Option<Line>,
 }
 
 /// What a subscription gives: envelopes, and an error as the last item.
@@ -113,6 +114,7 @@ impl Calls {
     /// As the operation has it; `TIMEOUT` at the deadline.
     pub async fn call(&self, call: NewCall) -> Result<String, CallError> {
         let id = call.operation.spec.id();
+        let began = clock::now();
         let entering = self.places.enter(&id, call.caller.id());
         let place = in_time(&id, call.deadline, entering).await??;
         if self.may_be_native(&id, &call)
@@ -121,7 +123,14 @@ impl Calls {
             return answer;
         }
         let answers = self.ask(&id, &call, Wanted::One, place)?;
-        in_time(&id, call.deadline, answers.first()).await?
+        let answer = in_time(&id, call.deadline, answers.first()).await?;
+        answer.map_err(|error| match call.deadline {
+            // The host gives up at the deadline too, without a word, and its clock may be the faster one.
+            Some(deadline) if error.is(Code::Aborted) && is_due(deadline) => {
+                timed_out(&id, deadline, Some(clock::now() - began))
+            }
+            _ => error,
+        })
     }
 
     /// Calls a SUBSCRIPTION. Nothing is known of it before its first item is there. Dropping this ends the work.
@@ -202,7 +211,7 @@ impl Calls {
             about: id,
             wanted,
             place,
-            progress: call.progress.clone(),
+            line: call.line.clone(),
         };
         self.host
             .ask_about(asking, |request_id| call.event(id, request_id))
@@ -249,10 +258,18 @@ impl NewCall {
         add("metadata", self.metadata.as_deref());
         let deadline = self.deadline.map(|deadline| deadline.to_string());
         add("deadline", deadline.as_deref());
-        add("wantsProgress", self.progress.as_ref().map(|_| "true"));
+        add(
+            "client",
+            self.line.as_ref().map(|line| line.offers.as_str()),
+        );
         event.push('}');
         event
     }
+}
+
+/// Whether a deadline is reached, by a clock that counts whole milliseconds.
+fn is_due(deadline: f64) -> bool {
+    clock::now() + 1.0 >= deadline
 }
 
 /// Waits, but no longer than to the deadline.

@@ -55,7 +55,7 @@ pub(crate) async fn serve(shared: &Shared, exchange: Exchange, path: &str) -> An
         request_id: request_id.clone(),
         deadline,
         metadata: Some(metadata),
-        progress: None,
+        line: None,
     };
     let spec = &call.operation.clone().spec;
     let answered = if call.is_subscription() {

@@ -1,0 +1,500 @@
+//! What clients are shown: the operations of a registry as tools, prompts and resources, ready to be sent.
+
+mod look;
+mod prompt;
+mod resource;
+mod template;
+mod tool;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, RwLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use operations_core::access::{AccessControl, Identity, enforce_access};
+use operations_core::error::{CallError, InfrastructureErrorCode as Code};
+use operations_core::lock::{locked, reading, writing};
+use operations_tools::Target;
+use operations_tools::names::tool_names;
+use sha2::{Digest, Sha256};
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use self::look::Described;
+pub(super) use self::prompt::{Prompt, Source};
+pub(super) use self::resource::Resource;
+pub(super) use self::tool::{Output, Tool};
+use super::generation::Generation;
+use crate::host::Wanted;
+use crate::service::Shared;
+
+/// What the `_meta` of a tool has about its operation.
+pub(super) const OPERATION_KEY: &str = "alkdev.operations/operation";
+
+/// The one argument that is the input itself, where that is no object. Only our own client knows of it.
+const INPUT_KEY: &str = "alkdev.operations/input";
+
+/// How long the host may take to describe its operations.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Lists that are kept for callers who may call different things.
+const KEPT_LISTS: usize = 64;
+
+/// Something in a list.
+#[derive(Debug)]
+pub(super) struct Listed {
+    /// The operation.
+    pub(super) id: String,
+    access: AccessControl,
+    /// As JSON, for each generation.
+    handshake: String,
+    stateless: String,
+}
+
+impl Listed {
+    fn new(each: &Described, handshake: String, stateless: String) -> Self {
+        Self {
+            id: each.id.clone(),
+            access: each.access.clone(),
+            handshake,
+            stateless,
+        }
+    }
+
+    /// Whether somebody may have it.
+    pub(super) fn is_for(&self, identity: Option<&Identity>) -> bool {
+        enforce_access(&self.access, identity, &self.id).is_ok()
+    }
+}
+
+/// A list that there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum List {
+    Tools,
+    Prompts,
+    Resources,
+    Templates,
+}
+
+impl List {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Prompts => "prompts",
+            Self::Resources => "resources",
+            Self::Templates => "resourceTemplates",
+        }
+    }
+}
+
+/// What each list is at one time: they are compared to see which has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Fingerprints {
+    pub(super) tools: [u8; 32],
+    pub(super) prompts: [u8; 32],
+    pub(super) resources: [u8; 32],
+}
+
+/// A list as it was sent before: which one, what is in it, and for which generation.
+type ListKey = (List, Vec<bool>, bool);
+
+/// What there is to be shown, at one time.
+#[derive(Debug)]
+pub(super) struct Catalog {
+    revision: u64,
+    tools: Vec<Tool>,
+    tools_by_name: HashMap<String, usize>,
+    prompts: Vec<Prompt>,
+    prompts_by_name: HashMap<String, usize>,
+    /// Those at one address.
+    resources: Vec<Resource>,
+    /// Those at many.
+    templates: Vec<Resource>,
+    lists: Mutex<HashMap<ListKey, Bytes>>,
+}
+
+impl Catalog {
+    /// Reads what the host says: a JSON list.
+    fn read(text: &str, revision: u64) -> Result<Self, CallError> {
+        let described: Vec<Described> = serde_json::from_str(text).map_err(|error| {
+            let message = format!("The list of operations cannot be read: {error}");
+            CallError::new(Code::UnknownError, message)
+        })?;
+        let ids: Vec<_> = described.iter().map(|each| (&*each.id, None)).collect();
+        let names = tool_names(&ids, Target::Mcp.rules());
+        let mut made = Self {
+            revision,
+            tools: Vec::new(),
+            tools_by_name: HashMap::new(),
+            prompts: Vec::new(),
+            prompts_by_name: HashMap::new(),
+            resources: Vec::new(),
+            templates: Vec::new(),
+            lists: Mutex::default(),
+        };
+        for (each, name) in described.iter().zip(names) {
+            made.add(each, name);
+        }
+        Ok(made)
+    }
+
+    fn add(&mut self, each: &Described, name: String) {
+        if let Some(resource) = Resource::new(each, &name) {
+            if resource.is_template() {
+                self.templates.push(resource);
+            } else {
+                self.resources.push(resource);
+            }
+        }
+        if let Some(prompt) = Prompt::new(each, &name) {
+            let index = self.prompts.len();
+            self.prompts_by_name.insert(name.clone(), index);
+            self.prompts.push(prompt);
+        }
+        // What takes nothing that could be sent cannot be called.
+        if each.mcp.tool
+            && let Some(tool) = Tool::new(each, &name)
+        {
+            self.tools_by_name.insert(name, self.tools.len());
+            self.tools.push(tool);
+        }
+    }
+
+    /// The tool of this name.
+    pub(super) fn tool(&self, name: &str) -> Option<&Tool> {
+        let index = self.tools_by_name.get(name)?;
+        self.tools.get(*index)
+    }
+
+    /// The prompt of this name.
+    pub(super) fn prompt(&self, name: &str) -> Option<&Prompt> {
+        let index = self.prompts_by_name.get(name)?;
+        self.prompts.get(*index)
+    }
+
+    /// The resource at an address, and what the address says about it.
+    pub(super) fn resource(&self, uri: &str) -> Option<(&Resource, Vec<(String, String)>)> {
+        let mut all = self.resources.iter().chain(&self.templates);
+        all.find_map(|resource| Some((resource, resource.at(uri)?)))
+    }
+
+    /// The template that is written like this.
+    pub(super) fn template(&self, uri: &str) -> Option<&Resource> {
+        self.templates.iter().find(|each| each.uri() == uri)
+    }
+
+    /// How often what is served had changed when this was made.
+    pub(super) fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    pub(super) fn has_prompts(&self) -> bool {
+        !self.prompts.is_empty()
+    }
+
+    pub(super) fn has_resources(&self) -> bool {
+        !self.resources.is_empty() || !self.templates.is_empty()
+    }
+
+    /// Everything in a list, whoever may have it.
+    fn listed(&self, list: List) -> Box<dyn Iterator<Item = &Listed> + '_> {
+        match list {
+            List::Tools => Box::new(self.tools.iter().map(|tool| &tool.listed)),
+            List::Prompts => Box::new(self.prompts.iter().map(|prompt| &prompt.listed)),
+            List::Resources => Box::new(self.resources.iter().map(|resource| &resource.listed)),
+            List::Templates => Box::new(self.templates.iter().map(|resource| &resource.listed)),
+        }
+    }
+
+    /// The result of a request for a list: what the caller may have and what is served. `about` is what results have in the
+    /// newer generation, as members of an object.
+    pub(super) fn list(
+        &self,
+        list: List,
+        identity: Option<&Identity>,
+        is_served: impl Fn(&str) -> bool,
+        generation: Generation,
+        about: &str,
+    ) -> Bytes {
+        let shown: Vec<bool> = self
+            .listed(list)
+            .map(|each| each.is_for(identity) && is_served(&each.id))
+            .collect();
+        let is_stateless = generation == Generation::Stateless;
+        let key = (list, shown, is_stateless);
+        let mut lists = locked(&self.lists);
+        if let Some(list) = lists.get(&key) {
+            return list.clone();
+        }
+        let texts: Vec<&str> = self
+            .listed(list)
+            .zip(&key.1)
+            .filter(|(_, is_shown)| **is_shown)
+            .map(|(each, _)| {
+                if is_stateless {
+                    each.stateless.as_str()
+                } else {
+                    &each.handshake
+                }
+            })
+            .collect();
+        let members = if is_stateless {
+            format!(r#","ttlMs":0,"cacheScope":"private",{about}"#)
+        } else {
+            String::new()
+        };
+        let name = list.name();
+        let text = Bytes::from(format!(r#"{{"{name}":[{}]{members}}}"#, texts.join(",")));
+        if lists.len() >= KEPT_LISTS {
+            lists.clear();
+        }
+        lists.insert(key, text.clone());
+        text
+    }
+
+    /// What the lists are for a caller.
+    pub(super) fn fingerprints(
+        &self,
+        identity: Option<&Identity>,
+        is_served: impl Fn(&str) -> bool,
+    ) -> Fingerprints {
+        let of = |lists: &[List]| {
+            let mut digest = Sha256::new();
+            for list in lists {
+                for each in self.listed(*list) {
+                    if each.is_for(identity) && is_served(&each.id) {
+                        digest.update(&each.stateless);
+                        digest.update([0]);
+                    }
+                }
+                digest.update([1]);
+            }
+            digest.finalize().into()
+        };
+        Fingerprints {
+            tools: of(&[List::Tools]),
+            prompts: of(&[List::Prompts]),
+            resources: of(&[List::Resources, List::Templates]),
+        }
+    }
+}
+
+/// The newest catalogue that is known.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    newest: RwLock<Option<Arc<Catalog>>>,
+    /// Whoever finds it outdated asks the host; the others wait for that.
+    turn: tokio::sync::Mutex<()>,
+}
+
+impl Kept {
+    /// The catalogue as it is now.
+    pub(super) async fn current(&self, shared: &Shared) -> Result<Arc<Catalog>, CallError> {
+        if let Some(newest) = self.newest(shared) {
+            return Ok(newest);
+        }
+        let _turn = self.turn.lock().await;
+        if let Some(newest) = self.newest(shared) {
+            return Ok(newest);
+        }
+        // What changes while it is described makes it outdated.
+        let revision = *shared.calls.revision().borrow();
+        let id: Arc<str> = Uuid::new_v4().to_string().into();
+        let about = "the list of operations";
+        let asked = |_: &str| r#"{"describe":true}"#.to_owned();
+        let answers = shared.host.ask(&id, about, Wanted::One, None, asked)?;
+        let text = timeout(PATIENCE, answers.first()).await.map_err(|_| {
+            CallError::new(Code::Timeout, "It took too long to list the operations")
+        })??;
+        let made = tokio::task::spawn_blocking(move || Catalog::read(&text, revision)).await;
+        let made = made.map_err(|error| CallError::new(Code::UnknownError, error.to_string()))?;
+        let made = Arc::new(made?);
+        *writing(&self.newest) = Some(Arc::clone(&made));
+        Ok(made)
+    }
+
+    /// The catalogue as it is now, if it is known.
+    pub(super) fn newest(&self, shared: &Shared) -> Option<Arc<Catalog>> {
+        let revision = *shared.calls.revision().borrow();
+        let newest = reading(&self.newest);
+        newest
+            .as_ref()
+            .filter(|newest| newest.revision == revision)
+            .map(Arc::clone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        reason = "tests: a failure should stop them"
+    )]
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn catalog(operations: &Value) -> Catalog {
+        Catalog::read(&operations.to_string(), 1).expect("a catalogue")
+    }
+
+    fn listed(catalog: &Catalog, generation: Generation, identity: Option<&Identity>) -> Value {
+        let list = catalog.list(List::Tools, identity, |_| true, generation, r#""x":1"#);
+        serde_json::from_slice(&list).expect("JSON")
+    }
+
+    fn operation(id: &str, more: &Value) -> Value {
+        let mut operation = json!({
+            "id": id, "type": "mutation", "description": "d", "access": { "requiredScopes": [] },
+        });
+        for (name, value) in more.as_object().expect("members") {
+            operation[name] = value.clone();
+        }
+        operation
+    }
+
+    #[test]
+    fn an_output_that_is_no_object_is_wrapped_for_those_who_need_it() {
+        let list = json!({ "type": "array", "items": { "$ref": "#/$defs/T" }, "$defs": { "T": { "type": "string" } } });
+        let catalog = catalog(&json!([
+            operation("a.list", &json!({ "output": list })),
+            operation("a.any", &json!({ "output": {} })),
+            operation("a.date", &json!({ "output": { "type": "Date" } })),
+        ]));
+        let stateless = listed(&catalog, Generation::Stateless, None);
+        assert_eq!(stateless["tools"][0]["outputSchema"], list);
+        assert_eq!(stateless["x"], 1);
+        let handshake = listed(&catalog, Generation::Handshake, None);
+        let wrapped = &handshake["tools"][0]["outputSchema"];
+        assert_eq!(wrapped["type"], "object");
+        assert_eq!(
+            wrapped["properties"]["result"]["$id"],
+            "urn:operation:a.list:output"
+        );
+        assert_eq!(handshake.get("ttlMs"), None);
+        for tool in [1, 2] {
+            assert_eq!(handshake["tools"][tool].get("outputSchema"), None);
+        }
+        let output = |name| catalog.tool(name).expect("a tool").output;
+        assert_eq!(output("a_list"), Output::Other);
+        assert_eq!(output("a_any"), Output::Undeclared);
+    }
+
+    #[test]
+    fn callers_see_what_they_may_call() {
+        let catalog = catalog(&json!([
+            operation("a.open", &json!({ "type": "query" })),
+            operation(
+                "a.closed",
+                &json!({ "access": { "requiredScopes": ["x"] } })
+            ),
+        ]));
+        let names = |identity: Option<&Identity>| {
+            let list = listed(&catalog, Generation::Handshake, identity);
+            let tools = list["tools"].as_array().cloned().expect("tools");
+            tools
+                .iter()
+                .map(|tool| tool["name"].as_str().expect("a name").to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names(None), ["a_open"]);
+        let ada = Identity {
+            id: "ada".to_owned(),
+            scopes: vec!["x".to_owned()],
+            resources: None,
+        };
+        assert_eq!(names(Some(&ada)), ["a_open", "a_closed"]);
+        let list = listed(&catalog, Generation::Handshake, None);
+        assert_eq!(list["tools"][0]["annotations"]["readOnlyHint"], true);
+        assert_eq!(list["tools"][0]["_meta"][OPERATION_KEY]["id"], "a.open");
+        let none = catalog.list(List::Tools, None, |_| false, Generation::Handshake, "");
+        assert_eq!(&*none, br#"{"tools":[]}"#);
+    }
+
+    #[test]
+    fn arguments_are_objects_whatever_an_operation_takes() {
+        let object = json!({ "type": "object", "properties": { "a": { "type": "string" } } });
+        let catalog = catalog(&json!([
+            operation("a.object", &json!({ "input": object })),
+            operation("a.text", &json!({ "input": { "type": "string" } })),
+            operation("a.any", &json!({})),
+            operation("a.date", &json!({ "input": { "type": "Date" } })),
+        ]));
+        let list = listed(&catalog, Generation::Stateless, None);
+        assert_eq!(list["tools"][0]["inputSchema"], object);
+        let tools = list["tools"].as_array().expect("a list");
+        let names: Vec<_> = tools.iter().map(|tool| tool["name"].clone()).collect();
+        // No JSON is a Date, so that one cannot be called.
+        assert_eq!(names, ["a_object", "a_text", "a_any"]);
+        for tool in tools {
+            assert_eq!(tool["inputSchema"]["type"], "object");
+        }
+        let input = |name, arguments| catalog.tool(name).expect("a tool").input(arguments);
+        assert_eq!(
+            input("a_object", Some("{\"a\":1}")).as_deref(),
+            Some("{\"a\":1}")
+        );
+        assert_eq!(input("a_object", None).as_deref(), Some("{}"));
+        let property = list["tools"][1]["inputSchema"]["required"][0]
+            .as_str()
+            .expect("a property");
+        let arguments = json!({ property: "x" }).to_string();
+        assert_eq!(input("a_text", Some(&arguments)).as_deref(), Some("\"x\""));
+    }
+
+    #[test]
+    fn an_operation_can_be_a_prompt_or_a_resource() {
+        let input = json!({
+            "type": "object",
+            "properties": { "id": { "type": "integer" }, "kind": { "enum": ["a", "b"] } },
+            "required": ["id"],
+        });
+        let resource = |uri: &str| json!({ "tool": false, "resource": { "uri": uri } });
+        let catalog = catalog(&json!([
+            operation(
+                "a.prompt",
+                &json!({ "input": input, "mcp": { "tool": false, "prompt": true } })
+            ),
+            operation(
+                "a.one",
+                &json!({ "type": "query", "mcp": resource("x://one") })
+            ),
+            operation(
+                "a.many",
+                &json!({ "type": "query", "input": input, "mcp": resource("x://{id}") })
+            ),
+            operation("a.writes", &json!({ "mcp": resource("x://writes") })),
+        ]));
+        let list = |list| {
+            let text = catalog.list(list, None, |_| true, Generation::Handshake, "");
+            serde_json::from_slice::<Value>(&text).expect("JSON")
+        };
+        assert_eq!(list(List::Tools), json!({ "tools": [] }));
+        let prompts = list(List::Prompts);
+        assert_eq!(prompts["prompts"][0]["name"], "a_prompt");
+        assert_eq!(
+            prompts["prompts"][0]["arguments"][0],
+            json!({ "name": "id", "required": true })
+        );
+        assert_eq!(list(List::Resources)["resources"][0]["uri"], "x://one");
+        assert_eq!(
+            list(List::Templates)["resourceTemplates"][0]["uriTemplate"],
+            "x://{id}"
+        );
+        let (one, variables) = catalog.resource("x://one").expect("a resource");
+        assert_eq!((&*one.listed.id, variables.len()), ("a.one", 0));
+        let (many, variables) = catalog.resource("x://7").expect("a resource");
+        let variables = variables
+            .into_iter()
+            .map(|(name, value)| (name, json!(value)));
+        assert_eq!(many.arguments.input(variables), json!({ "id": 7 }));
+        assert!(catalog.resource("x://writes/no").is_none());
+        let words = vec!["a".to_owned(), "b".to_owned()];
+        assert_eq!(
+            many.arguments.completions("kind"),
+            Some(Source::Words(words))
+        );
+        assert_eq!(many.arguments.completions("id"), None);
+    }
+}
