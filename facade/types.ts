@@ -450,8 +450,8 @@ export interface DefinedOperation<
  * ```
  */
 export function defineOperation<
-  TNamespace extends string,
-  TName extends string,
+  const TNamespace extends string,
+  const TName extends string,
   TType extends OperationType,
   TInput extends AnySchema,
   TOutput extends AnySchema,

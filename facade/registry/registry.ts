@@ -58,7 +58,8 @@ export interface RegistryOptions {
   customAuth?: Record<string, CustomAuth>;
   /** Direct calls of `execute` and `subscribe` skip access control. Calls through the call protocol never do. */
   trustDirectCalls?: boolean;
-  /** What happens to outputs: brought into the declared shape (default), filled but not stripped, or only checked. */
+  /** What happens to outputs. `"normalise"` (default): they are brought into the declared shape. `"keep"`: the same, but nothing is
+   * removed. `"off"`: they are only checked. `"strict"`: what does not fit rejects the call, and nothing is made up. */
   output?: OutputMode;
 }
 
@@ -198,6 +199,16 @@ export class OperationRegistry<TOperations = any> {
   /** Counts what was registered and forgotten: for what is derived from the operations and kept. @internal */
   get revision(): number {
     return this.#revision;
+  }
+
+  /** What is registered, as it is: one object for each registration. @internal */
+  entries(): IterableIterator<Entry> {
+    return this.#entries.values();
+  }
+
+  /** One of them. @internal */
+  entry(id: string): Entry | undefined {
+    return this.#entries.get(id);
   }
 
   /** The spec with its schemas as TypeBox schemas. Those that are not made yet will be. */
