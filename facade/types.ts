@@ -125,10 +125,13 @@ export interface OperationContextExtensions {}
  * ```
  */
 export interface CallerLine {
-  /** Says how far the call is: `onProgress(1, 2, "half")`, or `onProgress({ progress: 1, total: 2 })`. In a context of your own,
-   * a function that is told how far a call of an MCP tool is, with such an object. */
-  // biome-ignore lint/suspicious/noExplicitAny: whoever calls it has two forms, whoever is called knows one
-  onProgress?(progress: any, total?: number, message?: string): void;
+  /** Says how far the call is: `onProgress(1, 2, "half")`. In a context of your own, a function that is told how far a call of an
+   * MCP tool is, with one object: `onProgress: ({ progress, total }) => ...`. */
+  onProgress?(
+    progress: number & { progress?: number; total?: number; message?: string },
+    total?: number,
+    message?: string,
+  ): void;
   /** Writes a line to the client's log, if it wants to see lines of this level. */
   log?(
     level: "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency",
