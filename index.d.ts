@@ -179,6 +179,7 @@ export type {
   HTTPStreams,
   OpenAPICandidate,
   OpenAPIFS,
+  OpenAPIImportConfig,
   OpenAPIImportedOperation,
   OpenAPIInspection,
   OpenAPIOperation,

@@ -13,5 +13,6 @@ mod http_door;
 mod identity;
 mod listener;
 mod mcp_door;
+mod random_requests;
 mod service;
 mod support;
