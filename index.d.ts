@@ -17,6 +17,7 @@ export type {
   AnyOperation,
   CallContext,
   CallerIdentity,
+  CallerLine,
   DefinedOperation,
   ErrorDefinition,
   HandlerOf,

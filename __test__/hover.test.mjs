@@ -109,7 +109,8 @@ describe("what an editor shows", () => {
     const sources = new Map();
     for (const [name, { examples }] of names) {
       examples.forEach((example, i) => {
-        sources.set(`example-${name}-${i}`, moduleOf(example));
+        // With a number, because names may differ by a capital only.
+        sources.set(`example-${sources.size}-${name}-${i}`, moduleOf(example));
       });
     }
     assert.deepEqual(problemsIn(sources), []);

@@ -2,7 +2,10 @@
 // in the report with a reason, every input schema compiles, no document takes the process down, and a sample of
 // operations per document arrives at a loopback server as the document demands.
 //
-//   npm run corpus -- [--only <part of a path>] [--limit <documents>] [--sample <operations per document>]
+//   npm run corpus -- [--only <part of a path>] [--limit <documents>] [--sample <operations per document>] [--tools]
+//
+// With --tools, all operations become tools of every target instead: their schemas and names are held against the
+// targets' rules, and random values that fit them, brought back, against the original schemas of the sample.
 
 import { fork, spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
@@ -19,6 +22,7 @@ const { values: options } = parseArgs({
     only: { type: "string", default: "" },
     limit: { type: "string", default: "100000" },
     sample: { type: "string", default: "5" },
+    tools: { type: "boolean", default: false },
     seed: { type: "string", default: process.env.OPERATIONS_SEED ?? "20261116" },
   },
 });
@@ -32,6 +36,9 @@ const documents = readdirSync(folder, { recursive: true, encoding: "utf8" })
 const totals = { documents: 0, refused: 0, listed: 0, imported: 0, degraded: 0, skipped: 0 };
 Object.assign(totals, { inputs: 0, sent: 0, unsent: 0, failures: 0, crashed: 0 });
 const problems = new Map();
+/** With --tools: what came of each target. */
+const targets = new Map();
+const values = { values: 0, fit: 0, lost: 0 };
 const failures = [];
 let slowest = { milliseconds: 0 };
 const started = performance.now();
@@ -89,7 +96,8 @@ function askWorker(path) {
     const timer = setTimeout(() => worker.kill("SIGKILL"), PATIENCE);
     worker.once("message", settle);
     worker.once("exit", ended);
-    worker.send({ path, seed: Number(options.seed), sample: Number(options.sample) });
+    const { tools } = options;
+    worker.send({ path, seed: Number(options.seed), sample: Number(options.sample), tools });
   });
 }
 
@@ -105,13 +113,36 @@ function count(file, answer) {
   for (const [code, number] of Object.entries(answer.problems ?? {})) {
     problems.set(code, (problems.get(code) ?? 0) + number);
   }
+  for (const [target, { tools, weakened, losses }] of Object.entries(answer.targets ?? {})) {
+    const counted = targets.get(target) ?? { tools: 0, weakened: 0, losses: {} };
+    targets.set(target, counted);
+    counted.tools += tools;
+    counted.weakened += weakened;
+    for (const [kind, number] of Object.entries(losses)) counted.losses[kind] = (counted.losses[kind] ?? 0) + number;
+  }
+  for (const field of Object.keys(values)) values[field] += answer.values?.[field] ?? 0;
   failures.push(...answer.failures.map((failure) => `${file}: ${failure}`));
   totals.failures = failures.length;
 }
 
 function print() {
   const operations = totals.imported + totals.degraded;
-  const rows = [
+  const ofTools = [
+    ["documents", totals.documents],
+    ["  refused as no OpenAPI document", totals.refused],
+    ["  that took the process down", totals.crashed],
+    ["operations", operations],
+    ...[...targets].flatMap(([target, { tools, weakened, losses }]) => [
+      [`tools of ${target}`, tools],
+      ["  with losses", weakened],
+      ...Object.entries(losses).sort().map(([kind, number]) => [`    ${kind}`, number]),
+    ]),
+    [`values of the sample (${options.sample} operations per document)`, values.values],
+    ["  that fit the original when they are brought back", values.fit],
+    ["  that do not, as a loss has said", values.lost],
+    ["failures", totals.failures + totals.crashed],
+  ];
+  const rows = options.tools ? ofTools : [
     ["documents", totals.documents],
     ["  refused as no OpenAPI document", totals.refused],
     ["  that took the process down", totals.crashed],

@@ -4,16 +4,24 @@
 import { readFileSync } from "node:fs";
 import { countOperations, exercise } from "../__test__/openapi/support/exercise.mjs";
 import { receiver } from "../__test__/openapi/support/receiver.mjs";
+import { exerciseTools, exerciseValues } from "../__test__/tools/support/exercise.mjs";
 
 const server = await receiver();
 
-process.on("message", async ({ path, seed, sample }) => {
+process.on("message", async ({ path, seed, sample, tools }) => {
   const started = performance.now();
   const answer = { path };
   try {
     const text = readFileSync(path, "utf8");
     const document = JSON.parse(text);
     answer.listed = countOperations(document);
+    if (tools) {
+      const { operations, targets, failures } = exerciseTools(text);
+      const values = exerciseValues(text, seed, sample);
+      Object.assign(answer, { imported: operations, targets, values, failures: [...failures, ...values.failures] });
+      process.send({ ...answer, milliseconds: performance.now() - started });
+      return;
+    }
     const result = await exercise({ text, document, server, seed, sample });
     Object.assign(answer, result, { problems: Object.fromEntries(result.problems) });
   } catch (error) {

@@ -83,6 +83,16 @@ export interface NativeBinding {
   shortenedText(text: string, isJson: boolean, max: number): string | null;
   /** A message without stack lines and without what looks like a secret. */
   messageForModel(message: string): string;
+  /** Operations that can be searched for. */
+  readonly ToolCatalogue: new (
+    runtime: Runtime,
+  ) => ToolCatalogue;
+  /** TypeScript declarations within a number of tokens; with `isThorough` one operation may use them all. */
+  readonly ToolDeclarations: new (
+    runtime: Runtime,
+    budget: number,
+    isThorough: boolean,
+  ) => ToolDeclarations;
   /** A registry that runs natively; `output` is that of `RegistryOptions`. */
   readonly NativeRegistry: new (
     runtime: Runtime,
@@ -199,6 +209,8 @@ export interface OpenApiImport {
   heads(): string;
   /** JSON Schema of the operation at this place in the list. */
   inputSchema(index: number): string;
+  /** The names of its properties and what is said about them: a part of the input schema. */
+  inputOutline(index: number): string;
   outputSchema(index: number): string;
   /** Whether its operations have namespaces of their own. */
   hasNamespaces(): boolean;
@@ -368,12 +380,34 @@ export interface RegistryServer {
   complete(id: string): void;
   /** Says how far a call is: a JSON object. */
   tellProgress(id: string, progress: string): void;
+  /** Has a log line for the client of a call: a JSON object. */
+  tellLog(id: string, line: string): void;
+  /** Asks the client of a call: a JSON list. Answers arrive as events. */
+  askClient(id: string, questions: string): void;
+  /** What is at an address is another. */
+  resourceUpdated(uri: string): void;
   /** Something about the operations has changed that only JavaScript knows of. */
   touch(): void;
   /** Speaks MCP over standard input and output, with somebody who has this identity, and resolves when they are gone. */
   converse(identity: string | null): Promise<void>;
   stats(): string;
   close(milliseconds: number): Promise<void>;
+}
+
+export interface ToolCatalogue {
+  /** A JSON list of entries (`crates/operations-tools/src/catalogue/mod.rs`). */
+  put(entries: string): void;
+  remove(ids: string[]): void;
+  /** A JSON list of `{ id, score }`. */
+  search(question: string, limit: number): string;
+  /** Names; those of optional ones end with a question mark. */
+  parameters(id: string): string[] | null;
+}
+
+export interface ToolDeclarations {
+  /** Schemas are JSON. Returns whether there was room. */
+  add(id: string, description: string, isStream: boolean, input: string, output: string): boolean;
+  text(leftOut: number): string;
 }
 
 /** A schema for a target. Everything is JSON. */

@@ -4,7 +4,7 @@
 
 import type { CallOptions, SubscribeOptions } from "./call/options.js";
 import type { ResponseEnvelope } from "./envelope.js";
-import type { CallerInput, CallerOutput, IsAny } from "./schema-types.js";
+import type { IsAny, ValueAfter, ValueBefore } from "./schema-types.js";
 import type { OperationEnv } from "./types.js";
 
 /**
@@ -63,10 +63,10 @@ export type SignatureOf<TOperation> = TOperation extends {
   outputSchema: infer TOutput;
 }
   ? TType extends "query"
-    ? Query<CallerInput<TInput>, CallerOutput<TOutput>>
+    ? Query<ValueBefore<TInput>, ValueAfter<TOutput>>
     : TType extends "mutation"
-      ? Mutation<CallerInput<TInput>, CallerOutput<TOutput>>
-      : Subscription<CallerInput<TInput>, CallerOutput<TOutput>>
+      ? Mutation<ValueBefore<TInput>, ValueAfter<TOutput>>
+      : Subscription<ValueBefore<TInput>, ValueAfter<TOutput>>
   : never;
 
 /**
@@ -143,20 +143,22 @@ type ById<TOperations, TId> = {
     : never;
 }[keyof TOperations & string];
 
-/** What a call takes; what the caller says where nothing is known. */
-export type InputById<TOperations, TId extends string, TOtherwise> =
-  IsAny<TOperations> extends true
-    ? TOtherwise
-    : ById<TOperations, TId> extends { readonly input: infer TInput }
-      ? TInput
-      : never;
+/** What a call takes and gives. */
+export interface Signature {
+  readonly input: unknown;
+  readonly output: unknown;
+}
 
-/** What a call gives; what the caller says where nothing is known. */
-export type OutputById<TOperations, TId extends string, TOtherwise> =
+/**
+ * The operation that an id names; `TOtherwise` where nothing is known. Methods have it as the default of a type parameter, and take
+ * what they need from there: so the compiler substitutes an id in the type of the whole registry once for each call, and
+ * not once for each place where the signature would mention it.
+ */
+export type OperationById<TOperations, TId extends string, TOtherwise extends Signature> =
   IsAny<TOperations> extends true
     ? TOtherwise
-    : ById<TOperations, TId> extends { readonly output: infer TOutput }
-      ? TOutput
+    : ById<TOperations, TId> extends infer TOperation extends Signature
+      ? TOperation
       : never;
 
 /**
@@ -193,15 +195,21 @@ export type EnvOf<TOperations> =
  */
 export interface TypedCallMap<TOperations> {
   /** Calls an operation. Resolves with its envelope, or rejects. */
-  call<TId extends CallId<TOperations>>(
+  call<
+    TId extends CallId<TOperations>,
+    TOperation extends Signature = OperationById<TOperations, TId, Signature>,
+  >(
     operationId: TId,
-    input: InputById<TOperations, TId, unknown>,
+    input: TOperation["input"],
     options?: CallOptions,
-  ): Promise<ResponseEnvelope<OutputById<TOperations, TId, unknown>>>;
+  ): Promise<ResponseEnvelope<TOperation["output"]>>;
   /** Subscribes to an operation. Nothing is sent before the first `next()`. */
-  subscribe<TId extends StreamId<TOperations>>(
+  subscribe<
+    TId extends StreamId<TOperations>,
+    TOperation extends Signature = OperationById<TOperations, TId, Signature>,
+  >(
     operationId: TId,
-    input: InputById<TOperations, TId, unknown>,
+    input: TOperation["input"],
     options?: SubscribeOptions,
-  ): AsyncGenerator<ResponseEnvelope<OutputById<TOperations, TId, unknown>>, undefined, unknown>;
+  ): AsyncGenerator<ResponseEnvelope<TOperation["output"]>, undefined, unknown>;
 }

@@ -59,11 +59,13 @@ export type AnySchema = TypeBoxSchema | TypeBox1Schema | StandardSchema;
  * const input: SchemaInput<typeof schema> = { name: "Ada" };
  * ```
  */
-export type SchemaInput<S> = S extends { readonly "~standard": { readonly types?: infer T } }
-  ? NonNullable<T> extends { readonly input: infer I }
-    ? I
-    : unknown
-  : StaticOf<S>;
+export type SchemaInput<S> = S extends TypeBoxSchema
+  ? StaticOfTypeBox<S>
+  : S extends { readonly "~standard": { readonly types?: infer T } }
+    ? NonNullable<T> extends { readonly input: infer I }
+      ? I
+      : unknown
+    : StaticOfOthers<S>;
 
 /**
  * What a schema produces: with defaults and transforms, the side after them.
@@ -74,18 +76,17 @@ export type SchemaInput<S> = S extends { readonly "~standard": { readonly types?
  * const output: SchemaOutput<typeof schema> = { greeting: "Hello" };
  * ```
  */
-export type SchemaOutput<S> = S extends { readonly "~standard": { readonly types?: infer T } }
-  ? NonNullable<T> extends { readonly output: infer O }
-    ? O
-    : unknown
-  : StaticOf<S>;
+export type SchemaOutput<S> = S extends TypeBoxSchema
+  ? StaticOfTypeBox<S>
+  : S extends { readonly "~standard": { readonly types?: infer T } }
+    ? NonNullable<T> extends { readonly output: infer O }
+      ? O
+      : unknown
+    : StaticOfOthers<S>;
 
-/** TypeBox schemas have one side. */
-type StaticOf<S> = S extends TypeBoxSchema
-  ? (S & { params: [] })["static"]
-  : S extends TypeBox1Schema
-    ? StaticOfTypeBox1<S>
-    : unknown;
+// Both sides of a TypeBox schema are the same. Asked for in TypeBox's own words, the compiler works them out once.
+type StaticOfTypeBox<S extends TypeBoxSchema> = (S & { params: [] })["static"];
+type StaticOfOthers<S> = S extends TypeBox1Schema ? StaticOfTypeBox1<S> : unknown;
 
 /** Whether a type argument was left to its default. */
 export type IsAny<T> = 0 extends 1 & T ? true : false;
@@ -104,17 +105,13 @@ type Untyped = any;
 /** A type argument may be the type of a schema or of the values that it describes. */
 export type SchemaOf<T> = IsAny<T> extends true ? Untyped : [T] extends [AnySchema] ? T : Untyped;
 
-/** What callers pass. */
-export type CallerInput<T> = IsAny<T> extends true ? T : [T] extends [AnySchema] ? Loose<SchemaInput<T>> : T;
+/** Before the transforms of a schema's library: what callers pass, and what a handler returns. */
+export type ValueBefore<T> = [T] extends [AnySchema] ? Loose<SchemaInput<T>> : T;
 
-/** What a handler receives: what the schema's library made of what callers passed. */
-export type HandlerInput<T> =
-  IsAny<T> extends true ? T : [T] extends [AnySchema] ? Loose<SchemaOutput<T>> : T;
+/** After them: what a handler receives, and what callers get. */
+export type ValueAfter<T> = [T] extends [AnySchema] ? Loose<SchemaOutput<T>> : T;
 
-/** What a handler returns. */
-export type HandlerOutput<T> =
-  IsAny<T> extends true ? T : [T] extends [AnySchema] ? Loose<SchemaInput<T>> : T;
-
-/** What callers get: what the schema's library made of what the handler returned. */
-export type CallerOutput<T> =
-  IsAny<T> extends true ? T : [T] extends [AnySchema] ? Loose<SchemaOutput<T>> : T;
+// The same for schemas that are still to be inferred, which these types hide: to look for them in what a handler takes and returns
+// would take the compiler six times as long. `NoInfer` would hide them too, and editors would show it.
+export type HandlerInput<S extends AnySchema> = [Loose<SchemaOutput<S>>][S extends unknown ? 0 : never];
+export type HandlerOutput<S extends AnySchema> = [Loose<SchemaInput<S>>][S extends unknown ? 0 : never];

@@ -1,3 +1,22 @@
+export { toAISDKTools } from "./tools/ai-sdk.js";
+export type {
+  AISDKSchema,
+  AISDKTool,
+  AISDKToolCall,
+  AISDKToolOutput,
+  AISDKTools,
+  AISDKToolsOptions,
+} from "./tools/ai-sdk-types.js";
+export {
+  type Catalogue,
+  type CatalogueHit,
+  type CatalogueOptions,
+  catalogue,
+  type OperationDescription,
+  type SearchOptions,
+  type SignatureOptions,
+} from "./tools/catalogue.js";
+export type { CatalogueOperations } from "./tools/catalogue-operations.js";
 export type { JSONSchema, ProjectedSchema, SchemaLoss } from "./tools/projection.js";
 export { projectSchema } from "./tools/projection.js";
 export type { ToolContent, ToolContentBlock, ToolResult } from "./tools/result.js";

@@ -14,6 +14,7 @@ type Schema = Record<string | symbol, unknown>;
 const builder = {
   Array: (items: Schema, options?: Options) => ({ ...options, [Kind]: "Array", type: "array", items }),
   Boolean: (options?: Options) => ({ ...options, [Kind]: "Boolean", type: "boolean" }),
+  Integer: (options?: Options) => ({ ...options, [Kind]: "Integer", type: "integer" }),
   Literal: (value: unknown, options?: Options) => ({
     ...options,
     [Kind]: "Literal",

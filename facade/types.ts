@@ -2,7 +2,14 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import type { ResponseEnvelope } from "./envelope.js";
-import type { AnySchema, HandlerInput, HandlerOutput, SchemaOf } from "./schema-types.js";
+import type {
+  AnySchema,
+  HandlerInput,
+  HandlerOutput,
+  SchemaOf,
+  ValueAfter,
+  ValueBefore,
+} from "./schema-types.js";
 
 /**
  * What calling an operation means.
@@ -99,6 +106,49 @@ export interface ErrorDefinition {
 export interface OperationContextExtensions {}
 
 /**
+ * What a handler can say to the client of its call, and ask it, while it runs. Each function is there only where the client
+ * can take it: today, where an operation is called through an MCP server (`serve`, `serveStdio`).
+ *
+ * Clients of MCP revision 2026-07-28 are asked by ending the call: `elicit`, `sample` and `listRoots` then reject with
+ * `ABORTED`, and the handler is run again from its beginning when the answers are there. What a handler does before its last
+ * question must not matter if it is done twice.
+ *
+ * @example
+ * ```ts
+ * const confirm = async (context: CallerLine) => {
+ *   const answer = await context.elicit?.({
+ *     message: "Really?",
+ *     requestedSchema: { type: "object", properties: { sure: { type: "boolean" } } },
+ *   });
+ *   return answer?.action === "accept" && answer.content?.["sure"] === true;
+ * };
+ * ```
+ */
+export interface CallerLine {
+  /** Says how far the call is: `onProgress(1, 2, "half")`, or `onProgress({ progress: 1, total: 2 })`. In a context of your own,
+   * a function that is told how far a call of an MCP tool is, with such an object. */
+  // biome-ignore lint/suspicious/noExplicitAny: whoever calls it has two forms, whoever is called knows one
+  onProgress?(progress: any, total?: number, message?: string): void;
+  /** Writes a line to the client's log, if it wants to see lines of this level. */
+  log?(
+    level: "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency",
+    data: unknown,
+  ): void;
+  /** Asks the user. `key` names the question in the client's answers (by default `elicit-1` and so on). */
+  elicit?(
+    request: { message: string; requestedSchema?: unknown; [more: string]: unknown },
+    options?: { key?: string },
+  ): Promise<{ action: "accept" | "decline" | "cancel"; content?: Record<string, unknown> }>;
+  /** Asks the client's model. */
+  sample?(
+    request: { messages: readonly unknown[]; maxTokens: number; [more: string]: unknown },
+    options?: { key?: string },
+  ): Promise<{ role: string; content: unknown; model?: string; stopReason?: string }>;
+  /** Asks where the client works: the addresses of its folders. */
+  listRoots?(options?: { key?: string }): Promise<{ roots: { uri: string; name?: string }[] }>;
+}
+
+/**
  * What a handler learns about its call. Properties of your own are declared in `OperationContextExtensions`.
  *
  * @example
@@ -106,7 +156,7 @@ export interface OperationContextExtensions {}
  * const context: OperationContext = { identity, deadline: Date.now() + 5_000, metadata: { trace: "t-1" } };
  * ```
  */
-export interface OperationContext extends OperationContextExtensions {
+export interface OperationContext extends OperationContextExtensions, CallerLine {
   requestId?: string;
   parentRequestId?: string;
   identity?: Identity;
@@ -118,8 +168,6 @@ export interface OperationContext extends OperationContextExtensions {
   /** Absolute time in milliseconds. */
   deadline?: number;
   signal?: AbortSignal;
-  /** Told how far a call of an MCP tool is, where the server says so. */
-  onProgress?(progress: { progress: number; total?: number; message?: string }): void;
 }
 
 /**
@@ -232,8 +280,8 @@ export interface IOperationDefinition<
   TContext extends OperationContext = OperationContext,
 > extends OperationSpec<TInput, TOutput> {
   handler:
-    | OperationHandler<HandlerInput<TInput>, HandlerOutput<TOutput>, TContext>
-    | SubscriptionHandler<HandlerInput<TInput>, HandlerOutput<TOutput>, TContext>;
+    | OperationHandler<ValueAfter<TInput>, ValueBefore<TOutput>, TContext>
+    | SubscriptionHandler<ValueAfter<TInput>, ValueBefore<TOutput>, TContext>;
 }
 
 /**
@@ -311,19 +359,16 @@ export interface OperationDraft<
   type: TType;
   inputSchema: TInput;
   outputSchema: TOutput;
-  handler: HandlerOf<
-    TType,
-    WithoutInference<HandlerInput<TInput>, TInput>,
-    WithoutInference<HandlerOutput<TOutput>, TOutput>,
-    TContext
-  >;
+  handler: (input: HandlerInput<TInput>, context: TContext) => Returned<HandlerOutput<TOutput>>[TType];
 }
 
-/**
- * `T`, from which no `TSchema` is inferred: to look for schemas in what a handler takes and returns would take the
- * compiler six times as long. `NoInfer` would do the same, and editors would show it.
- */
-type WithoutInference<T, TSchema> = [T][TSchema extends unknown ? 0 : never];
+/** What a handler returns, by the type of its operation. A table, because the compiler looks a key up faster than it
+ * decides a condition. */
+interface Returned<TOutput> {
+  query: TOutput | ResponseEnvelope<TOutput> | Promise<TOutput | ResponseEnvelope<TOutput>>;
+  mutation: TOutput | ResponseEnvelope<TOutput> | Promise<TOutput | ResponseEnvelope<TOutput>>;
+  subscription: AsyncGenerator<TOutput | ResponseEnvelope<TOutput>, void, unknown>;
+}
 
 /**
  * Any operation, whatever its types, with or without its handler.
@@ -379,7 +424,7 @@ export interface DefinedOperation<
   namespace: TNamespace;
   name: TName;
   type: TType;
-  handler: HandlerOf<TType, HandlerInput<TInput>, HandlerOutput<TOutput>, TContext>;
+  handler: HandlerOf<TType, ValueAfter<TInput>, ValueBefore<TOutput>, TContext>;
 }
 
 /**
@@ -402,8 +447,8 @@ export interface DefinedOperation<
  * ```
  */
 export function defineOperation<
-  TNamespace extends string,
-  TName extends string,
+  const TNamespace extends string,
+  const TName extends string,
   TType extends OperationType,
   TInput extends AnySchema,
   TOutput extends AnySchema,

@@ -16,6 +16,7 @@
 mod border;
 #[cfg(feature = "test-hooks")]
 mod call_hooks;
+mod catalogue;
 mod http;
 mod live;
 mod mcp;

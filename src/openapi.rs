@@ -174,6 +174,13 @@ impl OpenApiImport {
             .run(&env, || to_json(&self.known(index)?.input_schema()?))
     }
 
+    /// The names of its properties, and what is said about them: a part of the input schema, as JSON.
+    #[napi]
+    pub fn input_outline(&self, env: Env, index: u32) -> napi::Result<String> {
+        self.bridge
+            .run(&env, || to_json(&self.known(index)?.input_outline()))
+    }
+
     /// The output schema of the operation at this place in the list, as JSON.
     #[napi]
     pub fn output_schema(&self, env: Env, index: u32) -> napi::Result<String> {

@@ -157,6 +157,24 @@ impl RegistryServer {
         self.host.tell_progress(&id, &progress);
     }
 
+    /// A call has a log line for its client: a JSON object.
+    #[napi]
+    pub fn tell_log(&self, id: String, line: String) {
+        self.host.tell_log(&id, &line);
+    }
+
+    /// A call asks its client: a JSON list. Answers arrive as events.
+    #[napi]
+    pub fn ask_client(&self, id: String, questions: String) {
+        self.host.ask_caller(&id, &questions);
+    }
+
+    /// What is at an address is another: clients that watch it are told.
+    #[napi]
+    pub fn resource_updated(&self, uri: String) {
+        self.service.shared().resource_updated(&uri);
+    }
+
     /// Something about the operations has changed that only JavaScript knows of.
     #[napi]
     pub fn touch(&self) {

@@ -141,7 +141,13 @@ describe("trouble on the line", { concurrency: true }, () => {
     const error = await failure(call("die", {}, { metadata: { timeout: 20_000 } }));
     assert.ok(["EXECUTION_ERROR", "TIMEOUT"].includes(error.code));
     assert.equal(error.details.delivery, "unknown");
-    assert.equal((await call("echo", { text: "back again" })).data[0].text, "back again");
+    // Another connection that the server has closed may look open for a moment longer; a call on it is lost, and says so.
+    const again = () => call("echo", { text: "back again" });
+    const answered = await again().catch((error) => {
+      assert.equal(error.details.delivery, "unknown");
+      return again();
+    });
+    assert.equal(answered.data[0].text, "back again");
   });
 
   it("the server never answers", async (t) => {

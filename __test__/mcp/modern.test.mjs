@@ -52,6 +52,19 @@ for (const [transport, start] of Object.entries({
   });
 }
 
+describe("a 2026-07-28 server that starts too slowly to be recognised", () => {
+  for (const [what, traits] of [
+    ["says so when it is greeted in the older way", []],
+    ["answers after it was greeted in the older way", ["late-answer"]],
+  ]) {
+    it(what, async (t) => {
+      const config = script("late-server.mjs");
+      const { call } = await connected(t, { ...config, args: [...config.args, ...traits] });
+      assert.equal((await call("echo")).data[0].text, "here");
+    });
+  }
+});
+
 it("changes of the tools arrive over stdio", async (t) => {
   const { call, wrapper } = await connected(t, modernOnly());
   await call("learn");

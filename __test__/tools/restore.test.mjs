@@ -7,52 +7,12 @@ import { projectSchema } from "@alkdev/operations/tools";
 import { chosenSeed, Random } from "../schema/support/random.mjs";
 import { JsonSchemaMaker } from "../schema/support/random-json-schemas.mjs";
 import { TARGETS } from "./support/exercise.mjs";
+import { covers } from "./support/losses.mjs";
 import { NoSample, sampleFor } from "./support/sample.mjs";
 import { schemaProblems } from "./support/target-rules.mjs";
 
 const SCHEMAS = Number(process.env.OPERATIONS_CASES ?? 3_000);
 const VALUES = 6;
-
-/** The steps of a value's path that a path in a schema speaks of; `*` for any. */
-function valuePath(schemaPath) {
-  const tokens = schemaPath.split("/").slice(1);
-  const steps = [];
-  for (let at = 0; at < tokens.length; at++) {
-    const keyword = tokens[at];
-    if (keyword === "properties" || keyword === "dependentSchemas") {
-      at += 1;
-      if (keyword === "properties") steps.push(tokens[at]);
-    } else if (keyword === "patternProperties") {
-      at += 1;
-      steps.push("*");
-    } else if (keyword === "prefixItems") {
-      at += 1;
-      steps.push(tokens[at]);
-    } else if (
-      ["items", "additionalItems", "additionalProperties", "contains", "unevaluatedItems"].includes(keyword)
-    ) {
-      steps.push(/^\d+$/.test(tokens[at + 1]) ? tokens[++at] : "*");
-    } else if (["anyOf", "oneOf", "allOf"].includes(keyword)) at += 1;
-  }
-  return steps;
-}
-
-/** Whether a loss speaks of a place in a value, of what is around it or of what is in it. */
-function covers({ path }, errorPath, message) {
-  const definition = /^\/(?:\$defs|definitions)\/[^/]*/.exec(path)?.[0];
-  const expected = valuePath(path.slice(definition?.length ?? 0));
-  const steps = errorPath.split("/").slice(1);
-  // A definition may be used anywhere; the error of a union stands above what it complains about.
-  if (definition !== undefined && message === "Expected union value") return true;
-  const starts = definition === undefined ? [0] : steps.keys();
-  return Array.from(starts).some((start) => isAlong(expected, steps.slice(start)));
-}
-
-function isAlong(expected, steps) {
-  const length = Math.min(expected.length, steps.length);
-  for (let at = 0; at < length; at++) if (expected[at] !== "*" && expected[at] !== steps[at]) return false;
-  return true;
-}
 
 describe("restored values", () => {
   const seed = chosenSeed();

@@ -120,7 +120,8 @@ function operationOf(
   const isBigInt = config.int64 === "bigint";
   const input = () => imported.inputSchema(index);
   const output = () => imported.outputSchema(index);
-  defineLazySchema(operation, "inputSchema", () => schemaFrom(input(), id, isBigInt), input);
+  const outline = () => imported.inputOutline(index);
+  defineLazySchema(operation, "inputSchema", () => schemaFrom(input(), id, isBigInt), input, outline);
   defineLazySchema(operation, "outputSchema", () => schemaFrom(output(), id, isBigInt), output);
   operation.accessControl = { requiredScopes: [] };
   operation._meta = config.output === undefined ? _meta : { ..._meta, output: config.output };

@@ -12,7 +12,7 @@ import {
 import { messageOf, nameOf } from "../border/text.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, failed, InfrastructureErrorCode, invalid } from "../errors.js";
-import type { CallId, InputById, OutputById, StreamId } from "../operation-types.js";
+import type { CallId, OperationById, Query, Signature, StreamId, Subscription } from "../operation-types.js";
 import { defaultAdapter, fromStandard, type SchemaAdapter } from "../schema/adapters.js";
 import { isTypeBoxSchema } from "../schema/guards.js";
 import { copyOf, isLazySchema, SCHEMA_FIELDS } from "../schema/lazy.js";
@@ -31,6 +31,7 @@ import type {
 import { OperationType } from "../types.js";
 import { admit, refuseEnded } from "./admit.js";
 import { type AuthorisedCall, authorise, type CustomAuth, holdsScopes, identityIn } from "./authorise.js";
+import { assertMayReplace } from "./claims.js";
 import { isAhead, isEndingItself, refuseLate, withinDeadline } from "./deadline.js";
 import { type AnyHandler, Entry, type OutputMode } from "./entry.js";
 import { NativeTwin } from "./native-twin.js";
@@ -57,7 +58,8 @@ export interface RegistryOptions {
   customAuth?: Record<string, CustomAuth>;
   /** Direct calls of `execute` and `subscribe` skip access control. Calls through the call protocol never do. */
   trustDirectCalls?: boolean;
-  /** What happens to outputs: brought into the declared shape (default), filled but not stripped, or only checked. */
+  /** What happens to outputs. `"normalise"` (default): they are brought into the declared shape. `"keep"`: the same, but nothing is
+   * removed. `"off"`: they are only checked. `"strict"`: what does not fit rejects the call, and nothing is made up. */
   output?: OutputMode;
 }
 
@@ -148,6 +150,8 @@ export class OperationRegistry<TOperations = any> {
   #register(operation: unknown): void {
     if (typeof operation !== "object" || operation === null) assertSpec(operation);
     const { handler, spec } = apart(operation as RegisteredOperation);
+    const id = operationId(spec);
+    assertMayReplace(id, handler, this.#entries.get(id)?.handler);
     this.#add(spec, handler);
   }
 
@@ -195,6 +199,16 @@ export class OperationRegistry<TOperations = any> {
   /** Counts what was registered and forgotten: for what is derived from the operations and kept. @internal */
   get revision(): number {
     return this.#revision;
+  }
+
+  /** What is registered, as it is: one object for each registration. @internal */
+  entries(): IterableIterator<Entry> {
+    return this.#entries.values();
+  }
+
+  /** One of them. @internal */
+  entry(id: string): Entry | undefined {
+    return this.#entries.get(id);
   }
 
   /** The spec with its schemas as TypeBox schemas. Those that are not made yet will be. */
@@ -266,11 +280,16 @@ export class OperationRegistry<TOperations = any> {
   // What `await` does, without an async function around it, whose suspended frame would cost more than all
   // the checks of a small operation. After the handler only built-ins run, as with `await`: were the stack
   // full there, its promise would be left with nobody to handle its rejection.
-  execute<TInput = unknown, TOutput = unknown, TId extends CallId<TOperations> = CallId<TOperations>>(
+  execute<
+    TInput = unknown,
+    TOutput = unknown,
+    TId extends CallId<TOperations> = CallId<TOperations>,
+    TOperation extends Signature = OperationById<TOperations, TId, Query<TInput, TOutput>>,
+  >(
     id: TId,
-    input: InputById<TOperations, TId, TInput>,
+    input: TOperation["input"],
     context?: CallContext,
-  ): Promise<ResponseEnvelope<OutputById<TOperations, TId, TOutput>>>;
+  ): Promise<ResponseEnvelope<TOperation["output"]>>;
   /** @internal */
   execute(
     id: string,
@@ -329,12 +348,17 @@ export class OperationRegistry<TOperations = any> {
   }
 
   /** Calls a SUBSCRIPTION: an async generator of envelopes. Nothing happens before the first `next()`. */
-  subscribe<TInput = unknown, TOutput = unknown, TId extends StreamId<TOperations> = StreamId<TOperations>>(
+  subscribe<
+    TInput = unknown,
+    TOutput = unknown,
+    TId extends StreamId<TOperations> = StreamId<TOperations>,
+    TOperation extends Signature = OperationById<TOperations, TId, Subscription<TInput, TOutput>>,
+  >(
     id: TId,
-    input: InputById<TOperations, TId, TInput>,
+    input: TOperation["input"],
     context?: CallContext,
-  ): AsyncGenerator<ResponseEnvelope<OutputById<TOperations, TId, TOutput>>, void, unknown> {
-    return subscribe<TInput, TOutput, TOperations, TId>(this, id, input, context);
+  ): AsyncGenerator<ResponseEnvelope<TOperation["output"]>, void, unknown> {
+    return subscribe<TInput, TOutput, TOperations, TId, TOperation>(this, id, input, context);
   }
 
   /** An answer of somebody else, who may say anything, held against the spec that is registered here. @internal */

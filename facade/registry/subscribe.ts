@@ -1,7 +1,7 @@
 import { DONE, EventIterator, type Step } from "../border/event-iterator.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { failed } from "../errors.js";
-import type { InputById, OutputById, StreamId } from "../operation-types.js";
+import type { OperationById, Signature, Subscription as Stream, StreamId } from "../operation-types.js";
 import type { CallContext, OperationContext } from "../types.js";
 import { DeadlineWatch, isAhead } from "./deadline.js";
 import { isDirect } from "./protocol-context.js";
@@ -24,12 +24,13 @@ export function subscribe<
   // biome-ignore lint/suspicious/noExplicitAny: a registry that knows nothing about the types of its operations
   TOperations = any,
   TId extends StreamId<TOperations> = StreamId<TOperations>,
+  TOperation extends Signature = OperationById<TOperations, TId, Stream<TInput, TOutput>>,
 >(
   registry: OperationRegistry<TOperations>,
   operationId: TId,
-  input: InputById<TOperations, TId, TInput>,
+  input: TOperation["input"],
   context: CallContext = {},
-): AsyncGenerator<ResponseEnvelope<OutputById<TOperations, TId, TOutput>>, void, unknown> {
+): AsyncGenerator<ResponseEnvelope<TOperation["output"]>, void, unknown> {
   const subscription = new Subscription(registry, operationId, input, context as OperationContext);
   return subscription as AsyncGenerator<ResponseEnvelope<never>, void, unknown>;
 }

@@ -1,10 +1,15 @@
 // Schemas that are made when somebody looks at them. A document may have a thousand operations of which a
 // program calls ten.
 
-/** The getters that stand for a schema which may not be made yet: how each is made, and its JSON text if there is one. */
+/** The getters that stand for a schema which may not be made yet: how each is made, its JSON text if there is one, and a
+ * text that has names and descriptions only. */
 const waiting = new WeakMap<
   object,
-  { readonly make: () => unknown; readonly text: (() => string) | undefined }
+  {
+    readonly make: () => unknown;
+    readonly text: (() => string) | undefined;
+    readonly outline: (() => string) | undefined;
+  }
 >();
 
 /** Where a spec has its schemas. */
@@ -20,6 +25,7 @@ export function defineLazySchema(
   field: SchemaField,
   make: () => unknown,
   text?: () => string,
+  outline?: () => string,
 ): void {
   let made: { schema: unknown } | undefined;
   // Called on whichever copy has the getter, so that each becomes plain at the first look, with one schema for all.
@@ -28,7 +34,7 @@ export function defineLazySchema(
     if (Object.hasOwn(this, field)) settle(this, field, made.schema);
     return made.schema;
   }
-  waiting.set(get, { make, text });
+  waiting.set(get, { make, text, outline });
   Object.defineProperty(object, field, {
     get,
     set(this: object, replacement: unknown) {
@@ -63,6 +69,12 @@ export function lazySchemaText(
   const key = Object.getOwnPropertyDescriptor(object, field)?.get;
   const text = key && waiting.get(key)?.text;
   return key && text && { key, text };
+}
+
+/** The names and descriptions in a schema that may not be made yet, as the JSON text of a schema, where that is cheaper. */
+export function lazySchemaOutline(object: object, field: SchemaField): string | undefined {
+  const get = Object.getOwnPropertyDescriptor(object, field)?.get;
+  return get && waiting.get(get)?.outline?.();
 }
 
 /** `{ ...object }`, except that schemas which may not be made yet are not made by it. */

@@ -61,6 +61,9 @@ export interface McpDoorOptions {
   version?: string;
   /** What clients tell their models about it. */
   instructions?: string;
+  /** A secret of 32 characters or more, the same in all processes that serve one address. It seals what clients carry from one
+   * request to the next where a handler asks them something (default: a key of this process alone). */
+  stateKey?: string;
 }
 
 /**
@@ -224,9 +227,19 @@ const urls = must("a list of URLs", (value) =>
   isListOf(value, (url) => isString(url) && /^https?:\/\/[^\s"\\]+$/.test(url)),
 );
 
+const aStateKey = must("a secret of 32 characters or more", (value) => isString(value) && value.length >= 32);
+
 const DOORS: Fields<ServeDoors> = {
   http: door(group<HttpDoorOptions>({ path: aPath, info: anInfo })),
-  mcp: door(group<McpDoorOptions>({ path: aPath, name: aName, version: aName, instructions: aString })),
+  mcp: door(
+    group<McpDoorOptions>({
+      path: aPath,
+      name: aName,
+      version: aName,
+      instructions: aString,
+      stateKey: aStateKey,
+    }),
+  ),
 };
 
 const FIELDS: Fields<ServeOptions> = {

@@ -10,7 +10,7 @@ import { type ResultForm, resultOf, resultOfError, type ToolResult } from "./res
 import type { ListedTool } from "./to-tools.js";
 
 /** Events of a stream that become a result. */
-const MAX_EVENTS = 100;
+export const MAX_EVENTS = 100;
 
 /** Calls an operation for a model. Never rejects. */
 export async function callTool(
@@ -26,7 +26,7 @@ export async function callTool(
     const given = { ...context } as OperationContext;
     alwaysEnforceAccess(given);
     if (tool.spec.type === OperationType.SUBSCRIPTION) {
-      return resultOf(await firstEvents(registry, tool.id, restored, given, form), form);
+      return resultOf(await firstEvents(registry, tool.id, restored, given, form.maxResultBytes), form);
     }
     return resultOf(await registry.execute(tool.id, restored, given), form);
   } catch (error) {
@@ -41,12 +41,12 @@ function argumentsOf({ projection }: Pick<ListedTool, "projection">, input: unkn
 }
 
 /** What a stream says within the bounds of a result, as one envelope. The rest is not waited for. */
-async function firstEvents(
+export async function firstEvents(
   registry: OperationRegistry,
   id: string,
   input: unknown,
   context: OperationContext,
-  { maxResultBytes }: ResultForm,
+  maxBytes: number,
 ): Promise<ResponseEnvelope> {
   const events: unknown[] = [];
   let bytes = 0;
@@ -55,7 +55,7 @@ async function firstEvents(
     events.push(envelope.data);
     meta = envelope.meta;
     bytes += JSON.stringify(envelope.data)?.length ?? 0;
-    if (events.length >= MAX_EVENTS || bytes >= maxResultBytes) break;
+    if (events.length >= MAX_EVENTS || bytes >= maxBytes) break;
   }
   return { data: events, meta };
 }

@@ -17,6 +17,18 @@ export function partsOf({ data, meta }: ResponseEnvelope): ContentPart[] {
   return parts.map((part) => (part.type === "media" ? bounded(part) : part));
 }
 
+/** The content blocks of a result that is more than data: those of an MCP tool, or a binary one as a block. */
+export function blocksOf({ data, meta }: ResponseEnvelope): MCPContentBlock[] | undefined {
+  if (meta.source === "mcp" && meta.content.some(({ type }) => type !== "text")) return [...meta.content];
+  const bytes = bytesOf(data);
+  if (bytes === undefined) return undefined;
+  const mimeType = contentTypeOf(meta) || "application/octet-stream";
+  const text = Buffer.from(bytes).toString("base64");
+  if (mimeType.startsWith("image/")) return [{ type: "image", data: text, mimeType }];
+  if (mimeType.startsWith("audio/")) return [{ type: "audio", data: text, mimeType }];
+  return [{ type: "resource", resource: { uri: "result:", mimeType, blob: text } }];
+}
+
 function contentTypeOf(meta: ResponseEnvelope["meta"]): string | undefined {
   return meta.source === "http" ? meta.contentType.split(";", 1)[0]?.trim().toLowerCase() : undefined;
 }

@@ -141,6 +141,16 @@ function projected(text: () => string | undefined, target: ToolTarget): KeptProj
   }
 }
 
+/** One of an operation's schemas as JSON text; `{}` where there is none, and for one that cannot be written. */
+export function schemaTextOf(spec: OperationSpec, field: "inputSchema" | "outputSchema"): string {
+  try {
+    return lazySchemaText(spec, field)?.text() ?? jsonOf(spec[field]) ?? "{}";
+  } catch (error) {
+    if (error instanceof CallError) return "{}";
+    throw error;
+  }
+}
+
 /** A schema as JSON text; nothing for one that contains itself or a bigint. */
 export function jsonOf(schema: unknown): string | undefined {
   try {

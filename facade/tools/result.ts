@@ -94,7 +94,7 @@ function bodyOf(details: unknown): string | undefined {
 }
 
 /** The parts within a number of bytes of text. */
-function within(parts: readonly ContentPart[], max: number): ContentPart[] {
+export function within(parts: readonly ContentPart[], max: number): ContentPart[] {
   let room = max;
   return parts.map((part) => {
     if (part.type !== "text") return part;

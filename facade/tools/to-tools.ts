@@ -81,7 +81,12 @@ export interface Tools<TTool = unknown> {
   operationOf(name: string): string | undefined;
 }
 
-const MAX_RESULT_BYTES = 65_536;
+/** Bytes of text in a result, if nobody says how many. */
+export const MAX_RESULT_BYTES = 65_536;
+export const RESULT_BYTES = must(
+  "a whole number of at least 256",
+  (value) => isWhole(value, 256) && value <= 0xffff_ffff,
+);
 /** Which targets there are is known natively. */
 const FIELDS: Fields<ToToolsOptions> = {
   target: required(aString),
@@ -89,10 +94,7 @@ const FIELDS: Fields<ToToolsOptions> = {
   include: anything,
   names: aFunction,
   api: oneOf("responses", "chat"),
-  maxResultBytes: must(
-    "a whole number of at least 256",
-    (value) => isWhole(value, 256) && value <= 0xffff_ffff,
-  ),
+  maxResultBytes: RESULT_BYTES,
 };
 
 /**
@@ -140,6 +142,7 @@ export function toTools<TTarget extends ToolTarget, TApi extends "responses" | "
 /** One tool, and what calling it takes. */
 export interface ListedTool extends Candidate {
   readonly name: string;
+  readonly description: string;
   readonly projection: KeptProjection;
 }
 
@@ -150,7 +153,8 @@ interface ToolList {
   readonly byName: Map<string, ListedTool>;
 }
 
-function makeList(registry: OperationRegistry, options: ToToolsOptions, limit: number): ToolList {
+/** The tools of a registry as it is now. */
+export function makeList(registry: OperationRegistry, options: ToToolsOptions, limit: number): ToolList {
   const { target, api = "responses" } = options;
   const { revision } = registry;
   const chosen = candidates(registry, options.include, options.identity);
@@ -172,7 +176,7 @@ function makeList(registry: OperationRegistry, options: ToToolsOptions, limit: n
     }
     const output = outputOf(spec, target);
     list.tools.push(toolOf(target, api, { name, description, spec, input: projection.schema, output }));
-    list.byName.set(name, { id, spec, name, projection });
+    list.byName.set(name, { id, spec, name, description, projection });
   }
   return list;
 }

@@ -1,7 +1,10 @@
 // A document's operations as tools of every target, judged. Used by the tests and by `npm run corpus -- --tools`.
 
-import { FromOpenAPI, OperationRegistry } from "@alkdev/operations";
-import { toTools } from "@alkdev/operations/tools";
+import { collectErrors, FromOpenAPI, OperationRegistry } from "@alkdev/operations";
+import { projectSchema, toTools } from "@alkdev/operations/tools";
+import { Random } from "../../schema/support/random.mjs";
+import { covers } from "./losses.mjs";
+import { NoSample, sampleFor } from "./sample.mjs";
 import { nameProblems, schemaProblems } from "./target-rules.mjs";
 
 export const TARGETS = ["openai", "openai-strict", "anthropic", "gemini", "mcp", "json-schema"];
@@ -41,6 +44,44 @@ export function exerciseTools(text, namespace = "d") {
       const other = toTools(backwards, { target }).tools.map(({ name }) => name);
       if (String(other) !== String(tools.map(({ name }) => name))) {
         result.failures.push("names depend on the order of registration");
+      }
+    }
+  }
+  return result;
+}
+
+/**
+ * Values that fit what a target was shown, brought back, for a sample of a document's operations: they fit the
+ * original, or a loss has said that they might not.
+ */
+export function exerciseValues(text, seed, sample, namespace = "d") {
+  const random = new Random(seed);
+  const operations = FromOpenAPI(text, { namespace, baseUrl: "http://localhost" });
+  const result = { values: 0, fit: 0, lost: 0, failures: [] };
+  const step = Math.max(1, Math.floor(operations.length / sample));
+  for (let index = 0; index < operations.length; index += step) {
+    const { name, inputSchema } = operations[index];
+    for (const target of TARGETS) {
+      let made;
+      try {
+        made = projectSchema(inputSchema, target);
+      } catch (error) {
+        if (error.code !== "VALIDATION_ERROR") throw error;
+        continue;
+      }
+      let value;
+      try {
+        value = sampleFor(made.schema, new Random(random.seed()));
+      } catch (error) {
+        if (error instanceof NoSample) continue;
+        throw error;
+      }
+      result.values += 1;
+      const errors = collectErrors(inputSchema, made.restore(value));
+      result[errors.length === 0 ? "fit" : "lost"] += 1;
+      for (const { path, message } of errors) {
+        if (made.losses.some((loss) => covers(loss, path, message))) continue;
+        result.failures.push(`${target}, ${name}: ${path}: ${message} for ${JSON.stringify(value).slice(0, 300)}`);
       }
     }
   }

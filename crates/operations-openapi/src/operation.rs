@@ -64,6 +64,13 @@ impl ImportedOperation {
             .map_err(|error| self.name_in(error))
     }
 
+    /// The names of the input's properties and what is said about them, and the same of the objects in
+    /// them: a schema, but not all of it.
+    #[must_use]
+    pub fn input_outline(&self) -> Value {
+        self.input.outline(&self.document)
+    }
+
     /// The schema of the output; one that allows everything when the document says nothing.
     ///
     /// # Errors

@@ -123,6 +123,63 @@ impl InputRecipe {
     }
 }
 
+/// Properties of one object that an outline has.
+const MAX_OUTLINED: usize = 80;
+
+impl InputRecipe {
+    /// The names of the properties and what is said about them, and the same of the objects in them:
+    /// what a search wants to know, at a hundredth of the price of the schema.
+    pub(super) fn outline(&self, document: &Document) -> Value {
+        let mut properties = Map::new();
+        let mut required = Vec::new();
+        for part in &self.parts {
+            let mut inner = Map::new();
+            let found = part.source.find(document);
+            let found = found.and_then(|at| document.follow(at).ok());
+            let mut description = part.description.as_deref();
+            if let Some(at) = found {
+                description = description.or_else(|| at.string("description"));
+                outline_object(document, &at, &mut inner);
+            }
+            let mut outline = Map::new();
+            if let Some(text) = description {
+                outline.insert("description".to_owned(), text.into());
+            }
+            if !inner.is_empty() {
+                outline.insert("properties".to_owned(), inner.into());
+            }
+            properties.insert(part.name.clone(), outline.into());
+            if part.required {
+                required.push(Value::from(part.name.as_str()));
+            }
+        }
+        json!({ "properties": properties, "required": required })
+    }
+}
+
+/// The properties of an object, and of those that it is composed of.
+fn outline_object(document: &Document, at: &At<'_>, outlined: &mut Map<String, Value>) {
+    let parts = at.get("allOf").into_iter().flat_map(|all| {
+        let parts: Vec<At<'_>> = all.items().collect();
+        parts
+    });
+    let parts = parts.filter_map(|part| document.follow(part).ok());
+    for object in std::iter::once(at.clone()).chain(parts) {
+        let Some(properties) = object.get("properties") else {
+            continue;
+        };
+        for (name, property) in properties.entries() {
+            if outlined.len() >= MAX_OUTLINED {
+                return;
+            }
+            let description = property.string("description");
+            let outline =
+                description.map_or_else(|| json!({}), |text| json!({ "description": text }));
+            outlined.insert(name.to_owned(), outline);
+        }
+    }
+}
+
 impl InputPart {
     /// What the parameter says about itself is nearer to the caller than what its schema says.
     fn describe(&self, schema: Value) -> Value {

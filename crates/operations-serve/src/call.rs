@@ -12,13 +12,14 @@ use operations_core::json::{Document, push_string};
 use operations_core::lock::{reading, writing};
 use operations_core::registry::{Answer, Call, Context, Operation, Registry, Route};
 use operations_core::spec::OperationType;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::host::{Answers, Asking, Host, Wanted};
 use crate::identity::Caller;
 use crate::limits::{Place, Places};
+use crate::line::Line;
 
 /// The operations that are served, and those who do them.
 #[derive(Debug)]
@@ -45,8 +46,8 @@ pub struct NewCall {
     pub deadline: Option<f64>,
     /// What handlers learn of the request: a JSON object.
     pub metadata: Option<String>,
-    /// Where the host tells how far it is: JSON objects.
-    pub progress: Option<mpsc::Sender<String>>,
+    /// Where the host talks with whoever called.
+    pub line: Option<Line>,
 }
 
 /// What a subscription gives: envelopes, and an error as the last item.
@@ -216,7 +217,7 @@ impl Calls {
             about: id,
             wanted,
             place,
-            progress: call.progress.clone(),
+            line: call.line.clone(),
         };
         self.host
             .ask_about(asking, |request_id| call.event(id, request_id))
@@ -273,7 +274,10 @@ impl NewCall {
         add("metadata", self.metadata.as_deref());
         let deadline = self.deadline.map(|deadline| deadline.to_string());
         add("deadline", deadline.as_deref());
-        add("wantsProgress", self.progress.as_ref().map(|_| "true"));
+        add(
+            "client",
+            self.line.as_ref().map(|line| line.offers.as_str()),
+        );
         event.push('}');
         event
     }

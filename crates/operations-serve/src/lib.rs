@@ -18,6 +18,7 @@ pub mod failure;
 pub mod host;
 pub mod identity;
 pub mod limits;
+pub mod line;
 pub mod listener;
 pub mod options;
 pub mod service;

@@ -85,6 +85,7 @@ pub struct Doors {
 
 /// The Model Context Protocol.
 #[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct McpDoor {
     /// Where it is, as for [`HttpDoor`].
     pub path: String,
@@ -95,6 +96,9 @@ pub struct McpDoor {
     /// What clients tell their models about it.
     #[serde(default)]
     pub instructions: Option<String>,
+    /// What seals the state that clients carry. Processes that serve one address share it.
+    #[serde(default)]
+    pub state_key: Option<String>,
 }
 
 /// Plain HTTP.

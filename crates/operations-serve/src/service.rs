@@ -118,7 +118,7 @@ impl Service {
                 allowed,
                 identities: Identities::new(&options.identity)?,
                 host,
-                mcp: door::mcp::State::default(),
+                mcp: door::mcp::State::new(options.doors.mcp.as_ref())?,
                 http: door::http::Kept::default(),
                 options,
             }),
@@ -270,6 +270,11 @@ impl Shared {
         };
         challenge::add(&mut response, self.options.oauth.as_ref());
         response
+    }
+
+    /// A resource is another: clients that watch it are told.
+    pub fn resource_updated(&self, uri: &str) {
+        self.mcp.resource_updated(uri);
     }
 
     fn health(&self) -> Response<Body> {

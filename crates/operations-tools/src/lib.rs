@@ -9,7 +9,9 @@
 
 pub mod arguments;
 mod canonical;
+pub mod catalogue;
 mod checker;
+pub mod declarations;
 mod hints;
 mod loss;
 mod measure;

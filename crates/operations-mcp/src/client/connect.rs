@@ -29,36 +29,11 @@ const DISCOVER: Duration = Duration::from_secs(1);
 /// configured time.
 pub(crate) async fn open(client: &Client) -> Result<Connection, CallError> {
     let deadline = Instant::now() + client.config().connect_timeout;
-    let patience = match &client.config().target {
+    let discover = match &client.config().target {
         Target::Stdio(_) => Some(DISCOVER),
         // Every request has an answer.
         Target::Http(_) => None,
     };
-    match open_once(client, deadline, patience).await {
-        // It speaks the newer protocol alone, and started slowly.
-        Err(Refusal { late: true, .. }) => open_once(client, deadline, None).await,
-        outcome => outcome,
-    }
-    .map_err(|refusal| refusal.error)
-}
-
-/// A connection that was not made. `late`: the server answered what we had given up on.
-struct Refusal {
-    error: CallError,
-    late: bool,
-}
-
-impl From<CallError> for Refusal {
-    fn from(error: CallError) -> Self {
-        Self { error, late: false }
-    }
-}
-
-async fn open_once(
-    client: &Client,
-    deadline: Instant,
-    discover: Option<Duration>,
-) -> Result<Connection, Refusal> {
     let config = client.config();
     let started = match &config.target {
         Target::Stdio(how) => Some(start(client, how)?),
@@ -89,16 +64,13 @@ async fn open_once(
         process.stderr.ended_within(LAST_WORDS).await;
         about.stderr = process.stderr.text();
     }
-    Err(Refusal {
-        error: about.error_with(
-            failed.code,
-            "not-connected",
-            Delivery::None,
-            &failed.reason,
-            failed.details,
-        ),
-        late: opening.conversation.requests.answered_late(),
-    })
+    Err(about.error_with(
+        failed.code,
+        "not-connected",
+        Delivery::None,
+        &failed.reason,
+        failed.details,
+    ))
 }
 
 fn start(client: &Client, how: &Stdio) -> Result<process::Started, CallError> {

@@ -62,16 +62,21 @@ pub(crate) async fn agree(
     connection: &mut Connection,
     patience: Option<Duration>,
 ) -> Result<(), Failure> {
-    connection.meta = about_us(connection);
     let transport = connection.transport.clone();
-    if let Some(facts) = discover(connection, patience).await? {
-        let is_stateless = &connection.conversation.is_stateless;
-        is_stateless.store(true, Ordering::Release);
-        connection.facts = facts;
+    if discover(connection, patience).await? {
         return transport.agreed(STATELESS, None).await;
     }
-    connection.meta.clear();
-    connection.facts = initialize(connection).await?;
+    match initialize(connection).await {
+        Ok(facts) => connection.facts = facts,
+        // It speaks the newer revision alone, and started too slowly to say so in time.
+        Err(Failure::Refused(error)) if speaks_stateless(connection, &error) => {
+            return match discover(connection, None).await? {
+                true => transport.agreed(STATELESS, None).await,
+                false => Err(Failure::Refused(error)),
+            };
+        }
+        Err(failure) => return Err(failure),
+    }
     let method = "notifications/initialized";
     let initialized = Outgoing {
         kind: Kind::Notification { method },
@@ -81,8 +86,30 @@ pub(crate) async fn agree(
     transport.agreed(&version, Some(initialized)).await
 }
 
-/// What the server is in the stateless revision, if it speaks that.
+/// Whether a server that refuses to be greeted told us that it speaks the stateless revision.
+fn speaks_stateless(connection: &Connection, refusal: &message::RpcError) -> bool {
+    (refusal.code == OTHER_REVISION && names_ours(refusal.data.as_ref()))
+        || connection.conversation.requests.answered_late()
+}
+
+/// Uses the stateless revision from now on, if the server speaks it.
 async fn discover(
+    connection: &mut Connection,
+    patience: Option<Duration>,
+) -> Result<bool, Failure> {
+    connection.meta = about_us(connection);
+    let Some(facts) = ask_for_facts(connection, patience).await? else {
+        connection.meta.clear();
+        return Ok(false);
+    };
+    let is_stateless = &connection.conversation.is_stateless;
+    is_stateless.store(true, Ordering::Release);
+    connection.facts = facts;
+    Ok(true)
+}
+
+/// What the server is in the stateless revision, if it speaks that.
+async fn ask_for_facts(
     connection: &Connection,
     patience: Option<Duration>,
 ) -> Result<Option<Facts>, Failure> {

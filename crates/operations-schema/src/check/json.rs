@@ -1,9 +1,8 @@
 //! JSON Schema.
 
-use super::typebox::{at_least, at_most};
 use super::walk::Walk;
 use crate::host::{Class, Host, Interrupt};
-use crate::ir::{Bounds, Const, JsonSchema, LogicRules, StringRules, TypeSet};
+use crate::ir::{Bounds, Const, JsonSchema, LogicRules, MinMax, StringRules, TypeSet};
 use crate::number::is_decimal_multiple;
 
 /// The JSON types of a value; empty for what JSON does not have.
@@ -151,7 +150,7 @@ impl<H: Host> Walk<'_, '_, H> {
     }
 
     fn json_string(&mut self, rules: StringRules, value: H::Value) -> Result<bool, Interrupt> {
-        if !self.length_is_within(rules, value)? {
+        if !self.length_is_within(rules.length, value)? {
             return Ok(false);
         }
         self.pattern_and_format(rules, value)
@@ -159,25 +158,18 @@ impl<H: Host> Walk<'_, '_, H> {
 
     /// Lengths count code points. There are at least half as many as UTF-16 units, and at most as
     /// many, so counting is rarely needed.
-    fn length_is_within(&mut self, rules: StringRules, value: H::Value) -> Result<bool, Interrupt> {
-        let StringRules {
-            min_length,
-            max_length,
-            ..
-        } = rules;
-        if min_length.is_none() && max_length.is_none() {
+    fn length_is_within(&mut self, length: MinMax, value: H::Value) -> Result<bool, Interrupt> {
+        let MinMax { min, max } = length;
+        if !length.is_given() {
             return Ok(true);
         }
-        let most = self.utf16_length(value)?;
-        let least = most.div_ceil(2);
-        if !at_least(most as f64, min_length) || !at_most(least as f64, max_length) {
+        let most = self.utf16_length(value)? as f64;
+        let least = (most / 2.0).ceil();
+        if min.is_some_and(|min| most < min) || max.is_some_and(|max| least > max) {
             return Ok(false);
         }
-        if at_least(least as f64, min_length) && at_most(most as f64, max_length) {
-            return Ok(true);
-        }
-        let count = self.code_points(value)? as f64;
-        Ok(at_least(count, min_length) && at_most(count, max_length))
+        Ok((length.allows(least) && length.allows(most))
+            || length.allows(self.code_points(value)? as f64))
     }
 
     pub(crate) fn code_points(&mut self, value: H::Value) -> Result<usize, Interrupt> {

@@ -1,6 +1,5 @@
 //! JSON Schema on arrays and objects.
 
-use super::typebox::{at_least, at_most};
 use super::walk::Walk;
 use crate::host::{Host, Interrupt, OwnKeys};
 use crate::ir::{Additional, ArrayRules, Dependency, NodeId, ObjectRules};
@@ -12,7 +11,7 @@ impl<H: Host> Walk<'_, '_, H> {
         value: H::Value,
     ) -> Result<bool, Interrupt> {
         let length = self.array_length(value)?;
-        if !at_least(length as f64, rules.min_items) || !at_most(length as f64, rules.max_items) {
+        if !rules.length.allows(length as f64) {
             return Ok(false);
         }
         for index in 0..length {
@@ -38,14 +37,14 @@ impl<H: Host> Walk<'_, '_, H> {
     ) -> Result<bool, Interrupt> {
         let mut count = 0.0;
         for index in 0..length {
-            if rules.max_contains.is_none() && count >= rules.min_contains {
+            if rules.matching.max.is_none() && rules.matching.allows(count) {
                 break;
             }
             if self.visit_element(contains, value, index)? {
                 count += 1.0;
             }
         }
-        Ok(count >= rules.min_contains && at_most(count, rules.max_contains))
+        Ok(rules.matching.allows(count))
     }
 
     pub(super) fn json_object(
@@ -53,11 +52,8 @@ impl<H: Host> Walk<'_, '_, H> {
         rules: &ObjectRules,
         value: H::Value,
     ) -> Result<bool, Interrupt> {
-        if rules.min_properties.is_some() || rules.max_properties.is_some() {
-            let count = self.count_keys(value, OwnKeys::Enumerable)? as f64;
-            if !at_least(count, rules.min_properties) || !at_most(count, rules.max_properties) {
-                return Ok(false);
-            }
+        if !self.has_size(value, OwnKeys::Enumerable, rules.size)? {
+            return Ok(false);
         }
         let scope = self.descend()?;
         let mut passes = self.json_properties(rules, value);

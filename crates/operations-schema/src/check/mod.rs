@@ -13,7 +13,7 @@ mod walk;
 
 pub(crate) use evaluated::of_parts;
 pub(crate) use json::types_of;
-pub(crate) use typebox::{at_least, at_most, compare_bigint, is_bigint_multiple};
+pub(crate) use typebox::{compare_bigint, is_bigint_multiple};
 pub(crate) use walk::Walk;
 
 use crate::host::{Host, Interrupt};

@@ -8,19 +8,8 @@ use super::walk::Walk;
 use crate::host::{Class, Host, Interrupt};
 use crate::ir::{
     Bounds, Const, ConstId, ConstructorNode, KindNode, RegExpNode, Shape, StringRules,
-    Uint8ArrayNode,
 };
 use crate::number::js_is_multiple;
-
-/// `bound === undefined || value >= bound`, false for `NaN`.
-pub(crate) fn at_least(value: f64, bound: Option<f64>) -> bool {
-    bound.is_none_or(|bound| value >= bound)
-}
-
-/// `bound === undefined || value <= bound`, false for `NaN`.
-pub(crate) fn at_most(value: f64, bound: Option<f64>) -> bool {
-    bound.is_none_or(|bound| value <= bound)
-}
 
 /// How a bigint compares with a constant; none when it does not (`NaN`).
 pub(crate) fn compare_bigint(value: &BigInt, constant: &Const) -> Option<Ordering> {
@@ -87,7 +76,10 @@ impl<H: Host> Walk<'_, '_, H> {
                 let time = self.date(value)?;
                 time.is_some_and(|time| time.is_finite() && node.hold(time, js_is_multiple))
             }
-            (Shape::Uint8Array(node), Class::Object) => self.bytes(*node, value)?,
+            (Shape::Uint8Array(length), Class::Object) => {
+                let found = self.uint8_array(value)?;
+                found.is_some_and(|found| length.allows(found as f64))
+            }
             (Shape::Promise, Class::Object) => self.host.is_promise(value)?,
             (Shape::Iterator, Class::Object | Class::Array) => {
                 self.host.is_iterable(value, false)?
@@ -112,11 +104,8 @@ impl<H: Host> Walk<'_, '_, H> {
     }
 
     fn string(&mut self, node: StringRules, value: H::Value) -> Result<bool, Interrupt> {
-        if node.min_length.is_some() || node.max_length.is_some() {
-            let length = self.utf16_length(value)? as f64;
-            if !at_least(length, node.min_length) || !at_most(length, node.max_length) {
-                return Ok(false);
-            }
+        if node.length.is_given() && !node.length.allows(self.utf16_length(value)? as f64) {
+            return Ok(false);
         }
         self.pattern_and_format(node, value)
     }
@@ -144,13 +133,13 @@ impl<H: Host> Walk<'_, '_, H> {
         class: Class,
         value: H::Value,
     ) -> Result<bool, Interrupt> {
-        if node.min_length.is_some() || node.max_length.is_some() {
+        if node.length.is_given() {
             let length = match class {
                 Class::Undefined | Class::Null => return Err(Interrupt::TypeBoxThrows),
                 Class::String => self.utf16_length(value)? as f64,
                 Class::Array => self.array_length(value)? as f64,
                 Class::Object | Class::Function => {
-                    let length = self.get(value, node.length)?;
+                    let length = self.get(value, node.length_key)?;
                     match self.class(length)? {
                         Class::Number(length) => length,
                         Class::Bool(length) => f64::from(u8::from(length)),
@@ -164,7 +153,7 @@ impl<H: Host> Walk<'_, '_, H> {
                 }
                 _ => f64::NAN,
             };
-            if !at_least(length, node.min_length) || !at_most(length, node.max_length) {
+            if !node.length.allows(length) {
                 return Ok(false);
             }
         }
@@ -194,14 +183,6 @@ impl<H: Host> Walk<'_, '_, H> {
                 .ok_or(Interrupt::TypeBoxThrows),
             None => Ok(true),
         }
-    }
-
-    fn bytes(&mut self, node: Uint8ArrayNode, value: H::Value) -> Result<bool, Interrupt> {
-        let length = self.uint8_array(value)?;
-        Ok(length.is_some_and(|length| {
-            at_most(length as f64, node.max_byte_length)
-                && at_least(length as f64, node.min_byte_length)
-        }))
     }
 
     pub(super) fn constructor(

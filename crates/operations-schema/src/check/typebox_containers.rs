@@ -2,12 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::typebox::{at_least, at_most};
 use super::walk::Walk;
 use crate::host::{Class, Host, Interrupt, OwnKeys};
 use crate::ir::{
-    Additional, ArrayNode, IntersectNode, NodeId, ObjectNode, PatternId, RecordNode, TupleNode,
-    UnevaluatedKeys,
+    Additional, ArrayNode, IntersectNode, MinMax, NodeId, ObjectNode, PatternId, RecordNode,
+    TupleNode, UnevaluatedKeys,
 };
 use crate::patterns::{Pattern, PatternFailure};
 
@@ -17,7 +16,7 @@ impl<H: Host> Walk<'_, '_, H> {
             return Ok(false);
         }
         let length = self.array_length(value)?;
-        if !at_least(length as f64, node.min_items) || !at_most(length as f64, node.max_items) {
+        if !node.length.allows(length as f64) {
             return Ok(false);
         }
         for index in 0..length {
@@ -32,7 +31,7 @@ impl<H: Host> Walk<'_, '_, H> {
             return Ok(true);
         }
         let count = self.count_matching(node, value, length)? as f64;
-        Ok(count > 0.0 && at_least(count, node.min_contains) && at_most(count, node.max_contains))
+        Ok(count > 0.0 && node.matching.allows(count))
     }
 
     /// How many elements `contains` accepts; without it TypeBox counts with `Never`.
@@ -91,7 +90,7 @@ impl<H: Host> Walk<'_, '_, H> {
         if self.class(value)? != Class::Object {
             return Ok(false);
         }
-        if !self.count_is_within(value, node.min_properties, node.max_properties)? {
+        if !self.has_size(value, OwnKeys::Names, node.size)? {
             return Ok(false);
         }
         let scope = self.descend()?;
@@ -161,17 +160,14 @@ impl<H: Host> Walk<'_, '_, H> {
         self.key_text(key, |name| node.find(program, name).is_some())
     }
 
-    pub(crate) fn count_is_within(
+    /// Whether an object has as many properties as it may have.
+    pub(super) fn has_size(
         &mut self,
-        value: H::Value,
-        min: Option<f64>,
-        max: Option<f64>,
+        object: H::Value,
+        which: OwnKeys,
+        size: MinMax,
     ) -> Result<bool, Interrupt> {
-        if min.is_none() && max.is_none() {
-            return Ok(true);
-        }
-        let count = self.count_keys(value, OwnKeys::Names)? as f64;
-        Ok(at_least(count, min) && at_most(count, max))
+        Ok(!size.is_given() || size.allows(self.count_keys(object, which)? as f64))
     }
 
     /// Whether every own key passes.
@@ -202,9 +198,7 @@ impl<H: Host> Walk<'_, '_, H> {
     }
 
     pub(super) fn record(&mut self, node: &RecordNode, value: H::Value) -> Result<bool, Interrupt> {
-        if !self.is_record_like(value)?
-            || !self.count_is_within(value, node.min_properties, node.max_properties)?
-        {
+        if !self.is_record_like(value)? || !self.has_size(value, OwnKeys::Names, node.size)? {
             return Ok(false);
         }
         self.inside(|walk| {

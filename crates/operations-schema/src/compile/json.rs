@@ -6,8 +6,8 @@ use super::draft::Draft;
 use super::json_containers as containers;
 use super::uri::split_fragment;
 use crate::ir::{
-    Bounds, DynamicReference, JsonSchema, LogicRules, NodeId, PatternId, Shape, StringRules,
-    TypeSet, Unevaluated,
+    Bounds, DynamicReference, JsonSchema, LogicRules, MinMax, NodeId, PatternId, Shape,
+    StringRules, TypeSet, Unevaluated,
 };
 use crate::patterns::Dialect;
 use crate::problem::SchemaError;
@@ -32,6 +32,14 @@ impl<'a> Site<'a> {
             .get(keyword)
             .and_then(Source::as_number)
             .filter(|_| self.validates)
+    }
+
+    /// Two of them that bound a size.
+    pub(super) fn min_max(&self, min: &str, max: &str) -> MinMax {
+        MinMax {
+            min: self.bound(min),
+            max: self.bound(max),
+        }
     }
 
     fn keyword(&self, keyword: &str) -> Option<&'a Source<'a>> {
@@ -219,8 +227,7 @@ impl<'a> Compiler<'a> {
 
     fn json_string(&mut self, site: &Site<'a>) -> Result<Option<StringRules>, SchemaError> {
         let mut rules = StringRules {
-            min_length: site.bound("minLength"),
-            max_length: site.bound("maxLength"),
+            length: site.min_max("minLength", "maxLength"),
             ..StringRules::default()
         };
         match site.keyword("pattern") {
@@ -236,14 +243,9 @@ impl<'a> Compiler<'a> {
                 .string("format")
                 .map(|format| self.tables.format(format));
         }
-        let StringRules {
-            min_length,
-            max_length,
-            pattern,
-            format,
-        } = rules;
-        let empty = min_length.is_none() && max_length.is_none() && pattern.is_none();
-        Ok((!empty || format.is_some()).then_some(rules))
+        let says_something =
+            rules.length.is_given() || rules.pattern.is_some() || rules.format.is_some();
+        Ok(says_something.then_some(rules))
     }
 
     /// Applicators that stay on the value. With `alone`, only the reference.
@@ -335,13 +337,7 @@ fn is_only_reference(schema: &JsonSchema) -> bool {
 }
 
 fn number(site: &Site<'_>) -> Option<Bounds<f64>> {
-    let mut rules = Bounds {
-        minimum: site.bound("minimum"),
-        maximum: site.bound("maximum"),
-        exclusive_minimum: site.bound("exclusiveMinimum"),
-        exclusive_maximum: site.bound("exclusiveMaximum"),
-        multiple_of: site.bound("multipleOf"),
-    };
+    let mut rules = Bounds::read(|keyword| site.bound(keyword));
     // Draft 4 and OpenAPI 3.0: a boolean makes the plain bound exclusive.
     if site.object.get("exclusiveMinimum") == Some(&Source::Bool(true)) {
         rules.exclusive_minimum = rules.minimum.take();

@@ -5,7 +5,7 @@ use super::draft::Draft;
 use super::json::Site;
 use super::required::RequiredNames;
 use crate::ir::{
-    Additional, ArrayRules, Dependency, NodeId, ObjectRules, PatternProperty, Property,
+    Additional, ArrayRules, Dependency, MinMax, NodeId, ObjectRules, PatternProperty, Property,
     PropertyIndex,
 };
 use crate::problem::SchemaError;
@@ -19,26 +19,23 @@ pub(super) fn array<'a>(
     let mut rules = ArrayRules {
         prefix: Vec::new(),
         rest: None,
-        min_items: site.bound("minItems"),
-        max_items: site.bound("maxItems"),
+        length: site.min_max("minItems", "maxItems"),
         unique: site.validates && site.object.get("uniqueItems") == Some(&Source::Bool(true)),
         contains: None,
-        min_contains: 1.0,
-        max_contains: None,
+        matching: MinMax::default(),
         contains_evaluates: site.draft == Draft::Draft202012,
     };
     rules.rest = items(compiler, site, &mut rules)?;
     if site.draft > Draft::Draft4 {
         rules.contains = compiler.optional_schema(site, "contains")?;
     }
-    if site.draft.is_modern() && rules.contains.is_some() {
-        rules.min_contains = site.bound("minContains").unwrap_or(1.0);
-        rules.max_contains = site.bound("maxContains");
+    if site.draft.is_modern() {
+        rules.matching = site.min_max("minContains", "maxContains");
     }
+    rules.matching.min.get_or_insert(1.0);
     let says_something = rules.rest.is_some()
         || !rules.prefix.is_empty()
-        || rules.min_items.is_some()
-        || rules.max_items.is_some()
+        || rules.length.is_given()
         || rules.unique
         || rules.contains.is_some();
     Ok(says_something.then_some(rules))
@@ -115,8 +112,7 @@ pub(super) fn object<'a>(
         patterns,
         additional,
         names: names_node,
-        min_properties: site.bound("minProperties"),
-        max_properties: site.bound("maxProperties"),
+        size: site.min_max("minProperties", "maxProperties"),
         dependencies: dependencies(compiler, site)?,
         declares_properties: declared.is_some(),
     };
@@ -125,8 +121,7 @@ pub(super) fn object<'a>(
         || !rules.patterns.is_empty()
         || rules.additional != Additional::Unspecified
         || rules.names.is_some()
-        || rules.min_properties.is_some()
-        || rules.max_properties.is_some()
+        || rules.size.is_given()
         || !rules.dependencies.is_empty();
     Ok(says_something.then_some(rules))
 }

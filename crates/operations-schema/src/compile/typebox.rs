@@ -4,8 +4,8 @@ use super::compiler::{Compiler, Context, Step};
 use super::key_pattern::key_pattern;
 use super::required::RequiredNames;
 use crate::ir::{
-    Additional, ArrayNode, Bounds, ConstructorNode, IntersectNode, KindNode, NodeId, ObjectNode,
-    Property, PropertyIndex, RecordNode, RegExpNode, Shape, StringRules, TupleNode, Uint8ArrayNode,
+    Additional, ArrayNode, Bounds, ConstructorNode, IntersectNode, KindNode, MinMax, NodeId,
+    ObjectNode, Property, PropertyIndex, RecordNode, RegExpNode, Shape, StringRules, TupleNode,
     UnevaluatedKeys,
 };
 use crate::patterns::Dialect;
@@ -22,6 +22,14 @@ fn bound(object: &SourceObject<'_>, keyword: &str) -> Option<f64> {
         Source::Bool(true) => 1.0,
         _ => f64::NAN,
     })
+}
+
+/// Two bounds on a size.
+fn min_max(object: &SourceObject<'_>, min: &str, max: &str) -> MinMax {
+    MinMax {
+        min: bound(object, min),
+        max: bound(object, max),
+    }
 }
 
 /// A keyword that TypeBox only reads when it is a number.
@@ -67,13 +75,9 @@ impl<'a> Compiler<'a> {
                 returns: self.schema(id, object, "returns", context)?,
                 prototype: self.tables.key("prototype"),
             }),
-            "Date" => Shape::Date(Box::new(Bounds {
-                exclusive_maximum: bound(object, "exclusiveMaximumTimestamp"),
-                exclusive_minimum: bound(object, "exclusiveMinimumTimestamp"),
-                maximum: bound(object, "maximumTimestamp"),
-                minimum: bound(object, "minimumTimestamp"),
-                multiple_of: bound(object, "multipleOfTimestamp"),
-            })),
+            "Date" => Shape::Date(Box::new(Bounds::read(|keyword| {
+                bound(object, &format!("{keyword}Timestamp"))
+            }))),
             "Import" => self.import(id, source, object, context)?,
             "Intersect" => self.intersect(id, object, context)?,
             "Literal" => {
@@ -93,10 +97,7 @@ impl<'a> Compiler<'a> {
                 Some(list) => Shape::Union(self.schemas(id, list, "anyOf", context)?),
                 None => broken("anyOf is missing"),
             },
-            "Uint8Array" => Shape::Uint8Array(Uint8ArrayNode {
-                min_byte_length: bound(object, "minByteLength"),
-                max_byte_length: bound(object, "maxByteLength"),
-            }),
+            "Uint8Array" => Shape::Uint8Array(min_max(object, "minByteLength", "maxByteLength")),
             other => Shape::Kind(KindNode {
                 name: other.into(),
                 slot: object.slot,
@@ -155,24 +156,20 @@ impl<'a> Compiler<'a> {
         };
         Ok(Shape::Array(Box::new(ArrayNode {
             items: self.schema(id, object, "items", context)?,
-            min_items: bound(object, "minItems"),
-            max_items: bound(object, "maxItems"),
+            length: min_max(object, "minItems", "maxItems"),
             unique: object.get("uniqueItems") == Some(&Source::Bool(true)),
             contains,
-            min_contains: number(object, "minContains"),
-            max_contains: number(object, "maxContains"),
+            matching: MinMax {
+                min: number(object, "minContains"),
+                max: number(object, "maxContains"),
+            },
         })))
     }
 
     fn bigint(&mut self, object: &SourceObject<'_>) -> Shape {
-        let mut constant = |keyword| object.defined(keyword).map(|value| self.constant(value));
-        Shape::BigInt(Box::new(Bounds {
-            exclusive_maximum: constant("exclusiveMaximum"),
-            exclusive_minimum: constant("exclusiveMinimum"),
-            maximum: constant("maximum"),
-            minimum: constant("minimum"),
-            multiple_of: constant("multipleOf"),
-        }))
+        Shape::BigInt(Box::new(Bounds::read(|keyword| {
+            object.defined(keyword).map(|value| self.constant(value))
+        })))
     }
 
     fn import(
@@ -291,8 +288,7 @@ impl<'a> Compiler<'a> {
             index: PropertyIndex::default(),
             required: keys.collect(),
             additional: self.additional(id, object, context)?,
-            min_properties: bound(object, "minProperties"),
-            max_properties: bound(object, "maxProperties"),
+            size: min_max(object, "minProperties", "maxProperties"),
         })))
     }
 
@@ -313,8 +309,7 @@ impl<'a> Compiler<'a> {
             pattern: self.pattern(id, pattern, "")?,
             values: self.child(source, context, id, Step::Key("patternProperties", pattern))?,
             additional: self.additional(id, object, context)?,
-            min_properties: bound(object, "minProperties"),
-            max_properties: bound(object, "maxProperties"),
+            size: min_max(object, "minProperties", "maxProperties"),
         })))
     }
 
@@ -324,9 +319,8 @@ impl<'a> Compiler<'a> {
         };
         Ok(Shape::RegExp(Box::new(RegExpNode {
             pattern: self.pattern(id, source, flags.unwrap_or_default())?,
-            min_length: bound(object, "minLength"),
-            max_length: bound(object, "maxLength"),
-            length: self.tables.key("length"),
+            length: min_max(object, "minLength", "maxLength"),
+            length_key: self.tables.key("length"),
         })))
     }
 
@@ -337,8 +331,7 @@ impl<'a> Compiler<'a> {
             None => None,
         };
         Ok(Shape::String(Box::new(StringRules {
-            min_length: bound(object, "minLength"),
-            max_length: bound(object, "maxLength"),
+            length: min_max(object, "minLength", "maxLength"),
             pattern,
             format: object
                 .string("format")
@@ -364,11 +357,5 @@ impl<'a> Compiler<'a> {
 }
 
 fn numeric(object: &SourceObject<'_>) -> Bounds<f64> {
-    Bounds {
-        exclusive_maximum: bound(object, "exclusiveMaximum"),
-        exclusive_minimum: bound(object, "exclusiveMinimum"),
-        maximum: bound(object, "maximum"),
-        minimum: bound(object, "minimum"),
-        multiple_of: bound(object, "multipleOf"),
-    }
+    Bounds::read(|keyword| bound(object, keyword))
 }

@@ -134,9 +134,9 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
             Shape::Number(rules) | Shape::Integer(rules) | Shape::Date(rules) => {
                 plan.raise_minimum(rules.minimum);
             }
-            Shape::Uint8Array(rules) => plan.raise_length(rules.min_byte_length),
+            Shape::Uint8Array(rules) => plan.raise_length(rules.min),
             Shape::String(rules) => {
-                plan.raise_length(rules.min_length);
+                plan.raise_length(rules.length.min);
                 plan.impossible |= rules.pattern.is_some();
                 self.plan_format(rules.format, plan);
             }
@@ -174,7 +174,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
             plan.raise_minimum(rules.minimum);
         }
         if let Some(rules) = &json.string {
-            plan.raise_length(rules.min_length);
+            plan.raise_length(rules.length.min);
             plan.impossible |= rules.pattern.is_some();
             self.plan_format(rules.format, plan);
         }
@@ -326,13 +326,13 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
             let (needed, contains) = match rule {
                 ArrayRule::Array(array) => {
                     unique |= array.unique;
-                    (array.min_items.unwrap_or(0.0), array.counts())
+                    (array.length.min.unwrap_or(0.0), array.counts())
                 }
                 ArrayRule::Tuple(tuple) => (tuple.items.as_ref().map_or(0, Vec::len) as f64, false),
                 ArrayRule::Json(array) => {
                     unique |= array.unique;
-                    let counts = array.contains.is_some() && array.min_contains > 0.0;
-                    (array.min_items.unwrap_or(0.0), counts)
+                    let counts = array.contains.is_some() && array.matching.min > Some(0.0);
+                    (array.length.min.unwrap_or(0.0), counts)
                 }
             };
             if contains {

@@ -142,7 +142,7 @@ async fn call(
         request_id: request_id.clone(),
         deadline,
         metadata: Some(metadata),
-        progress: None,
+        line: None,
     };
     let spec = &call.operation.clone().spec;
     let answered = if call.is_subscription() {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::catalog::Output;
 use super::generation::Generation;
-use super::message::{DENIED, INVALID_PARAMS, Refusal};
+use super::message::{DENIED, INTERNAL_ERROR, INVALID_PARAMS, Refusal};
 use super::request::SERVER_KEY;
 use crate::failure::{self, Outcome};
 
@@ -146,14 +146,19 @@ fn shown_meta(source: &str, meta: &Object<'_>, allowed_headers: &[String]) -> Op
     Some(Value::Object(shown))
 }
 
-/// Binary data, where the data as a whole is such, as a block of content.
-fn binary(data: &str, meta: &Object<'_>, id: &str) -> Option<Value> {
+/// Binary data, where the data as a whole is such, in base64.
+pub(super) fn bytes_of(data: &str) -> Option<String> {
     if !data.starts_with("{\"$bytes\"") {
         return None;
     }
-    let members = Object::read(data).ok()?;
-    let encoded = members.string("$bytes")?;
+    let encoded = Object::read(data).ok()?.string("$bytes")?;
     STANDARD.decode(&encoded).ok()?;
+    Some(encoded)
+}
+
+/// Binary data as a block of content.
+fn binary(data: &str, meta: &Object<'_>, id: &str) -> Option<Value> {
+    let encoded = bytes_of(data)?;
     let media_type = meta.string("contentType").unwrap_or_default();
     let media_type = media_type.split(';').next().unwrap_or_default().trim();
     let kind = match media_type.split('/').next() {
@@ -208,6 +213,39 @@ pub(super) fn of_error(error: CallError, spec: &OperationSpec, has_identity: boo
     let mut refusal = Refusal::new(DENIED, error.message).with_status(status);
     refusal.data = error.details;
     Failed::Denied(refusal, told)
+}
+
+/// The same where there is no result that could tell of a failure.
+pub(super) fn refusal_of_error(
+    error: CallError,
+    spec: &OperationSpec,
+    has_identity: bool,
+) -> Failed {
+    let status = match failure::outcome(&error, Some(spec), has_identity) {
+        Outcome::Closed => return Failed::Silence,
+        Outcome::Answer(status) => status,
+    };
+    let may_have_run = failure::may_have_run(&error, &spec.id());
+    let error = failure::masked(error);
+    if error.is(Code::AccessDenied)
+        && matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+    {
+        let mut refusal = Refusal::new(DENIED, error.message).with_status(status);
+        refusal.data = error.details;
+        return Failed::Refused(refusal);
+    }
+    let is_callers = error.is(Code::ValidationError) && status == StatusCode::BAD_REQUEST
+        || error.is(Code::OperationNotFound);
+    let code = if is_callers {
+        INVALID_PARAMS
+    } else {
+        INTERNAL_ERROR
+    };
+    let mut data = json!({ "code": error.code, "mayHaveRun": may_have_run });
+    if let (Some(details), Some(data)) = (error.details, data.as_object_mut()) {
+        data.insert("details".to_owned(), details);
+    }
+    Failed::Refused(Refusal::new(code, error.message).with_data(data))
 }
 
 /// A failure in words that a model can read, and as data for others.

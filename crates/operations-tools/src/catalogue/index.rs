@@ -1,0 +1,236 @@
+//! Which word is where: an inverted index that operations join and leave one by one.
+
+use std::collections::HashMap;
+
+use super::words::{each_word, stem};
+
+/// Where a word was found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Field {
+    Name,
+    Namespace,
+    Title,
+    Tags,
+    /// The first sentence of the description.
+    Summary,
+    Description,
+    Parameters,
+    ParameterDescriptions,
+}
+
+/// How many fields there are.
+pub(super) const FIELDS: usize = 8;
+
+/// A word in one field of one operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Posting {
+    pub(super) number: u32,
+    pub(super) field: Field,
+    pub(super) count: u8,
+}
+
+/// A word without its endings.
+#[derive(Debug, Default)]
+pub(super) struct Term {
+    pub(super) postings: Vec<Posting>,
+    /// In how many operations it is, not counting those that left.
+    pub(super) operations: u32,
+}
+
+/// What the index knows of an operation.
+#[derive(Debug)]
+pub(super) struct Member {
+    /// Words in each field.
+    pub(super) lengths: [u16; FIELDS],
+    terms: Vec<u32>,
+    /// The words of the name, for comparing it as a whole.
+    pub(super) name: Vec<u32>,
+}
+
+/// The index. Operations have numbers, which are used again once nothing is noted under them any more.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    /// Words as they were written, to the number of their stem.
+    known: HashMap<Box<str>, u32>,
+    stems: HashMap<Box<str>, u32>,
+    pub(super) terms: Vec<Term>,
+    /// All stems in the order of the alphabet, made when somebody asks for a beginning.
+    sorted: Vec<(Box<str>, u32)>,
+    members: Vec<Option<Member>>,
+    /// Numbers of operations that left and of which something is noted still, and numbers that are free.
+    left: Vec<u32>,
+    free: Vec<u32>,
+    /// Words in each field, over all operations.
+    totals: [u64; FIELDS],
+    present: u32,
+}
+
+/// Operations that left before anything is done about it.
+const MAX_LEFT: usize = 256;
+/// How often a word may count in one field.
+const MAX_COUNT: u8 = 8;
+
+impl Index {
+    /// Takes an operation in, and gives its number.
+    pub(super) fn add(&mut self, fields: &[(Field, &str)]) -> u32 {
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.members.push(None);
+            u32::try_from(self.members.len() - 1).unwrap_or(u32::MAX)
+        });
+        let mut lengths = [0_u16; FIELDS];
+        let mut found: Vec<(u32, Field)> = Vec::new();
+        for (field, text) in fields {
+            each_word(text, |word| {
+                found.push((self.term(word), *field));
+            });
+        }
+        let mut name: Vec<u32> = Vec::new();
+        for (term, field) in &found {
+            if let Some(length) = lengths.get_mut(*field as usize) {
+                *length = length.saturating_add(1);
+            }
+            if *field == Field::Name && !name.contains(term) {
+                name.push(*term);
+            }
+        }
+        found.sort_unstable_by_key(|(term, field)| (*term, *field as u8));
+        let mut terms: Vec<u32> = Vec::new();
+        for same in found.chunk_by(|one, other| one == other) {
+            let Some((term, field)) = same.first().copied() else {
+                continue;
+            };
+            let Some(entry) = self.terms.get_mut(term as usize) else {
+                continue;
+            };
+            entry.postings.push(Posting {
+                number,
+                field,
+                count: u8::try_from(same.len()).unwrap_or(MAX_COUNT).min(MAX_COUNT),
+            });
+            if terms.last() != Some(&term) {
+                terms.push(term);
+                entry.operations += 1;
+            }
+        }
+        for (total, length) in self.totals.iter_mut().zip(lengths) {
+            *total += u64::from(length);
+        }
+        self.present += 1;
+        if let Some(place) = self.members.get_mut(number as usize) {
+            *place = Some(Member {
+                lengths,
+                terms,
+                name,
+            });
+        }
+        number
+    }
+
+    /// Forgets an operation. What was noted of it stays, unseen, until there is much of that.
+    pub(super) fn remove(&mut self, number: u32) {
+        let Some(gone) = self.members.get_mut(number as usize).and_then(Option::take) else {
+            return;
+        };
+        self.present -= 1;
+        for (total, length) in self.totals.iter_mut().zip(gone.lengths) {
+            *total -= u64::from(length);
+        }
+        for term in gone.terms {
+            if let Some(term) = self.terms.get_mut(term as usize) {
+                term.operations = term.operations.saturating_sub(1);
+            }
+        }
+        self.left.push(number);
+        if self.left.len() > MAX_LEFT.max(self.present as usize / 4) {
+            self.sweep();
+        }
+    }
+
+    /// Drops what is noted of operations that left.
+    fn sweep(&mut self) {
+        let members = &self.members;
+        let is_there = |number: u32| members.get(number as usize).is_some_and(Option::is_some);
+        for term in &mut self.terms {
+            term.postings.retain(|posting| is_there(posting.number));
+        }
+        self.free.append(&mut self.left);
+    }
+
+    fn term(&mut self, word: &str) -> u32 {
+        if let Some(term) = self.known.get(word) {
+            return *term;
+        }
+        let stem = stem(word);
+        let term = if let Some(term) = self.stems.get(stem.as_str()) {
+            *term
+        } else {
+            let term = u32::try_from(self.terms.len()).unwrap_or(u32::MAX);
+            self.terms.push(Term::default());
+            self.stems.insert(stem.into_boxed_str(), term);
+            self.sorted.clear();
+            term
+        };
+        self.known.insert(word.into(), term);
+        term
+    }
+
+    /// The number of a word's stem, if any operation has it.
+    pub(super) fn find(&self, word: &str) -> Option<u32> {
+        let term = match self.known.get(word) {
+            Some(term) => *term,
+            None => *self.stems.get(stem(word).as_str())?,
+        };
+        (self.terms.get(term as usize)?.operations > 0).then_some(term)
+    }
+
+    /// Must be called before words are looked for by their beginning.
+    pub(super) fn sort(&mut self) {
+        if self.sorted.len() == self.stems.len() {
+            return;
+        }
+        self.sorted = self
+            .stems
+            .iter()
+            .map(|(stem, term)| (stem.clone(), *term))
+            .collect();
+        self.sorted.sort_unstable();
+    }
+
+    /// Stems that begin so, and their numbers.
+    pub(super) fn beginning_with<'a>(
+        &'a self,
+        start: &'a str,
+    ) -> impl Iterator<Item = (&'a str, u32)> {
+        let first = self.sorted.partition_point(|(stem, _)| &**stem < start);
+        self.sorted
+            .iter()
+            .skip(first)
+            .take_while(move |(stem, _)| stem.starts_with(start))
+            .map(|(stem, term)| (&**stem, *term))
+    }
+
+    pub(super) fn member(&self, number: u32) -> Option<&Member> {
+        self.members.get(number as usize)?.as_ref()
+    }
+
+    /// How many operations there are.
+    pub(super) fn present(&self) -> u32 {
+        self.present
+    }
+
+    /// How many numbers are in use, or were.
+    pub(super) fn numbers(&self) -> usize {
+        self.members.len()
+    }
+
+    /// The usual number of words in each field.
+    pub(super) fn averages(&self) -> [f32; FIELDS] {
+        let count = f64::from(self.present.max(1));
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "an average of small numbers"
+        )]
+        self.totals
+            .map(|total| ((total as f64 / count) as f32).max(1.0))
+    }
+}

@@ -1,0 +1,155 @@
+// A catalogue as three operations: a model that cannot be told about ten thousand tools is told about these.
+
+import { type CallError, invalid } from "../errors.js";
+import { operationNotFound } from "../registry/nearest.js";
+import { alwaysEnforceAccess } from "../registry/protocol-context.js";
+import type { OperationRegistry } from "../registry/registry.js";
+import { Type } from "../type-builder.js";
+import {
+  type CallerIdentity,
+  type IOperationDefinition,
+  type OperationContext,
+  OperationType,
+} from "../types.js";
+import { firstEvents } from "./call.js";
+import type { SearchedRegistry, SeenBy } from "./catalogue.js";
+import { projectionOf } from "./projection.js";
+import { mayCall } from "./selection.js";
+import { isShown, markAsOwn } from "./shown.js";
+
+/**
+ * `search`, `describe` and `call`, in this order.
+ *
+ * @example
+ * ```ts
+ * const three: CatalogueOperations = catalogue(registry, { identity }).asOperations();
+ * const forModel = new OperationRegistry();
+ * forModel.registerAll(three);
+ * const { tools, call } = toTools(forModel, { target: "anthropic", identity });
+ * ```
+ */
+export type CatalogueOperations = [
+  search: IOperationDefinition,
+  describe: IOperationDefinition,
+  call: IOperationDefinition,
+];
+
+/** Characters of a description in a list of hits. */
+const MAX_DESCRIPTION = 240;
+/** Bytes of the events of a stream that become one result. */
+const MAX_STREAM_BYTES = 262_144;
+
+const ID = Type.String({ description: "The id of an operation, as search gives it" });
+
+export function operationsOf(
+  searched: SearchedRegistry,
+  registry: OperationRegistry,
+  identity: CallerIdentity | undefined,
+  namespace: string,
+): CatalogueOperations {
+  const callerOf = (context: OperationContext) => context.identity ?? identity;
+  /** What callers are shown is what they may call: without an identity, what is open to everyone. */
+  const seenBy = (context: OperationContext): SeenBy => {
+    const caller = callerOf(context);
+    return ({ spec }) => mayCall(spec, caller);
+  };
+  const notFound = (id: string, context: OperationContext): CallError => {
+    const isSeen = seenBy(context);
+    const ids = Array.from(registry.entries()).filter((entry) => isShown(entry) && isSeen(entry));
+    return operationNotFound(
+      id,
+      ids.map((entry) => entry.id),
+    );
+  };
+  const shared = { namespace, version: "1.0.0", accessControl: { requiredScopes: [] } };
+
+  const search: IOperationDefinition = {
+    ...shared,
+    name: "search",
+    type: OperationType.QUERY,
+    description:
+      "Finds operations by what they do, in plain words. Gives ids, what each does, and the names of its parameters " +
+      "(optional ones end with a question mark).",
+    inputSchema: Type.Object({
+      query: Type.String({ description: "What you want to do, such as: add a label to an issue" }),
+      limit: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: 50, description: "How many at most. 10 if left out" }),
+      ),
+    }),
+    outputSchema: Type.Unknown(),
+    handler: ({ query, limit }: { query: string; limit?: number }, context: OperationContext) =>
+      searched
+        .search(query, limit === undefined ? {} : { limit }, seenBy(context))
+        .map(({ id, type, title, description, parameters }) => ({
+          id,
+          type,
+          description: shortened(title === undefined ? description : `${title}. ${description}`),
+          parameters,
+        })),
+  };
+
+  const describe: IOperationDefinition = {
+    ...shared,
+    name: "describe",
+    type: OperationType.QUERY,
+    description: "Tells what an operation takes and gives, as a TypeScript declaration.",
+    inputSchema: Type.Object({
+      id: ID,
+      schemas: Type.Optional(
+        Type.Boolean({ description: "Give the JSON schemas as well. They may be long" }),
+      ),
+    }),
+    outputSchema: Type.Unknown(),
+    handler: ({ id, schemas }: { id: string; schemas?: boolean }, context: OperationContext) => {
+      const found = searched.describe(id, seenBy(context));
+      if (found === undefined) throw notFound(id, context);
+      const { inputSchema, outputSchema, ...rest } = found;
+      return schemas === true ? { ...rest, inputSchema, outputSchema } : rest;
+    },
+  };
+
+  const call: IOperationDefinition = {
+    ...shared,
+    name: "call",
+    type: OperationType.MUTATION,
+    description:
+      "Calls an operation and gives its result. Look at describe first, unless you know its input.",
+    inputSchema: Type.Object({
+      id: ID,
+      input: Type.Optional(
+        Type.Unknown({ description: "The input of the operation: an object, as describe shows it" }),
+      ),
+    }),
+    outputSchema: Type.Unknown(),
+    handler: async ({ id, input }: { id: string; input?: unknown }, context: OperationContext) => {
+      const entry = registry.entry(id);
+      if (entry === undefined || !isShown(entry)) throw notFound(id, context);
+      // A copy, which nothing marks as trusted: whatever was found, access is checked here.
+      const { trusted: _, ...given } = { ...context };
+      const caller = callerOf(context);
+      const forCall = (caller === undefined ? given : { ...given, identity: caller }) as OperationContext;
+      alwaysEnforceAccess(forCall);
+      const read = inputOf(input, entry.spec);
+      if (entry.isSubscription) return firstEvents(registry, id, read, forCall, MAX_STREAM_BYTES);
+      return registry.execute(id, read, forCall);
+    },
+  };
+
+  const three: CatalogueOperations = [search, describe, call];
+  for (const { handler } of three) markAsOwn(handler);
+  return three;
+}
+
+/** Some models write the input as text. */
+function inputOf(input: unknown, spec: IOperationDefinition | Parameters<typeof projectionOf>[0]): unknown {
+  if (input === undefined) return {};
+  if (typeof input !== "string" || !/^\s*[[{]/.test(input)) return input;
+  const projection = projectionOf(spec, "inputSchema", "json-schema");
+  if ("readArguments" in projection) return projection.readArguments(input);
+  throw invalid(`The input schema of the operation cannot be used: ${projection.message}`);
+}
+
+function shortened(text: string): string {
+  const line = text.replace(/\s+/g, " ").trim();
+  return line.length > MAX_DESCRIPTION ? `${[...line].slice(0, MAX_DESCRIPTION - 1).join("")}…` : line;
+}

@@ -1,0 +1,253 @@
+// A registry that can be searched. What a question means is decided in crates/operations-tools; who may see what, here,
+// at every look, because rules can be changed in place.
+
+import { anObject, checkedOptions, type Fields, isWhole, must, required } from "../border/options.js";
+import { invalid } from "../errors.js";
+import type { Entry } from "../registry/entry.js";
+import type { OperationRegistry } from "../registry/registry.js";
+import { native, runtime } from "../runtime.js";
+import type { CallerIdentity, OperationSpec, OperationType } from "../types.js";
+import { type CatalogueOperations, operationsOf } from "./catalogue-operations.js";
+import { type JSONSchema, schemaTextOf } from "./projection.js";
+import { SearchIndex } from "./search-index.js";
+import { mayCall } from "./selection.js";
+import { isShown } from "./shown.js";
+
+/**
+ * For whom a catalogue is.
+ *
+ * @example
+ * ```ts
+ * const options: CatalogueOptions = { identity };
+ * const found = catalogue(registry, options).search("create an issue");
+ * ```
+ */
+export interface CatalogueOptions {
+  /** Only operations that it may call are shown. Without one, all that are not internal. */
+  identity?: CallerIdentity | undefined;
+}
+
+/**
+ * An operation that was found.
+ *
+ * @example
+ * ```ts
+ * const [best]: CatalogueHit[] = catalogue(registry).search("create an issue", { limit: 1 });
+ * if (best) console.log(best.id, best.parameters);
+ * ```
+ */
+export interface CatalogueHit {
+  id: string;
+  type: OperationType;
+  title?: string;
+  description: string;
+  tags?: string[];
+  /** The names of its parameters; those of optional ones end with a question mark. */
+  parameters: string[];
+  /** How well it answers the question. Only the order means something. */
+  score: number;
+}
+
+/**
+ * All that is known about an operation.
+ *
+ * @example
+ * ```ts
+ * const described: OperationDescription | undefined = catalogue(registry).describe("tasks.create");
+ * console.log(described?.signature);
+ * ```
+ */
+export interface OperationDescription {
+  id: string;
+  type: OperationType;
+  title?: string;
+  description: string;
+  tags?: string[];
+  inputSchema: JSONSchema;
+  outputSchema: JSONSchema;
+  /** Both schemas as a TypeScript declaration, for a prompt. */
+  signature: string;
+}
+
+/**
+ * How many operations a search gives.
+ *
+ * @example
+ * ```ts
+ * const options: SearchOptions = { limit: 3 };
+ * catalogue(registry).search("merge a pull request", options);
+ * ```
+ */
+export interface SearchOptions {
+  /** Default 10. */
+  limit?: number | undefined;
+}
+
+/**
+ * How much TypeScript is wanted.
+ *
+ * @example
+ * ```ts
+ * const options: SignatureOptions = { budget: 2_000, query: "pull requests" };
+ * const prompt = catalogue(registry).signatures(options);
+ * ```
+ */
+export interface SignatureOptions {
+  /** Tokens that the text may have, counted generously. */
+  budget: number;
+  /** What it is about: the operations that answer best come first. Without it, all in the order of their ids. */
+  query?: string | undefined;
+}
+
+/**
+ * A registry that can be searched. It follows registrations.
+ *
+ * @example
+ * ```ts
+ * const found: Catalogue = catalogue(registry, { identity });
+ * found.search("merge a pull request", { limit: 3 });
+ * ```
+ */
+export interface Catalogue {
+  /** The operations that answer a question in plain words, the best first. */
+  search(query: string, options?: SearchOptions): CatalogueHit[];
+  /** All that is known about an operation; nothing if there is none that may be seen. */
+  describe(id: string): OperationDescription | undefined;
+  /** TypeScript declarations of operations, as many as fit. */
+  signatures(options: SignatureOptions): string;
+  /** `search`, `describe` and `call` as operations, for models that find their tools themselves. */
+  asOperations(options?: { namespace?: string }): CatalogueOperations;
+}
+
+const OPTIONS: Fields<CatalogueOptions> = { identity: anObject };
+const LIMIT = must("a whole number from 1 to 1,000", (value) => isWhole(value, 1) && value <= 1_000);
+const SEARCH: Fields<SearchOptions> = { limit: LIMIT };
+const SIGNATURES: Fields<SignatureOptions> = {
+  budget: required(
+    must("a whole number of tokens, at least 50", (value) => isWhole(value, 50) && value <= 10_000_000),
+  ),
+  query: must("a string", (value) => typeof value === "string"),
+};
+const AS_OPERATIONS: Fields<{ namespace?: string | undefined }> = {
+  namespace: must("a string", (value) => typeof value === "string" && value !== ""),
+};
+
+/** Hits without a limit of the caller's. */
+const DEFAULT_LIMIT = 10;
+/** Tokens of the signature of one operation. */
+const SIGNATURE_TOKENS = 4_000;
+/** After so many operations without room in a row, no smaller one is looked for. */
+const MAX_MISSES = 3;
+
+/**
+ * Makes the operations of a registry searchable: for a model that cannot be told about all of them.
+ *
+ * @example
+ * ```ts
+ * const { search, signatures } = catalogue(registry, { identity });
+ * search("merge a pull request", { limit: 3 });
+ * const prompt = signatures({ budget: 2_000, query: "pull requests" });
+ * ```
+ */
+export function catalogue(registry: OperationRegistry, given: CatalogueOptions = {}): Catalogue {
+  const { identity } = checkedOptions<CatalogueOptions>(given, OPTIONS, { prefix: "catalogue: " });
+  const searched = new SearchedRegistry(registry);
+  const seenBy = (entry: Entry) => identity === undefined || mayCall(entry.spec, identity);
+  return {
+    search: (query, options = {}) => searched.search(query, options, seenBy),
+    describe: (id) => searched.describe(id, seenBy),
+    signatures: (options) => searched.signatures(options, seenBy),
+    asOperations: (options = {}) => {
+      const { namespace } = checkedOptions(options, AS_OPERATIONS, { prefix: "asOperations: " });
+      return operationsOf(searched, registry, identity, namespace ?? "catalogue");
+    },
+  };
+}
+
+/** Whether an operation is shown to whoever asks. */
+export type SeenBy = (entry: Entry) => boolean;
+
+/** A registry and the index over it. */
+export class SearchedRegistry {
+  readonly #registry: OperationRegistry;
+  readonly #index: SearchIndex;
+
+  constructor(registry: OperationRegistry) {
+    this.#registry = registry;
+    this.#index = new SearchIndex(registry);
+  }
+
+  search(query: string, options: SearchOptions, seenBy: SeenBy): CatalogueHit[] {
+    if (typeof query !== "string") throw invalid("search: the query must be a string");
+    const { limit = DEFAULT_LIMIT } = checkedOptions<SearchOptions>(options, SEARCH, { prefix: "search: " });
+    const hits: CatalogueHit[] = [];
+    for (const { entry, score } of this.#index.ranked(query, limit)) {
+      if (!isShown(entry) || !seenBy(entry)) continue;
+      hits.push({ ...headOf(entry), parameters: this.#index.parameters(entry.id), score });
+      if (hits.length === limit) break;
+    }
+    return hits;
+  }
+
+  describe(id: string, seenBy: SeenBy): OperationDescription | undefined {
+    const entry = this.#registry.entry(id);
+    if (entry === undefined || !isShown(entry) || !seenBy(entry)) return undefined;
+    const input = schemaTextOf(entry.spec, "inputSchema");
+    const output = schemaTextOf(entry.spec, "outputSchema");
+    const declarations = new native.ToolDeclarations(runtime, SIGNATURE_TOKENS, true);
+    declarations.add(entry.id, describedIn(entry.spec), entry.isSubscription, input, output);
+    return {
+      ...headOf(entry),
+      inputSchema: JSON.parse(input) as JSONSchema,
+      outputSchema: JSON.parse(output) as JSONSchema,
+      signature: declarations.text(0),
+    };
+  }
+
+  signatures(given: SignatureOptions, seenBy: SeenBy): string {
+    const { budget, query } = checkedOptions<SignatureOptions>(given, SIGNATURES, { prefix: "signatures: " });
+    const declarations = new native.ToolDeclarations(runtime, budget, false);
+    let shown = 0;
+    let misses = 0;
+    for (const entry of this.#inOrder(query, seenBy)) {
+      const { id, spec, isSubscription } = entry;
+      const [input, output] = [schemaTextOf(spec, "inputSchema"), schemaTextOf(spec, "outputSchema")];
+      if (declarations.add(id, describedIn(spec), isSubscription, input, output)) {
+        shown += 1;
+        misses = 0;
+      } else if (++misses === MAX_MISSES) break;
+    }
+    let all = 0;
+    for (const entry of this.#registry.entries()) if (isShown(entry) && seenBy(entry)) all += 1;
+    return declarations.text(all - shown);
+  }
+
+  /** Those that answer a question, or all. */
+  *#inOrder(query: string | undefined, seenBy: SeenBy): Iterable<Entry> {
+    if (query !== undefined && query.trim() !== "") {
+      for (const { entry } of this.#index.ranked(query, 64)) if (isShown(entry) && seenBy(entry)) yield entry;
+      return;
+    }
+    const all = Array.from(this.#registry.entries()).filter((entry) => isShown(entry) && seenBy(entry));
+    yield* all.sort((one, other) => (one.id < other.id ? -1 : 1));
+  }
+}
+
+function headOf({
+  id,
+  spec,
+}: Entry): Omit<OperationDescription, "inputSchema" | "outputSchema" | "signature"> {
+  const { type, title, description, tags } = spec;
+  return {
+    id,
+    type,
+    ...(typeof title === "string" ? { title } : {}),
+    description: String(description ?? ""),
+    ...(Array.isArray(tags) ? { tags: [...tags] } : {}),
+  };
+}
+
+/** What is said of an operation where there is room for a sentence. */
+export function describedIn({ title, description }: OperationSpec): string {
+  return title?.trim() || description?.trim() || "";
+}

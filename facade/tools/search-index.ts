@@ -1,0 +1,87 @@
+// The native index over a registry, told of what changed before it is asked.
+
+import type { ToolCatalogue } from "../native-binding.js";
+import type { Entry } from "../registry/entry.js";
+import type { OperationRegistry } from "../registry/registry.js";
+import { native, runtime } from "../runtime.js";
+import { lazySchemaOutline } from "../schema/lazy.js";
+import { OperationType } from "../types.js";
+import { schemaTextOf } from "./projection.js";
+
+/** Characters of a description that are told. More than the native side looks at, which counts bytes. */
+const MAX_DESCRIPTION = 1_000;
+/** Entries that cross at once, so that no text becomes too long for a string. */
+const BATCH = 500;
+
+export class SearchIndex {
+  readonly #registry: OperationRegistry;
+  readonly #native: ToolCatalogue = new native.ToolCatalogue(runtime);
+  /** The operations that the native side knows. There is a new `Entry` for each registration. */
+  readonly #told = new Map<string, Entry>();
+  #revision = -1;
+
+  constructor(registry: OperationRegistry) {
+    this.#registry = registry;
+  }
+
+  /** Operations by how well they answer a question. Asks for as many as are likely to be wanted, then for all. */
+  *ranked(question: string, likely: number): Iterable<{ entry: Entry; score: number }> {
+    this.#follow();
+    let taken = 0;
+    for (const limit of [likely, 8 * likely, 0xffff_ffff]) {
+      const hits = JSON.parse(this.#native.search(question, limit)) as { id: string; score: number }[];
+      for (; taken < hits.length; taken++) {
+        const { id, score } = hits[taken] as { id: string; score: number };
+        const entry = this.#told.get(id);
+        if (entry !== undefined) yield { entry, score };
+      }
+      if (hits.length < limit) return;
+    }
+  }
+
+  parameters(id: string): string[] {
+    return this.#native.parameters(id) ?? [];
+  }
+
+  #follow(): void {
+    const registry = this.#registry;
+    if (registry.revision === this.#revision) return;
+    this.#revision = registry.revision;
+    let batch: string[] = [];
+    const send = () => {
+      if (batch.length > 0) this.#native.put(`[${batch.join(",")}]`);
+      batch = [];
+    };
+    for (const entry of registry.entries()) {
+      if (entry.isInternal || this.#told.get(entry.id) === entry) continue;
+      this.#told.set(entry.id, entry);
+      batch.push(entryText(entry));
+      if (batch.length === BATCH) send();
+    }
+    send();
+    const gone = [...this.#told.keys()].filter((id) => registry.entry(id) !== this.#told.get(id));
+    for (const id of gone) this.#told.delete(id);
+    if (gone.length > 0) this.#native.remove(gone);
+  }
+}
+
+/** What the native side is told: `Entry` in `crates/operations-tools/src/catalogue/mod.rs`. */
+function entryText({ id, spec }: Entry): string {
+  const { namespace, title, description, tags, type } = spec;
+  const members = JSON.stringify({
+    id,
+    namespace,
+    title: typeof title === "string" ? title : undefined,
+    description: String(description ?? "").slice(0, MAX_DESCRIPTION),
+    tags: Array.isArray(tags) ? tags.filter((tag) => typeof tag === "string") : [],
+    isQuery: type !== OperationType.MUTATION,
+  });
+  const input = lazySchemaOutline(spec, "inputSchema") ?? schemaTextOf(spec, "inputSchema");
+  return wellFormed(`${members.slice(0, -1)},"input":${input}}`);
+}
+
+/** Rust has no strings with half a surrogate pair, which JSON escapes. */
+function wellFormed(json: string): string {
+  if (!json.includes("\\ud")) return json;
+  return json.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][\da-f]{2}/g, "$1\ufffd");
+}

@@ -1,0 +1,125 @@
+//! Operations that can be searched for, and their TypeScript declarations.
+
+use std::sync::Arc;
+
+use napi::bindgen_prelude::Env;
+use napi_derive::napi;
+use operations_core::error::CallError;
+use operations_tools::catalogue::{Catalogue, Entry};
+use operations_tools::declarations::{Declarations, Described};
+use serde_json::json;
+
+use crate::border::bridge::Bridge;
+use crate::border::runtime::Runtime;
+
+/// An index over operations.
+#[napi]
+pub struct ToolCatalogue {
+    bridge: Arc<Bridge>,
+    catalogue: Catalogue,
+}
+
+#[napi]
+impl ToolCatalogue {
+    /// An empty one.
+    #[napi(constructor)]
+    #[must_use]
+    pub fn new(runtime: &Runtime) -> Self {
+        Self {
+            bridge: Arc::clone(&runtime.bridge),
+            catalogue: Catalogue::default(),
+        }
+    }
+
+    /// Takes operations in, or takes them in anew: a JSON list.
+    #[napi]
+    pub fn put(&mut self, env: Env, entries: String) -> napi::Result<()> {
+        let catalogue = &mut self.catalogue;
+        self.bridge.run(&env, || {
+            let entries: Vec<Entry> = serde_json::from_str(&entries)
+                .map_err(|error| CallError::unknown(format!("Not usable as entries: {error}")))?;
+            for entry in &entries {
+                catalogue.put(entry);
+            }
+            catalogue.settle();
+            Ok(())
+        })
+    }
+
+    /// Forgets operations.
+    #[napi]
+    pub fn remove(&mut self, env: Env, ids: Vec<String>) -> napi::Result<()> {
+        let catalogue = &mut self.catalogue;
+        self.bridge.run(&env, || {
+            for id in &ids {
+                catalogue.remove(id);
+            }
+            Ok(())
+        })
+    }
+
+    /// What answers a question, the best first: a JSON list of ids and scores.
+    #[napi]
+    pub fn search(&self, env: Env, question: String, limit: u32) -> napi::Result<String> {
+        self.bridge.run(&env, || {
+            Ok(json!(self.catalogue.search(&question, limit as usize)).to_string())
+        })
+    }
+
+    /// The names of an operation's parameters.
+    #[napi]
+    #[must_use]
+    pub fn parameters(&self, id: String) -> Option<Vec<String>> {
+        self.catalogue.parameters(&id).map(<[String]>::to_vec)
+    }
+}
+
+/// TypeScript declarations of operations, within a number of tokens.
+#[napi]
+pub struct ToolDeclarations {
+    bridge: Arc<Bridge>,
+    declarations: Declarations,
+}
+
+#[napi]
+impl ToolDeclarations {
+    /// Nothing yet.
+    #[napi(constructor)]
+    #[must_use]
+    pub fn new(runtime: &Runtime, budget: u32, has_comments: bool) -> Self {
+        Self {
+            bridge: Arc::clone(&runtime.bridge),
+            declarations: Declarations::new(budget as usize, has_comments),
+        }
+    }
+
+    /// Adds an operation; the schemas are JSON. Returns whether there was room for it.
+    #[napi]
+    pub fn add(
+        &mut self,
+        env: Env,
+        id: String,
+        description: String,
+        is_stream: bool,
+        input: String,
+        output: String,
+    ) -> napi::Result<bool> {
+        let declarations = &mut self.declarations;
+        self.bridge.run(&env, || {
+            Ok(declarations.add(&Described {
+                id: &id,
+                description: &description,
+                is_stream,
+                input: &input,
+                output: &output,
+            }))
+        })
+    }
+
+    /// The text, with a word about how many operations are not in it.
+    #[napi]
+    pub fn text(&self, env: Env, left_out: u32) -> napi::Result<String> {
+        self.bridge
+            .run(&env, || Ok(self.declarations.text(left_out as usize)))
+    }
+}
