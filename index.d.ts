@@ -180,6 +180,7 @@ export type {
   HTTPStreams,
   OpenAPICandidate,
   OpenAPIFS,
+  OpenAPIImportConfig,
   OpenAPIImportedOperation,
   OpenAPIInspection,
   OpenAPIOperation,

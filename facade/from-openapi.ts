@@ -5,6 +5,7 @@ export type {
   HTTPServiceConfig,
   HTTPStreams,
   OpenAPICandidate,
+  OpenAPIImportConfig,
   OpenAPISelector,
   PerCall,
 } from "./openapi/config.js";

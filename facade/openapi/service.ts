@@ -25,7 +25,8 @@ export class HttpService {
 
   /** What messages call it. */
   get name(): string {
-    return this.config.namespace;
+    // Without one, the document says which namespaces there are.
+    return this.config.namespace ?? "served";
   }
 
   get hasCredentials(): boolean {
@@ -72,7 +73,7 @@ function planOf(text: string | null): BodyPlan {
 
 /** What the native side is told about a configuration. */
 function settings(config: CheckedConfig): string {
-  const { namespace, baseUrl, headers, auth, timeout, maxResponseBytes, retry, sse, ca } = config;
+  const { namespace = "served", baseUrl, headers, auth, timeout, maxResponseBytes, retry, sse, ca } = config;
   const { hosts, allowPrivateAddresses } = config;
   return JSON.stringify({
     namespace,

@@ -37,7 +37,7 @@ export class Description {
   }
 }
 
-function rulesOf(spec: OperationSpec): AccessControl | undefined {
+export function rulesOf(spec: OperationSpec): AccessControl | undefined {
   try {
     return copyOfRules(spec.accessControl);
   } catch {
@@ -121,7 +121,7 @@ function annotationsOf(spec: OperationSpec): object | undefined {
 }
 
 /** A schema as JSON; null for one that contains itself or a bigint. */
-function schemaText(spec: OperationSpec, field: "inputSchema" | "outputSchema"): string {
+export function schemaText(spec: OperationSpec, field: "inputSchema" | "outputSchema"): string {
   try {
     return lazySchemaText(spec, field)?.text() ?? JSON.stringify(spec[field]) ?? "null";
   } catch {
@@ -130,6 +130,6 @@ function schemaText(spec: OperationSpec, field: "inputSchema" | "outputSchema"):
 }
 
 /** Rust has no strings with half a surrogate pair, which JSON escapes. */
-function wellFormed(json: string): string {
+export function wellFormed(json: string): string {
   return json.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][\da-f]{2}/g, "$1\ufffd");
 }

@@ -14,6 +14,7 @@ import type { NativeTwin } from "../registry/native-twin.js";
 import { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
 import { Description } from "./describe.js";
+import { describeHttp } from "./describe-http.js";
 import { type AskedIdentity, failureOf, type Identify, identified } from "./identify.js";
 import { type ClientAnswer, ClientLine, type Offers } from "./line.js";
 import { checkedServe, nativeOptions, type ServeOptions } from "./options.js";
@@ -77,9 +78,9 @@ export interface Served {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-const DRAIN_FOR = 10_000;
+export const DRAIN_FOR = 10_000;
 /** How often what is served is looked at for changes that nobody tells of. In milliseconds. */
-const LOOK_EVERY = 100;
+export const LOOK_EVERY = 100;
 
 const log = logger("serve");
 
@@ -140,13 +141,15 @@ export class Offered implements Receiver {
     this.#choose();
   }
 
-  asked(id: string, asked: AskedCall | { identify: AskedIdentity } | { describe: true }): void {
+  asked(id: string, asked: AskedCall | { identify: AskedIdentity } | { describe: true | "http" }): void {
     if ("identify" in asked) {
       void this.#tellIdentity(id, asked.identify);
       return;
     }
     if ("describe" in asked) {
-      this.native.sendEvent(id, this.#description.text(this.#registry));
+      const isPlain = asked.describe === "http";
+      const text = isPlain ? describeHttp(this.#registry) : this.#description.text(this.#registry);
+      this.native.sendEvent(id, text);
       return;
     }
     lookAround();

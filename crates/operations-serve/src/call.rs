@@ -8,7 +8,7 @@ use futures::{StreamExt, stream};
 use operations_core::call::{holds_bytes, timed_out};
 use operations_core::clock;
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
-use operations_core::json::push_string;
+use operations_core::json::{Document, push_string};
 use operations_core::lock::{reading, writing};
 use operations_core::registry::{Answer, Call, Context, Operation, Registry, Route};
 use operations_core::spec::OperationType;
@@ -174,10 +174,13 @@ impl Calls {
         let work = tokio::spawn(async move {
             match registry.route(call) {
                 Route::Host => None,
-                Route::Here(served) => match served.answer() {
-                    Answer::One(answer) => Some(answer.await),
-                    Answer::Many(mut events) => events.next().await,
-                },
+                Route::Here(served) => {
+                    let answer = match served.answer() {
+                        Answer::One(answer) => Some(answer.await),
+                        Answer::Many(mut events) => events.next().await,
+                    };
+                    answer.map(|answer| answer.and_then(as_by_the_host))
+                }
             }
         });
         match work.await {
@@ -194,7 +197,10 @@ impl Calls {
             Route::Host => None,
             Route::Here(served) => Some(match served.answer() {
                 Answer::One(answer) => stream::once(answer).boxed(),
-                Answer::Many(events) => events,
+                Answer::Many(events) => {
+                    let events = events.map(|answer| answer.and_then(as_by_the_host));
+                    events.boxed()
+                }
             }),
         }
     }
@@ -215,6 +221,16 @@ impl Calls {
         };
         self.host
             .ask_about(asking, |request_id| call.event(id, request_id))
+    }
+}
+
+/// An envelope as the host would have written it: clients get the same bytes, whoever answers.
+fn as_by_the_host(envelope: String) -> Result<String, CallError> {
+    match Document::parse(envelope) {
+        Ok(envelope) => Ok(envelope.root().stringify()),
+        Err(why) => Err(CallError::unknown(format!(
+            "The answer cannot be read: {why}"
+        ))),
     }
 }
 

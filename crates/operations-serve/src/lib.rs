@@ -13,6 +13,7 @@ pub mod call;
 pub mod challenge;
 pub mod cors;
 pub mod door;
+pub mod embedded;
 pub mod failure;
 pub mod host;
 pub mod identity;
@@ -23,6 +24,7 @@ pub mod options;
 pub mod service;
 pub mod standard_streams;
 pub mod stats;
+pub mod tls;
 
 pub use call::Calls;
 pub use host::Host;

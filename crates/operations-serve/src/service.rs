@@ -68,6 +68,7 @@ pub struct Shared {
     /// Who does what the registry cannot.
     pub(crate) host: Arc<Host>,
     pub(crate) mcp: door::mcp::State,
+    pub(crate) http: door::http::Kept,
 }
 
 /// A request on its way through a door.
@@ -118,6 +119,7 @@ impl Service {
                 identities: Identities::new(&options.identity)?,
                 host,
                 mcp: door::mcp::State::new(options.doors.mcp.as_ref())?,
+                http: door::http::Kept::default(),
                 options,
             }),
         })
@@ -213,7 +215,7 @@ impl Shared {
         if let Some(door) = &self.options.doors.http
             && let Some(rest) = below(&door.path, path)
         {
-            return door::http::serve(self, exchange, rest).await;
+            return door::http::serve(self, door, exchange, rest).await;
         }
         if let Some(door) = &self.options.doors.mcp
             && door.path == path

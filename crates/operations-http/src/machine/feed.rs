@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 use super::lines::LineParser;
 use crate::message::integers::keep_integers;
 use crate::message::reply::is_json;
+use crate::message::served::{self, Opened};
 use crate::message::{BodyKind, Int64, Remarks, ResponseHead, ResponseKind, media};
 use crate::sse::{DEFAULT_EVENT_TYPE, Event, Limits, Parser};
 
@@ -102,6 +103,11 @@ impl Feed {
         }
     }
 
+    /// The server is one of ours: its events are envelopes, and an event called `error` is why there are no more.
+    pub(super) fn open_envelopes(&mut self) {
+        self.writer.opens_envelopes = true;
+    }
+
     /// Reads a piece of the stream.
     pub(super) fn push(&mut self, piece: &[u8]) {
         if self.failure.is_some() {
@@ -114,7 +120,7 @@ impl Feed {
                 .map_err(CallError::from),
             Source::Lines(parser) => parser.push(piece, &mut |line| writer.line(line)),
         };
-        self.failure = read.err();
+        self.failure = read.err().or_else(|| writer.told.take());
     }
 
     /// The connection has ended. An unfinished event is dropped; a last line without a line end
@@ -188,6 +194,9 @@ struct Writer {
     last_id: Arc<str>,
     int64: Option<Arc<Int64>>,
     remarks: Vec<(usize, Remarks)>,
+    opens_envelopes: bool,
+    /// The error that the server has told of.
+    told: Option<CallError>,
 }
 
 /// One value as a batch of lines.
@@ -202,6 +211,8 @@ impl Writer {
         Self {
             int64,
             remarks: Vec::new(),
+            opens_envelopes: false,
+            told: None,
             text: String::new(),
             events: 0,
             last_type: Cow::Borrowed(DEFAULT_EVENT_TYPE),
@@ -210,8 +221,35 @@ impl Writer {
     }
 
     fn event(&mut self, event: &Event) {
+        if self.told.is_some() {
+            return;
+        }
+        let opened = self
+            .opens_envelopes
+            .then(|| served::opened(&event.data))
+            .flatten();
+        if opened.is_none() && self.opens_envelopes && event.event == "error" {
+            let problem = serde_json::from_str(&event.data).ok();
+            self.told = problem.as_ref().and_then(served::problem);
+            if self.told.is_some() {
+                return;
+            }
+        }
         self.begin();
-        if is_json(&event.data) {
+        if let Some(Opened { data, notes }) = opened {
+            // What has no data stands for `undefined`, for which there is a remark.
+            let is_undefined = data.is_none();
+            let is_as_sent = !notes.is_empty();
+            self.value(data.as_deref().unwrap_or("null"));
+            if is_undefined || is_as_sent {
+                self.remark(Remarks {
+                    notes,
+                    is_undefined,
+                    is_as_sent,
+                    ..Remarks::default()
+                });
+            }
+        } else if is_json(&event.data) {
             self.value(&event.data);
         } else {
             push_string(&mut self.text, &event.data);
@@ -252,6 +290,19 @@ impl Writer {
         self.text.push_str(&json);
         if !remarks.is_empty() {
             self.remarks.push((self.events - 1, remarks));
+        }
+    }
+
+    /// Something to say about the member that was begun last.
+    fn remark(&mut self, remarks: Remarks) {
+        let member = self.events - 1;
+        match self.remarks.last_mut() {
+            Some((last, known)) if *last == member => {
+                known.notes.extend(remarks.notes);
+                known.is_undefined |= remarks.is_undefined;
+                known.is_as_sent |= remarks.is_as_sent;
+            }
+            _ => self.remarks.push((member, remarks)),
         }
     }
 

@@ -14,5 +14,6 @@ mod identity;
 mod listener;
 mod mcp_dialogue;
 mod mcp_door;
+mod random_requests;
 mod service;
 mod support;
