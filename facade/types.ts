@@ -125,10 +125,9 @@ export interface OperationContextExtensions {}
  * ```
  */
 export interface CallerLine {
-  /** Says how far the call is: `onProgress(1, 2, "half")`. In a context of your own, a function that is told how far a call of an
-   * MCP tool is, with one object: `onProgress: ({ progress, total }) => ...`. */
+  /** Says how far the call is: `onProgress(1, 2, "half")`, or `onProgress({ progress: 1, total: 2 })`. */
   onProgress?(
-    progress: number & { progress?: number; total?: number; message?: string },
+    progress: number | { progress: number; total?: number; message?: string },
     total?: number,
     message?: string,
   ): void;
@@ -324,8 +323,10 @@ export interface CallerIdentity extends Omit<Identity, "scopes" | "resources"> {
  * await registry.execute("tasks.list", {}, context);
  * ```
  */
-export interface CallContext extends Omit<OperationContext, "identity"> {
+export interface CallContext extends Omit<OperationContext, "identity" | "onProgress"> {
   identity?: CallerIdentity | undefined;
+  /** Told how far a call of an MCP tool is, where the server says so. */
+  onProgress?(progress: { progress: number; total?: number; message?: string }): void;
 }
 
 /** What every spec says besides its type, its schemas and its handler, as it may be written. */
