@@ -81,7 +81,7 @@ import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 ${SCENE}${scene}
 {
-${example.replace(ofModule, "")}
+${example.replace(ofModule, "").replace(/^export default /gm, "void ")}
 }
 ${(example.match(ofModule) ?? []).join("\n")}
 export {};
@@ -148,7 +148,7 @@ export const env = buildEnv({ registry, context: {} });
 `);
 
   it("are what one would write by hand", () => {
-    const greeting = "{ loud?: boolean | undefined; name: string; }";
+    const greeting = "{ loud?: boolean; name: string; }";
     const task = "{ title?: string | undefined; }";
     assert.equal(
       shown.registry,

@@ -58,8 +58,9 @@ modules.set(
   "mixed",
   `${START}import { FromOpenAPI } from "@alkdev/operations";
 const registry = createRegistry([defineOperation({ ...draft, namespace: "t", name: "a", type: "query",
-  handler: ({ id }) => ({ name: String(id) }) }), ...FromOpenAPI({}, { namespace: "shop" })]);
+  handler: ({ id }) => ({ name: String(id) }) }), ...FromOpenAPI<"shop">({}, { namespace: "shop" })]);
 await registry.execute("shop.getPet", { petId: 7 });
+await registry.execute("t.b", { id: 1 });
 await registry.execute("t.a", { id: "1" });
 (await registry.execute("t.a", { id: 1 })).data.nme;`,
 );
@@ -89,6 +90,7 @@ describe("what the compiler says of", () => {
 
   it("calls of a registry that holds untyped operations as well", () => {
     assert.deepEqual(saidOf("mixed"), [
+      `Argument of type '"t.b"' is not assignable to parameter of type '"t.a" | (\`shop.\${string}\` & {})'.`,
       "Type 'string' is not assignable to type 'number'.",
       "Property 'nme' does not exist on type '{ name: string; }'. Did you mean 'name'?",
     ]);

@@ -22,6 +22,8 @@ export interface CommonErrorDetails {
   /** A short word for what went wrong, to tell cases apart: `"timeout"`, `"closed"`, `"no-worker"`, ... */
   reason?: string;
   operationId?: string;
+  /** The host that was called, where the call went over HTTP. */
+  host?: string;
 }
 
 /**
@@ -97,8 +99,6 @@ export interface TimeoutDetails extends CommonErrorDetails {
   idleTimeout?: number;
   /** The limit of the source, in milliseconds. */
   timeout?: number;
-  /** The host that did not answer in time. */
-  host?: string;
 }
 
 /**

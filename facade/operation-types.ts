@@ -94,7 +94,7 @@ export type OperationsOf<TOperation extends { namespace: string; name: string }>
             Extract<Extract<KnownOf<TOperation>, { namespace: N }>, { name: K }>
           >;
         };
-      } & UntypedOperations;
+      } & UntypedOperations<UnknownOf<TOperation>["namespace"]>;
 
 /** Whether there are operations whose ids are not known to the compiler, such as those of an adapter. */
 type HasUnknownIds<TOperation extends { namespace: string; name: string }> =
@@ -107,26 +107,37 @@ type KnownOf<TOperation extends { namespace: string; name: string }> = TOperatio
     : TOperation
   : never;
 
+/** The others. */
+type UnknownOf<TOperation extends { namespace: string; name: string }> = TOperation extends unknown
+  ? HasUnknownIds<TOperation> extends true
+    ? TOperation
+    : never
+  : never;
+
 declare const untyped: unique symbol;
 
 /**
- * Says that there are other operations besides the ones in a table, whose ids the compiler does not know. Every id can then be
- * called: one that is in the table with its types, any other with `unknown`.
+ * Says that there are other operations besides the ones in a table, whose names the compiler does not know: in these namespaces, or
+ * anywhere. They can be called too, and give `unknown`.
  *
  * @example
  * ```ts
- * type Remote = { demo: { greet: Query<{ name: string }, string> } } & UntypedOperations;
+ * type Remote = { demo: { greet: Query<{ name: string }, string> } } & UntypedOperations<"shop">;
  * const remote = nats.callMap.typed<Remote>();
  * await remote.call("shop.getPet", { petId: 7 }); // nothing is known about it, so nothing is checked
  * ```
  */
-export interface UntypedOperations {
+export interface UntypedOperations<TNamespace extends string = string> {
   /** For the type checker only: at run time there is no such property. */
-  readonly [untyped]: true;
+  readonly [untyped]: TNamespace;
 }
 
 /** Whether there are operations that the compiler does not know. */
 type HasUntyped<TOperations> = TOperations extends UntypedOperations ? true : false;
+
+/** Their namespaces. */
+type UntypedNamespace<TOperations> =
+  TOperations extends UntypedOperations<infer TNamespace> ? TNamespace : never;
 
 /** What a type argument says about operations: `typeof registry`, or operations by namespace and name. */
 export type OperationsIn<T> = T extends { readonly "~operations": infer TOperations } ? TOperations : T;
@@ -164,8 +175,13 @@ export type CallId<TOperations> =
 export type StreamId<TOperations> =
   IsAny<TOperations> extends true ? string : IdsOf<TOperations, "subscription"> | OtherId<TOperations>;
 
-/** Any id, where there are operations that the compiler does not know. Not `string`, so that editors still offer the known ids. */
-type OtherId<TOperations> = HasUntyped<TOperations> extends true ? string & {} : never;
+/** The ids of operations that the compiler does not know. Not a plain `string`, so that editors still offer the known ids. */
+type OtherId<TOperations> =
+  HasUntyped<TOperations> extends true
+    ? string extends UntypedNamespace<TOperations>
+      ? string & {}
+      : `${UntypedNamespace<TOperations>}.${string}` & {}
+    : never;
 
 /** The operation that an id names. A namespace may have dots in it, so it is not enough to split the id. */
 type ById<TOperations, TId> = {
@@ -191,7 +207,7 @@ export type OperationById<TOperations, TId extends string, TOtherwise extends Si
   IsAny<TOperations> extends true
     ? TOtherwise
     : HasUntyped<TOperations> extends true
-      ? string extends TId
+      ? OtherId<TOperations> extends TId
         ? TOtherwise
         : [ById<TOperations, TId>] extends [infer TOperation extends Signature]
           ? [TOperation] extends [never]
@@ -216,7 +232,9 @@ export type EnvOf<TOperations> =
   IsAny<TOperations> extends true
     ? OperationEnv
     : HasUntyped<TOperations> extends true
-      ? KnownEnv<Pick<TOperations, keyof TOperations & string>> & OperationEnv
+      ? KnownEnv<Pick<TOperations, keyof TOperations & string>> & {
+          readonly [N in UntypedNamespace<TOperations>]: OperationEnv[string];
+        }
       : KnownEnv<TOperations>;
 
 /** The functions of the operations that are known. */

@@ -5,6 +5,7 @@ import {
   createRegistry,
   defineOperation,
   FromOpenAPI,
+  FromOpenAPIUrl,
   type Mutation,
   type OpenAPISpec,
   type OperationRegistry,
@@ -139,7 +140,7 @@ export const loose: OperationRegistry = registry;
 
 // Operations whose ids the compiler does not know do not spoil those that it knows.
 declare const document: OpenAPISpec;
-const mixed = createRegistry([greet, createTask, ticks, ...FromOpenAPI(document, { namespace: "shop" })]);
+const mixed = createRegistry([greet, createTask, ticks, ...FromOpenAPI<"shop">(document, { namespace: "shop" })]);
 expectTypeOf(mixed.execute("demo.greet", { name: "x" })).resolves.toEqualTypeOf<
   ResponseEnvelope<{ greeting: string }>
 >();
@@ -151,10 +152,42 @@ expectTypeOf(mixed.execute("shop.getPet", { petId: 7 })).resolves.toEqualTypeOf<
 expectTypeOf(
   mixed.execute<{ petId: number }, { name: string }>("shop.getPet", { petId: 7 }),
 ).resolves.toEqualTypeOf<ResponseEnvelope<{ name: string }>>();
+// @ts-expect-error no such operation, and no such namespace
+mixed.execute("demo.gret", { name: "x" });
+// @ts-expect-error nor such a namespace
+mixed.execute("shp.getPet", {});
 declare const anyId: string;
-expectTypeOf(mixed.execute(anyId, {})).resolves.toEqualTypeOf<ResponseEnvelope<unknown>>();
+// @ts-expect-error another namespace than the one that was promised
+FromOpenAPI<"shop">(document, { namespace: "pets" });
+// Lists of operations of different documents are of one type.
+FromOpenAPI(document, { namespace: "shop" }).push(...FromOpenAPI(document, { namespace: "pets" }));
+// Where the namespace is not known either, any id is taken.
+const open = createRegistry([greet, ...FromOpenAPI(document, { namespace: "shop" })]);
+expectTypeOf(open.execute(anyId, {})).resolves.toEqualTypeOf<ResponseEnvelope<unknown>>();
+expectTypeOf(open.execute("demo.greet", { name: "x" })).resolves.toEqualTypeOf<
+  ResponseEnvelope<{ greeting: string }>
+>();
+await buildEnv({ registry: open, context: {} }).shop?.getPet?.({ petId: 7 });
 // @ts-expect-error an id is a text
-mixed.execute(7, {});
+open.execute(7, {});
+// Operations of one's own in the namespace of a document.
+const checkout = defineOperation({
+  ...rest,
+  namespace: "shop",
+  name: "checkout",
+  type: "mutation",
+  inputSchema: Type.Object({ cart: Type.Integer() }),
+  outputSchema: Type.Boolean(),
+  handler: () => true,
+});
+const extended = createRegistry([checkout, ...(await FromOpenAPIUrl<"shop">("", { namespace: "shop" }))]);
+expectTypeOf(extended.execute("shop.checkout", { cart: 1 })).resolves.toEqualTypeOf<
+  ResponseEnvelope<boolean>
+>();
+expectTypeOf(extended.execute("shop.getPet", {})).resolves.toEqualTypeOf<ResponseEnvelope<unknown>>();
+const extendedEnv = buildEnv({ registry: extended, context: {} });
+expectTypeOf(extendedEnv.shop.checkout({ cart: 1 })).resolves.toEqualTypeOf<ResponseEnvelope<boolean>>();
+await extendedEnv.shop.getPet?.({});
 for await (const { data } of mixed.subscribe("demo.ticks", {})) expectTypeOf(data).toEqualTypeOf<number>();
 for await (const { data } of mixed.subscribe("shop.prices", {})) expectTypeOf(data).toEqualTypeOf<unknown>();
 for await (const { data } of subscribe(mixed, "shop.prices", {})) expectTypeOf(data).toEqualTypeOf<unknown>();
@@ -162,7 +195,9 @@ const mixedEnv = buildEnv({ registry: mixed, context: {} });
 expectTypeOf(mixedEnv.demo.greet({ name: "x" })).resolves.toEqualTypeOf<
   ResponseEnvelope<{ greeting: string }>
 >();
-await mixedEnv.shop?.getPet?.({ petId: 7 });
+await mixedEnv.shop.getPet?.({ petId: 7 });
+// @ts-expect-error no such namespace
+mixedEnv.shp;
 // @ts-expect-error a number is no name
 mixedEnv.demo.greet({ name: 1 });
 const mixedMap = new PendingRequestMap().typed<typeof mixed>();

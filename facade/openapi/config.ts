@@ -119,6 +119,12 @@ export interface OpenAPIImportConfig extends Omit<HTTPServiceConfig, "namespace"
   namespace?: string;
 }
 
+/** The same with a namespace that the compiler is to know. It is never inferred from the configuration: lists of operations from
+ * different documents are of one type, unless somebody says otherwise. */
+export type ConfigFor<TNamespace extends string> = OpenAPIImportConfig & {
+  namespace?: [TNamespace][TNamespace extends unknown ? 0 : never];
+};
+
 /**
  * When a request is sent once more.
  *

@@ -5,7 +5,7 @@ import { basename, dirname, isAbsolute, relative, resolve, sep } from "node:path
 import { messageOf, quoted } from "../border/text.js";
 import { failed, invalid } from "../errors.js";
 import { native, runtime } from "../runtime.js";
-import type { OpenAPIImportConfig } from "./config.js";
+import type { ConfigFor, OpenAPIImportConfig } from "./config.js";
 import { type CheckedConfig, checkedConfig } from "./config-check.js";
 import { type ImportedService, importDocument } from "./import.js";
 import { completed, DEFAULT_MAX_DOCUMENT_BYTES } from "./references.js";
@@ -20,12 +20,12 @@ import type { OpenAPIFS, OpenAPIImportedOperation } from "./types.js";
  * registry.registerAll(await FromOpenAPIFile("./pets.yaml", { namespace: "pets", baseUrl: "https://pets.example" }));
  * ```
  */
-export async function FromOpenAPIFile(
+export async function FromOpenAPIFile<TNamespace extends string = string>(
   path: string,
-  config: OpenAPIImportConfig,
+  config: ConfigFor<TNamespace>,
   fs?: OpenAPIFS,
-): Promise<OpenAPIImportedOperation[]> {
-  return (await importFile(path, config, fs)).operations;
+): Promise<OpenAPIImportedOperation<TNamespace>[]> {
+  return (await importFile(path, config, fs)).operations as OpenAPIImportedOperation<TNamespace>[];
 }
 
 export async function importFile(

@@ -12,7 +12,7 @@ import { defineLazySchema } from "../schema/lazy.js";
 import { Kind } from "../schema/typebox-kinds.js";
 import { Type } from "../type-builder.js";
 import { choicesFor } from "./choices.js";
-import type { OpenAPIImportConfig } from "./config.js";
+import type { ConfigFor, OpenAPIImportConfig } from "./config.js";
 import { type CheckedConfig, checkedConfig } from "./config-check.js";
 import { createHandler } from "./handler.js";
 import { HttpService } from "./service.js";
@@ -40,12 +40,14 @@ export interface ImportedService extends OpenAPIInspection {
  * registry.registerAll(FromOpenAPI(document, { namespace: "pets", baseUrl: "https://pets.example" }));
  * const { data, meta } = await registry.execute("pets.getPet", { petId: 7 });
  * ```
+ *
+ * @typeParam TNamespace The namespace, where the compiler is to know it: `createRegistry([mine, ...FromOpenAPI<"pets">(...)])`
  */
-export function FromOpenAPI(
+export function FromOpenAPI<TNamespace extends string = string>(
   spec: OpenAPISpec | string,
-  config: OpenAPIImportConfig,
-): OpenAPIImportedOperation[] {
-  return importSpec(spec, config).operations;
+  config: ConfigFor<TNamespace>,
+): OpenAPIImportedOperation<TNamespace>[] {
+  return importSpec(spec, config).operations as OpenAPIImportedOperation<TNamespace>[];
 }
 
 /**

@@ -80,7 +80,10 @@ export interface OpenAPIParameter {
  * operations[0]?._meta; // { method: "GET", path: "/pets", ... }
  * ```
  */
-export type OpenAPIImportedOperation = OperationSpec & { handler: OperationHandler | SubscriptionHandler };
+export type OpenAPIImportedOperation<TNamespace extends string = string> = OperationSpec & {
+  namespace: TNamespace;
+  handler: OperationHandler | SubscriptionHandler;
+};
 
 /**
  * What became of an operation of a document, or of a path that could not be read at all.

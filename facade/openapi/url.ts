@@ -2,7 +2,7 @@
 
 import { invalid } from "../errors.js";
 import { native, runtime } from "../runtime.js";
-import type { OpenAPIImportConfig } from "./config.js";
+import type { ConfigFor, OpenAPIImportConfig } from "./config.js";
 import { type CheckedConfig, checkedConfig, mustBeUrl } from "./config-check.js";
 import { fetchText } from "./fetch-text.js";
 import { type ImportedService, importDocument } from "./import.js";
@@ -29,11 +29,11 @@ const LONGEST = 0x7fffffff;
  * );
  * ```
  */
-export async function FromOpenAPIUrl(
+export async function FromOpenAPIUrl<TNamespace extends string = string>(
   url: string,
-  config: OpenAPIImportConfig,
-): Promise<OpenAPIImportedOperation[]> {
-  return (await importUrl(url, config)).operations;
+  config: ConfigFor<TNamespace>,
+): Promise<OpenAPIImportedOperation<TNamespace>[]> {
+  return (await importUrl(url, config)).operations as OpenAPIImportedOperation<TNamespace>[];
 }
 
 export async function importUrl(url: string, config: OpenAPIImportConfig): Promise<ImportedService> {

@@ -6,7 +6,7 @@ import { OperationRegistry, type RegistryOptions } from "./registry.js";
 
 /**
  * A registry that knows its operations: ids, inputs and results of `execute`, `subscribe` and `buildEnv` are checked by
- * the compiler. Operations of an adapter may be in the list: then every other id can be called as well, and what it gives is
+ * the compiler. Operations of an adapter may be in the list: ids that are not known can then be called, and give
  * `unknown`. Operations that are registered later are called through `registry.untyped()`.
  *
  * @example
