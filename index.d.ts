@@ -114,6 +114,7 @@ export type {
   ResponseMeta,
   ResponseNote,
   ResponseSource,
+  SpilledResult,
 } from "./dist/index.js";
 
 // Errors
@@ -176,6 +177,7 @@ export type {
   HTTPAuth,
   HTTPRetry,
   HTTPServiceConfig,
+  HTTPSpill,
   HTTPStreams,
   OpenAPICandidate,
   OpenAPIFS,
