@@ -1,6 +1,8 @@
 // The examples are documentation, and documentation must run.
 
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { runNode } from "./support/run-node.mjs";
@@ -42,8 +44,40 @@ describe("the tour", () => {
       /TIMEOUT +delivery: unknown/,
       /another process +true/,
       /after closeAll +0 servers/,
+      /GET \/api\/tasks\/find +\{ titles: \[ 'Water the plants' \] \}/,
+      /401 ACCESS_DENIED +mayHaveRun: false/,
+      /400 VALIDATION_ERROR +mayHaveRun: false/,
+      /id: 3, data: 1/,
+      /tasks\.find +query, GET \/tasks\/find/,
+      /tasks\.find, from afar +\{ titles: \[ 'Post the letter' \] \}/,
+      /NO_TITLE +A task needs a title/,
+      /tools +tasks_find, tasks_add/,
     ]) {
       assert.match(stdout, line);
     }
   });
+});
+
+describe("a registry in somebody else's server", () => {
+  for (const example of ["hono.mjs", "express.mjs"]) {
+    it(`answers in ${example}`, async () => {
+      const child = spawn(process.execPath, [`examples/${example}`], {
+        cwd: root,
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      const ended = once(child, "exit");
+      try {
+        const [line] = await once(child.stdout.setEncoding("utf8"), "data");
+        const url = line.trim();
+        assert.deepEqual(await (await fetch(url)).json(), { text: "Hello Ada" });
+        const { paths } = await (await fetch(new URL("/api/openapi.json", url))).json();
+        assert.deepEqual(Object.keys(paths), ["/demo/greet"]);
+        const page = await fetch(new URL("/", url));
+        assert.match(await page.text(), /^This application/);
+      } finally {
+        child.kill();
+        await ended;
+      }
+    });
+  }
 });

@@ -88,7 +88,7 @@ describe("an MCP URL that serves a web page", () => {
       const { thrown } = await rejection(createMCPClient("files", { url: `${url}/mcp` }));
       assert.equal(thrown.code, "EXECUTION_ERROR");
       assert.ok(thrown.message.includes("'files'") && thrown.message.includes(url), thrown.message);
-      assert.match(thrown.message, /text\/html/);
+      assert.match(thrown.message, /text\/html.*Check that the URL is the address of an MCP server/);
       assert.doesNotMatch(thrown.message, /Some\(|Err\(|::|\{ ?[a-z_]+:|UnexpectedContentType/);
     } finally {
       server.close();

@@ -8,9 +8,9 @@ import {
   FloorPipeline,
   ReferencePipeline,
 } from "./reference-pipeline.mjs";
-import { sizes, typeboxSchema, values, zodSchema } from "./schema-cases.mjs";
+import { libraries, sizes, typeboxSchema, values, zodSchema } from "./schema-cases.mjs";
 
-export { sizes };
+export { libraries, sizes };
 
 /** From nothing to something with `register` and `execute`. */
 export const pipelines = {
@@ -117,19 +117,26 @@ const orpcProcedure = (os, size) =>
     .output(zodSchema(size))
     .handler(async ({ input }) => input);
 
-export const PLAIN_ZOD = "plain Zod: parse, handler, parse";
+export const plainName = (library) => `plain ${library}: parse, handler, parse`;
 
-/** Who takes Zod schemas for input and output. Plain Zod is the floor; of these, only ours checks access. */
-export async function zodPipelines(size) {
-  const { call, os } = await import("@orpc/server");
-  const [input, output] = [zodSchema(size), zodSchema(size)];
+/** Who takes the schemas of a library for input and output. The library alone is the floor; of these, only ours checks access. */
+export async function standardPipelines(library, size) {
+  const { schema, parse } = libraries[library];
+  const [input, output] = [parse(schema(size)), parse(schema(size))];
   const handler = async (value) => value;
-  const procedure = orpcProcedure(os, size);
   const ours = new OperationRegistry();
-  ours.register(operation(size, zodSchema(size), zodSchema(size)));
+  ours.register(operation(size, schema(size), schema(size)));
+  const { call, os } = await import("@orpc/server");
+  const procedure = os
+    .$context()
+    .input(schema(size))
+    .output(schema(size))
+    .handler(async ({ input }) => input);
   return {
-    [PLAIN_ZOD]: { execute: async (_, value) => output.parse(await handler(input.parse(value))) },
-    "oRPC call() with Zod": { execute: (_, value, options) => call(procedure, value, { context: options }) },
-    "ours with Zod": ours,
+    [plainName(library)]: { execute: async (_, value) => output(await handler(input(value))) },
+    [`oRPC call() with ${library}`]: {
+      execute: (_, value, options) => call(procedure, value, { context: options }),
+    },
+    [`ours with ${library}`]: ours,
   };
 }

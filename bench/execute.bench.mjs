@@ -9,13 +9,14 @@ import {
   distinctOperations,
   FLOOR,
   inputsOfSize,
-  PLAIN_ZOD,
+  libraries,
   peers,
   pipelines,
+  plainName,
   REFERENCE,
   sizedOperation,
   sizes,
-  zodPipelines,
+  standardPipelines,
 } from "./execute-cases.mjs";
 import { median, printTable } from "./support.mjs";
 
@@ -31,7 +32,7 @@ else await report();
 
 async function report() {
   const only = mode;
-  const parts = { hot, zod, sixty, cold: coldReport, register: registrationReport };
+  const parts = { hot, standard, sixty, cold: coldReport, register: registrationReport };
   for (const [name, part] of Object.entries(parts)) if (only === undefined || only === name) await part();
 }
 
@@ -50,21 +51,24 @@ async function hot() {
   }
 }
 
-/** Operations whose schemas Zod checks, next to Zod alone and to oRPC. */
-async function zod() {
-  for (const size of sizes) {
-    const contestants = Object.entries(await zodPipelines(size));
-    contestants.push(["ours with TypeBox", registered(pipelines[OURS](), [sizedOperation(size)])]);
-    const times = await interleaved(contestants, [{ id: `bench.${size}`, inputs: inputsOfSize(size) }]);
-    const typical = (name) => median(times.get(name));
-    printTable(
-      [`hot, ${size}, Zod schemas`, "ns per call", "share of plain Zod"],
-      [...times.keys()].map((name) => [
-        name,
-        typical(name).toFixed(0),
-        `${((100 * typical(PLAIN_ZOD)) / typical(name)).toFixed(0)} %`,
-      ]),
-    );
+/** Operations whose schemas are checked by their own library, next to the library alone and to oRPC. */
+async function standard() {
+  for (const library of Object.keys(libraries)) {
+    for (const size of sizes) {
+      const contestants = Object.entries(await standardPipelines(library, size));
+      contestants.push(["ours with TypeBox", registered(pipelines[OURS](), [sizedOperation(size)])]);
+      const times = await interleaved(contestants, [{ id: `bench.${size}`, inputs: inputsOfSize(size) }]);
+      const typical = (name) => median(times.get(name));
+      const plain = typical(plainName(library));
+      printTable(
+        [`hot, ${size}, ${library} schemas`, "ns per call", `share of plain ${library}`],
+        [...times.keys()].map((name) => [
+          name,
+          typical(name).toFixed(0),
+          `${((100 * plain) / typical(name)).toFixed(0)} %`,
+        ]),
+      );
+    }
   }
 }
 

@@ -1,6 +1,8 @@
 // The schemas and values of the schema benchmark, in each library's own terms.
 
 import { Type } from "@sinclair/typebox";
+import { type } from "arktype";
+import * as v from "valibot";
 import { z } from "zod";
 
 const address = (T) =>
@@ -72,6 +74,28 @@ const zod = {
   oneOf: (words) => z.enum(words),
 };
 
+const valibot = {
+  object: (properties) => v.object(properties),
+  array: (items) => v.array(items),
+  string: () => v.string(),
+  integer: () => v.pipe(v.number(), v.integer()),
+  number: () => v.number(),
+  boolean: () => v.boolean(),
+  optional: (schema) => v.optional(schema),
+  oneOf: (words) => v.picklist(words),
+};
+
+const arktype = {
+  object: (properties) => type(properties),
+  array: (items) => items.array(),
+  string: () => type("string"),
+  integer: () => type("number.integer"),
+  number: () => type("number"),
+  boolean: () => type("boolean"),
+  optional: (schema) => schema.optional(),
+  oneOf: (words) => type.enumerated(...words),
+};
+
 const items = (count) =>
   Array.from({ length: count }, (_, i) => ({
     sku: `sku-${i}`,
@@ -112,4 +136,11 @@ export const values = {
 
 export const typeboxSchema = (size) => shapes[size](typebox);
 export const zodSchema = (size) => shapes[size](zod);
+
+/** Libraries that follow Standard Schema: how each makes a schema, and how it is used without a registry. */
+export const libraries = {
+  Zod: { schema: zodSchema, parse: (schema) => (value) => schema.parse(value) },
+  Valibot: { schema: (size) => shapes[size](valibot), parse: (schema) => (value) => v.parse(schema, value) },
+  ArkType: { schema: (size) => shapes[size](arktype), parse: (schema) => (value) => schema.assert(value) },
+};
 export const sizes = Object.keys(shapes);

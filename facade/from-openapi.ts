@@ -6,6 +6,7 @@ export type {
   HTTPSpill,
   HTTPStreams,
   OpenAPICandidate,
+  OpenAPIImportConfig,
   OpenAPISelector,
   PerCall,
 } from "./openapi/config.js";

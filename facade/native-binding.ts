@@ -98,6 +98,15 @@ export interface NativeBinding {
     runtime: Runtime,
     output: string,
   ) => NativeRegistry;
+  /** The OpenAPI document of operations (`serve/describe-http.ts`), as JSON. `about` says what else is in it, `shown` which
+   * operations, `identity` for whom. */
+  openApiOf(
+    runtime: Runtime,
+    operations: string,
+    about: string,
+    shown: string[],
+    identity?: string | null,
+  ): string;
   /** A registry that is served; `options` is JSON (`serve/options.ts`). */
   readonly RegistryServer: new (
     runtime: Runtime,
@@ -203,6 +212,10 @@ export interface OpenApiImport {
   /** The names of its properties and what is said about them: a part of the input schema. */
   inputOutline(index: number): string;
   outputSchema(index: number): string;
+  /** Whether its operations have namespaces of their own. */
+  hasNamespaces(): boolean;
+  /** JSON: how the operation at this place in the list is called (`RequestPlan` of `crates/operations-http/src/message/plan.rs`). */
+  request(index: number): string;
   /** JSON: `OpenAPIReportEntry[]` of `openapi/types.ts`. */
   report(): string;
 }
@@ -335,8 +348,24 @@ export interface NatsConnection {
   close(milliseconds: number): Promise<void>;
 }
 
+/** A request and its answer. */
+export interface ServedExchange {
+  /** The head as JSON (`serve/handler.ts`); no body if it comes in pieces. Resolves to the head of the answer, as JSON. */
+  send(head: string, body?: Uint8Array | null): Promise<string>;
+  /** A piece of the request. Resolves when another may come, to whether it is wanted. */
+  push(piece: Uint8Array): Promise<boolean>;
+  end(isWhole: boolean): void;
+  /** The body of an answer that does not come in pieces. */
+  whole(): Uint8Array | null;
+  /** The next piece of the answer. */
+  next(): Promise<Uint8Array | null>;
+  cancel(): void;
+}
+
 /** A registry that is served. Outputs and details are JSON. */
 export interface RegistryServer {
+  /** A request that we are about to bring. */
+  exchange(): ServedExchange;
   /** Opens a port, and resolves to the URL. */
   listen(host: string, port: number): Promise<string>;
   /** Serves these operations only. */
@@ -351,6 +380,12 @@ export interface RegistryServer {
   complete(id: string): void;
   /** Says how far a call is: a JSON object. */
   tellProgress(id: string, progress: string): void;
+  /** Has a log line for the client of a call: a JSON object. */
+  tellLog(id: string, line: string): void;
+  /** Asks the client of a call: a JSON list. Answers arrive as events. */
+  askClient(id: string, questions: string): void;
+  /** What is at an address is another. */
+  resourceUpdated(uri: string): void;
   /** Something about the operations has changed that only JavaScript knows of. */
   touch(): void;
   /** Speaks MCP over standard input and output, with somebody who has this identity, and resolves when they are gone. */

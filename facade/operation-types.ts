@@ -4,7 +4,7 @@
 
 import type { CallOptions, SubscribeOptions } from "./call/options.js";
 import type { ResponseEnvelope } from "./envelope.js";
-import type { ValueBefore, ValueAfter, IsAny } from "./schema-types.js";
+import type { IsAny, ValueAfter, ValueBefore } from "./schema-types.js";
 import type { OperationEnv } from "./types.js";
 
 /**

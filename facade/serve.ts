@@ -1,4 +1,7 @@
+export { createHandler, type RegistryHandler, type RegistryHandlerOptions } from "./serve/handler.js";
 export type { Identify, KeptIdentity, ServedRequest } from "./serve/identify.js";
+export type { OpenAPIInfo } from "./serve/info.js";
+export { type NodeListener, toNodeListener } from "./serve/node-listener.js";
 export type {
   HttpDoorOptions,
   McpDoorOptions,
@@ -6,6 +9,8 @@ export type {
   ServeDoors,
   ServeOAuth,
   ServeOptions,
+  ServeTls,
 } from "./serve/options.js";
 export { type ServeCloseOptions, type Served, type ServeStats, serve } from "./serve/serve.js";
 export { type ServeStdioOptions, serveStdio } from "./serve/stdio.js";
+export { type ToOpenAPIOptions, toOpenAPI } from "./serve/to-openapi.js";

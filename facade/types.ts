@@ -2,7 +2,14 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import type { ResponseEnvelope } from "./envelope.js";
-import type { AnySchema, HandlerInput, HandlerOutput, SchemaOf, ValueAfter, ValueBefore } from "./schema-types.js";
+import type {
+  AnySchema,
+  HandlerInput,
+  HandlerOutput,
+  SchemaOf,
+  ValueAfter,
+  ValueBefore,
+} from "./schema-types.js";
 
 /**
  * What calling an operation means.
@@ -99,6 +106,51 @@ export interface ErrorDefinition {
 export interface OperationContextExtensions {}
 
 /**
+ * What a handler can say to the client of its call, and ask it, while it runs. Each function is there only where the client
+ * can take it: today, where an operation is called through an MCP server (`serve`, `serveStdio`).
+ *
+ * Clients of MCP revision 2026-07-28 are asked by ending the call: `elicit`, `sample` and `listRoots` then reject with
+ * `ABORTED`, and the handler is run again from its beginning when the answers are there. What a handler does before its last
+ * question must not matter if it is done twice.
+ *
+ * @example
+ * ```ts
+ * const confirm = async (context: CallerLine) => {
+ *   const answer = await context.elicit?.({
+ *     message: "Really?",
+ *     requestedSchema: { type: "object", properties: { sure: { type: "boolean" } } },
+ *   });
+ *   return answer?.action === "accept" && answer.content?.["sure"] === true;
+ * };
+ * ```
+ */
+export interface CallerLine {
+  /** Says how far the call is: `onProgress(1, 2, "half")`, or `onProgress({ progress: 1, total: 2 })`. */
+  onProgress?(
+    progress: number | { progress: number; total?: number; message?: string },
+    total?: number,
+    message?: string,
+  ): void;
+  /** Writes a line to the client's log, if it wants to see lines of this level. */
+  log?(
+    level: "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency",
+    data: unknown,
+  ): void;
+  /** Asks the user. `key` names the question in the client's answers (by default `elicit-1` and so on). */
+  elicit?(
+    request: { message: string; requestedSchema?: unknown; [more: string]: unknown },
+    options?: { key?: string },
+  ): Promise<{ action: "accept" | "decline" | "cancel"; content?: Record<string, unknown> }>;
+  /** Asks the client's model. */
+  sample?(
+    request: { messages: readonly unknown[]; maxTokens: number; [more: string]: unknown },
+    options?: { key?: string },
+  ): Promise<{ role: string; content: unknown; model?: string; stopReason?: string }>;
+  /** Asks where the client works: the addresses of its folders. */
+  listRoots?(options?: { key?: string }): Promise<{ roots: { uri: string; name?: string }[] }>;
+}
+
+/**
  * What a handler learns about its call. Properties of your own are declared in `OperationContextExtensions`.
  *
  * @example
@@ -106,7 +158,7 @@ export interface OperationContextExtensions {}
  * const context: OperationContext = { identity, deadline: Date.now() + 5_000, metadata: { trace: "t-1" } };
  * ```
  */
-export interface OperationContext extends OperationContextExtensions {
+export interface OperationContext extends OperationContextExtensions, CallerLine {
   requestId?: string;
   parentRequestId?: string;
   identity?: Identity;
@@ -118,8 +170,6 @@ export interface OperationContext extends OperationContextExtensions {
   /** Absolute time in milliseconds. */
   deadline?: number;
   signal?: AbortSignal;
-  /** Told how far a call of an MCP tool is, where the server says so. */
-  onProgress?(progress: { progress: number; total?: number; message?: string }): void;
 }
 
 /**
@@ -273,8 +323,10 @@ export interface CallerIdentity extends Omit<Identity, "scopes" | "resources"> {
  * await registry.execute("tasks.list", {}, context);
  * ```
  */
-export interface CallContext extends Omit<OperationContext, "identity"> {
+export interface CallContext extends Omit<OperationContext, "identity" | "onProgress"> {
   identity?: CallerIdentity | undefined;
+  /** Told how far a call of an MCP tool is, where the server says so. */
+  onProgress?(progress: { progress: number; total?: number; message?: string }): void;
 }
 
 /** What every spec says besides its type, its schemas and its handler, as it may be written. */
@@ -399,8 +451,8 @@ export interface DefinedOperation<
  * ```
  */
 export function defineOperation<
-  TNamespace extends string,
-  TName extends string,
+  const TNamespace extends string,
+  const TName extends string,
   TType extends OperationType,
   TInput extends AnySchema,
   TOutput extends AnySchema,

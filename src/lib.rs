@@ -29,6 +29,7 @@ mod registry;
 mod registry_hooks;
 mod schema;
 mod serve;
+mod serve_embedded;
 mod sse;
 #[cfg(feature = "test-hooks")]
 mod test_hooks;

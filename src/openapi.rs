@@ -188,6 +188,20 @@ impl OpenApiImport {
             .run(&env, || to_json(&self.known(index)?.output_schema()?))
     }
 
+    /// Whether its operations have namespaces of their own.
+    #[napi]
+    #[must_use]
+    pub fn has_namespaces(&self) -> bool {
+        self.document.has_namespaces()
+    }
+
+    /// How the operation at this place in the list is called, as JSON.
+    #[napi]
+    pub fn request(&self, env: Env, index: u32) -> napi::Result<String> {
+        self.bridge
+            .run(&env, || to_json(&self.known(index)?.http.request))
+    }
+
     /// What became of each operation of the document, as a JSON list.
     #[napi]
     pub fn report(&self, env: Env) -> napi::Result<String> {

@@ -7,6 +7,8 @@ use napi::bindgen_prelude::{Env, PromiseRaw};
 use napi_derive::napi;
 use operations_core::clock;
 use operations_core::error::CallError;
+use operations_serve::door::http::{About, Described, Routes};
+use operations_serve::embedded::Embedded;
 use operations_serve::identity::Caller;
 use operations_serve::listener::Listener;
 use operations_serve::{Host, Options, Service};
@@ -15,6 +17,31 @@ use crate::border::bridge::Bridge;
 use crate::border::mailbox::Mailbox;
 use crate::border::runtime::Runtime;
 use crate::registry::NativeRegistry;
+use crate::serve_embedded::ServedExchange;
+
+/// The OpenAPI document of operations, as JSON. `operations` describes all of them, `about` says what the document says beside
+/// them, `shown` has the ids of those that are in it, and `identity` whoever it is for; all but the ids are JSON.
+#[napi(js_name = "openApiOf")]
+pub(crate) fn open_api_of(
+    env: Env,
+    runtime: &Runtime,
+    operations: String,
+    about: String,
+    shown: Vec<String>,
+    identity: Option<String>,
+) -> napi::Result<String> {
+    runtime.bridge.run(&env, || {
+        let about = About::read(&about)?;
+        let routes = Routes::new(Described::read_all(&operations)?, 0);
+        let caller = identity.as_deref().map(Caller::of).transpose()?;
+        let shown: HashSet<String> = shown.into_iter().collect();
+        let document = routes.document(&about, |operation| {
+            let is_for = |caller: &Caller| operation.is_for(caller.identity.as_ref());
+            shown.contains(&operation.id()) && caller.as_ref().is_none_or(is_for)
+        });
+        Ok(document.to_string())
+    })
+}
 
 /// A registry that is served.
 #[napi]
@@ -23,6 +50,7 @@ pub struct RegistryServer {
     host: Arc<Host>,
     service: Service,
     listener: Arc<OnceLock<Listener>>,
+    embedded: Embedded,
 }
 
 #[napi]
@@ -52,6 +80,7 @@ impl RegistryServer {
         Ok(Self {
             bridge,
             host,
+            embedded: Embedded::new(service.clone()),
             service,
             listener: Arc::default(),
         })
@@ -77,6 +106,13 @@ impl RegistryServer {
             },
             |_, url| Ok(url),
         )
+    }
+
+    /// A request that JavaScript is about to bring.
+    #[napi]
+    #[must_use]
+    pub fn exchange(&self) -> ServedExchange {
+        ServedExchange::new(Arc::clone(&self.bridge), self.embedded.exchange())
     }
 
     /// Serves these operations only.
@@ -119,6 +155,24 @@ impl RegistryServer {
     #[napi]
     pub fn tell_progress(&self, id: String, progress: String) {
         self.host.tell_progress(&id, &progress);
+    }
+
+    /// A call has a log line for its client: a JSON object.
+    #[napi]
+    pub fn tell_log(&self, id: String, line: String) {
+        self.host.tell_log(&id, &line);
+    }
+
+    /// A call asks its client: a JSON list. Answers arrive as events.
+    #[napi]
+    pub fn ask_client(&self, id: String, questions: String) {
+        self.host.ask_caller(&id, &questions);
+    }
+
+    /// What is at an address is another: clients that watch it are told.
+    #[napi]
+    pub fn resource_updated(&self, uri: String) {
+        self.service.shared().resource_updated(&uri);
     }
 
     /// Something about the operations has changed that only JavaScript knows of.
@@ -176,13 +230,14 @@ impl RegistryServer {
         milliseconds: f64,
     ) -> napi::Result<PromiseRaw<'env, ()>> {
         let listener = Arc::clone(&self.listener);
-        let closing = self.service.shared().closing.clone();
+        let embedded = self.embedded.clone();
         self.bridge.spawn(
             env,
             async move {
-                closing.cancel();
-                if let Some(listener) = listener.get() {
-                    listener.close(clock::milliseconds(milliseconds)).await;
+                let drain = clock::milliseconds(milliseconds);
+                match listener.get() {
+                    Some(listener) => listener.close(drain).await,
+                    None => embedded.close(drain).await,
                 }
                 Ok(())
             },

@@ -26,7 +26,7 @@ function writeForEver(response, status, type, beginning = "", piece = PIECE) {
   return true;
 }
 
-describe("a status without a body in place of an answer", () => {
+describe("a status without a body instead of an answer", () => {
   for (const status of [202, 204]) {
     it(`${status} fails the call at once, and the client goes on`, async (t) => {
       const { url } = await startHTTPServer(t, {
@@ -36,7 +36,7 @@ describe("a status without a body in place of an answer", () => {
       const { call } = await connected(t, { url, timeout: 3_600_000 });
       const error = await failure(call("person"));
       assert.equal(error.code, "EXECUTION_ERROR");
-      assert.match(error.message, new RegExp(`HTTP ${status} .*in place of an answer`));
+      assert.match(error.message, new RegExp(`HTTP ${status} .*instead of an answer`));
       assert.equal(error.details.delivery, "unknown");
       assert.equal((await call("echo", { text: "fine" })).data[0].text, "fine");
     });

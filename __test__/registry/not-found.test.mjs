@@ -127,6 +127,7 @@ describe("a function that the environment lacks", () => {
       details: { namespace: "taks", nearest: "tasks" },
     });
     assert.throws(() => env.Tasks, callError("OPERATION_NOT_FOUND", "Did you mean tasks?"));
+    assert.throws(() => env.task, callError("OPERATION_NOT_FOUND", "Did you mean tasks?"));
     // What is near, but not for this caller, is not told of; and what is asked of every object is not misspelt.
     assert.equal(env.secrets, undefined);
     assert.equal(env.fs, undefined);
@@ -140,6 +141,26 @@ describe("a function that the environment lacks", () => {
     env.mine = { greet: async () => "hello" };
     assert.equal(await env.mine.greet(), "hello");
     delete env.mine;
+  });
+
+  it("is told of where names are short, if letters only changed places, were doubled or left out", () => {
+    const short = buildEnv({
+      registry: createRegistry(
+        ["demo", "git", "db"].map((namespace) => operation({ namespace, name: "run" })),
+      ),
+      context: {},
+    });
+    for (const [wanted, nearest] of Object.entries({
+      dmo: "demo",
+      gti: "git",
+      gitt: "git",
+      ddb: "db",
+      bd: "db",
+    })) {
+      const message = `There is no namespace ${wanted} in env. Did you mean ${nearest}?`;
+      assert.throws(() => short[wanted].run({}), callError("OPERATION_NOT_FOUND", message));
+    }
+    for (const wanted of ["fs", "s3", "gpt", "app", "d"]) assert.equal(short[wanted], undefined);
   });
 
   it("can be put there", async () => {

@@ -197,7 +197,7 @@ describe("the MCP door, with our own client", () => {
     after(() => client.close());
     const byName = new Map(client.tools.map((tool) => [tool.name, tool]));
     for (const original of [add, list]) {
-      const tool = byName.get(`math_${original.name}`);
+      const tool = byName.get(original.name);
       for (const field of ["inputSchema", "outputSchema"]) {
         assert.deepEqual(
           JSON.parse(JSON.stringify(tool[field])),
@@ -205,10 +205,10 @@ describe("the MCP door, with our own client", () => {
         );
       }
       assert.equal(tool.description, original.description);
-      assert.equal(tool._meta._meta[OPERATION].id, `math.${original.name}`);
-      assert.equal(tool._meta._meta[OPERATION].type, original.type);
+      assert.equal(tool.namespace, "math");
+      assert.equal(tool.type, original.type);
     }
-    const { data } = await byName.get("math_list").handler({ count: 3 }, {});
+    const { data } = await byName.get("list").handler({ count: 3 }, {});
     assert.deepEqual(data, [0, 1, 2]);
   });
 });

@@ -4,6 +4,7 @@ import {
   buildEnv,
   createRegistry,
   defineOperation,
+  type Mutation,
   type OperationRegistry,
   PendingRequestMap,
   type Query,
@@ -111,6 +112,25 @@ for await (const { data } of callMap.subscribe("demo.ticks", {})) expectTypeOf(d
 callMap.call("demo.gret", { name: "x" });
 const byHand = new PendingRequestMap().typed<{ hub: { time: Query<{ zone: string }, number> } }>();
 expectTypeOf(byHand.call("hub.time", { zone: "UTC" })).resolves.toEqualTypeOf<ResponseEnvelope<number>>();
+
+// Operations that are written where the registry is made, with and without `defineOperation`.
+const schemas = { inputSchema: Type.Object({ id: Type.Integer() }), outputSchema: Type.String() };
+const inPlace = createRegistry([
+  defineOperation({
+    ...rest,
+    ...schemas,
+    namespace: "users",
+    name: "get",
+    type: "query",
+    handler: ({ id }) => String(id),
+  }),
+  { ...rest, ...schemas, namespace: "users", name: "remove", type: "mutation", handler: () => "gone" },
+]);
+expectTypeOf(inPlace).toEqualTypeOf<
+  OperationRegistry<{
+    users: { get: Query<{ id: number }, string>; remove: Mutation<{ id: number }, string> };
+  }>
+>();
 
 export const loose: OperationRegistry = registry;
 export const a = registry;

@@ -11,6 +11,7 @@ const chapters = [
   "06-call-protocol.mjs",
   "07-openapi.mjs",
   "08-mcp.mjs",
+  "09-serving.mjs",
 ];
 
 for (const chapter of chapters) {

@@ -3,22 +3,33 @@
 /** Longer names are not compared: they come from somewhere else than a keyboard. */
 const MAX_LENGTH = 200;
 
-/** Of some names, the one that is nearest to one that is not among them, if any is near. A third of a short name, or more
- * of a long one, is another word; where the names are few and well known, `atLeast` so many letters may differ. */
+/** Of some names, the one that is nearest to one that is not among them, if any is near. One letter in four may differ, and three
+ * at most; of shorter names one, if it only changes places or is doubled (`gti`, `gitt`). Where the names are few and well known,
+ * `atLeast` so many may differ. */
 export function nearestName(wanted: unknown, names: readonly string[], atLeast = 0): string | undefined {
   if (typeof wanted !== "string" || wanted === "" || wanted.length > MAX_LENGTH) return undefined;
-  let best = Math.max(atLeast, Math.min(3, Math.floor(wanted.length / 4))) + 1;
+  let best = Number.POSITIVE_INFINITY;
   let nearest: string | undefined;
   const plain = simplified(wanted);
   for (const name of names) {
-    const distance = plain === simplified(name) ? 0 : distanceBelow(best, wanted, name);
-    if (distance < best) {
+    const mayDiffer = Math.max(atLeast, slips(wanted, name));
+    const limit = Math.min(best, mayDiffer + 1);
+    const distance = plain === simplified(name) ? 0 : distanceBelow(limit, wanted, name);
+    if (distance < limit) {
       best = distance;
       nearest = name;
     }
   }
   return nearest;
 }
+
+/** How many letters may differ between two names that are meant to be one. */
+function slips(wanted: string, name: string): number {
+  const inFour = Math.min(3, Math.floor(Math.max(wanted.length, name.length) / 4));
+  return inFour === 0 && lettersOf(wanted) === lettersOf(name) ? 1 : inFour;
+}
+
+const lettersOf = (name: string): string => Array.from(new Set(name)).sort().join("");
 
 /** `Demo/greet`, `demo_greet` and `demo.greet` are one word to people. */
 function simplified(name: string): string {

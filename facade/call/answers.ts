@@ -7,7 +7,7 @@ import { Batch } from "./batch.js";
 import { buildCallHandler } from "./call-handler.js";
 import type { CallAbortedEvent, CallRequestedEvent } from "./events.js";
 import { usualOverrun } from "./overrun.js";
-import { placeIsFree, progressOf, type TellProgress } from "./remote.js";
+import { type Line, lineOf, placeIsFree } from "./remote.js";
 import type { VerifyIdentity } from "./verify-identity.js";
 import { wireText } from "./wire-value.js";
 
@@ -42,8 +42,8 @@ export class Answers {
   readonly #streams = new Set<string>();
   /** Where requests are verified: the connections that say to have sent them. */
   readonly #senders = new Map<string, string>();
-  /** Where handlers may say how far they are. */
-  readonly #progress = new Map<string, TellProgress>();
+  /** Where handlers may talk with their clients. */
+  readonly #lines = new Map<string, Line>();
   readonly #listeners = new Set<AbortListener>();
   /** Streams that may not send at the moment, and how to let them go on. */
   readonly #paused = new Map<string, () => void>();
@@ -83,22 +83,22 @@ export class Answers {
   }
 
   /** Serves a request. The handler never rejects. */
-  requested(request: CallRequestedEvent & { from?: string }, onProgress?: TellProgress): void {
+  requested(request: CallRequestedEvent & { from?: string }, line?: Line): void {
     const { requestId, from } = request;
     // It may have waited here for long: nobody begins with what was aborted, or is too late.
     if (!this.#native.begin(requestId)) return;
     if (this.#registry.isSubscription(request.operationId)) this.#streams.add(requestId);
     if (from !== undefined) this.#senders.set(requestId, from);
-    if (onProgress !== undefined) this.#progress.set(requestId, onProgress);
+    if (line !== undefined) this.#lines.set(requestId, line);
     void this.#handle(request);
   }
 
-  [progressOf](requestId: string): TellProgress | undefined {
-    return this.#progress.get(requestId);
+  [lineOf](requestId: string): Line | undefined {
+    return this.#lines.get(requestId);
   }
 
   [placeIsFree](requestId: string): void {
-    this.#progress.delete(requestId);
+    this.#hangUp(requestId);
     if (this.#streams.delete(requestId)) this.#paused.delete(requestId);
     this.#senders.delete(requestId);
     this.#batch.add(requestId);
@@ -109,8 +109,16 @@ export class Answers {
     return this.#handle.stats().overrunning;
   }
 
+  #hangUp(requestId: string): void {
+    const line = this.#lines.get(requestId);
+    if (line === undefined) return;
+    this.#lines.delete(requestId);
+    line.close();
+  }
+
   aborted(requestId: string): void {
     for (const listener of this.#listeners) listener({ requestId });
+    this.#hangUp(requestId);
     this.mayGoOn(requestId);
   }
 

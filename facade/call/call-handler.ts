@@ -23,7 +23,7 @@ import type { CallAbortedEvent, CallRequestedEvent } from "./events.js";
 import { readEvent } from "./incoming.js";
 import { Overrun, usualOverrun } from "./overrun.js";
 import { DEFAULT_QUEUE, overloaded, type PlaceLimits, Places, tookTooLong } from "./places.js";
-import { placeIsFree, progressOf, type Server, type TellProgress, whileServing } from "./remote.js";
+import { type Line, lineOf, placeIsFree, type Server, whileServing } from "./remote.js";
 import { Running } from "./running.js";
 import { soon } from "./soon.js";
 import { type VerifyIdentity, verifiedIdentity } from "./verify-identity.js";
@@ -65,8 +65,8 @@ export interface AnsweringMap {
   complete(requestId: string): void;
   /** Somebody works on calls. Returns a function that says that none are left. */
   [whileServing]?(server: Server): () => void;
-  /** Where the handler of a call may say how far it is. */
-  [progressOf]?(requestId: string): TellProgress | undefined;
+  /** Where the handler of a call may talk with its client. */
+  [lineOf]?(requestId: string): Line | undefined;
   /** For a transport that has limits of its own: there is a place again. */
   [placeIsFree]?(requestId: string): void;
 }
@@ -141,7 +141,7 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler & { sta
   function begin(request: CallRequestedEvent): Running {
     const { requestId, deadline, metadata } = request;
     if (metadata !== undefined) markMetadata(metadata, allowed);
-    const running = new Running(request, callMap[progressOf]?.(requestId));
+    const running = new Running(request, callMap[lineOf]?.(requestId));
     served.set(requestId, running);
     stopListening ??= listen();
     if (typeof deadline === "number") running.cancelDeadline = callAt(deadline, () => abort(requestId));

@@ -1,6 +1,7 @@
 // What a transport to other processes has to say to the call protocol, and wants to know of it.
 
 import type { CallError } from "../errors.js";
+import type { CallerLine } from "../types.js";
 
 /** On a target whose events leave the process: every error of a call over it says what a caller may conclude. */
 export const leavesProcess: unique symbol = Symbol("@alkdev/operations: events leave the process");
@@ -15,15 +16,16 @@ export const whileServing: unique symbol = Symbol("@alkdev/operations: calls are
 /** Whoever serves calls says so when the place of one is free again. */
 export const placeIsFree: unique symbol = Symbol("@alkdev/operations: a place is free");
 
-/** Where a handler may say how far it is, if somebody wants to know. */
-export const progressOf: unique symbol = Symbol("@alkdev/operations: progress of a call");
+/** The line to the client of a call, if there is one. */
+export const lineOf: unique symbol = Symbol("@alkdev/operations: the line to the client of a call");
 
-/** Says how far a call is. */
-export type TellProgress = (
-  progress: number | { progress: number; total?: number; message?: string },
-  total?: number,
-  message?: string,
-) => void;
+/** What a handler can say to the client of its call. */
+export interface Line {
+  /** What the context of the call has more than others. */
+  readonly context: CallerLine;
+  /** Nobody is there any more. */
+  close(): void;
+}
 
 /** Somebody who works on calls. */
 export interface Server {

@@ -5,7 +5,7 @@ import { buildEnv } from "../registry/env.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import type { OperationContext, OperationEnv } from "../types.js";
 import type { CallRequestedEvent } from "./events.js";
-import type { TellProgress } from "./remote.js";
+import type { Line } from "./remote.js";
 
 export class Running {
   readonly request: CallRequestedEvent;
@@ -27,12 +27,12 @@ export class Running {
   /** Tells whoever serves it that it is over, even if it never began. */
   settle: (() => void) | undefined;
 
-  /** Where the handler may say how far it is. */
-  readonly #onProgress: TellProgress | undefined;
+  /** Where the handler may talk with its client. */
+  readonly #line: Line | undefined;
 
-  constructor(request: CallRequestedEvent, onProgress: TellProgress | undefined) {
+  constructor(request: CallRequestedEvent, line: Line | undefined) {
     this.request = request;
-    this.#onProgress = onProgress;
+    this.#line = line;
   }
 
   get isAborted(): boolean {
@@ -83,7 +83,7 @@ export class Running {
     if (identity !== undefined) context.identity = identity;
     if (metadata !== undefined) context.metadata = metadata;
     if (deadline !== undefined) context.deadline = deadline;
-    if (this.#onProgress !== undefined) context.onProgress = this.#onProgress;
+    if (this.#line !== undefined) Object.assign(context, this.#line.context);
     return context;
   }
 }

@@ -106,21 +106,23 @@ export interface MCPTokenStore {
 }
 
 /**
- * A program that asks for a token in its own name. It has a secret or a key.
+ * A program that asks for a token in its own name, with a secret or a key.
  *
  * @example
  * ```ts
  * const clientCredentials: MCPClientCredentials = { clientId: "hub", clientSecret: process.env["MCP_SECRET"] ?? "" };
  * ```
  */
-export interface MCPClientCredentials {
-  clientId: string;
-  clientSecret?: string;
-  /** A private key, as PKCS #8 in PEM. */
-  privateKey?: string;
-  /** How it signs with the key (default `"ES256"`). */
-  algorithm?: "ES256" | "ES384" | "RS256" | "RS384" | "RS512";
-}
+export type MCPClientCredentials = { clientId: string } & (
+  | { clientSecret: string; privateKey?: undefined; algorithm?: undefined }
+  | {
+      clientSecret?: undefined;
+      /** A private key, as PKCS #8 in PEM. */
+      privateKey: string;
+      /** How it signs with the key (default `"ES256"`). */
+      algorithm?: "ES256" | "ES384" | "RS256" | "RS384" | "RS512";
+    }
+);
 
 /**
  * How to get a token for a server that wants one (OAuth 2.1): from the user, or with the program's own credentials.
@@ -204,9 +206,12 @@ export interface MCPClientConfig {
   reconnect?: boolean;
   /** How many tools are taken (default 2,000); those that follow in the list are left out and reported. */
   maxTools?: number;
+  /** Whether the tools of a server that serves a registry like yours (`serve`) are operations with the ids, types, rules and
+   * errors that they have there (default `true`). With `false` they are tools of this server, like those of any other. */
+  keepIds?: boolean;
   /** Who may call the tools: rules for all of them, or a function of each operation. Without it they are open. */
   accessControl?: ImportedAccessControl;
-  /** What happens to outputs; overrides the registry's. */
+  /** What happens to the outputs of these operations; the registry's own setting by default. */
   output?: OutputMode;
   /** `data` is the parsed value when a result is exactly one text that holds a JSON object or array. */
   parseJSONText?: boolean;
@@ -221,8 +226,9 @@ export interface MCPClientConfig {
   onSampling?(request: MCPSampling, info: { server: string }): MCPSamplingAnswer | Promise<MCPSamplingAnswer>;
   /** `MCPClientLoader` leaves it out. */
   disabled?: boolean;
-  /** What else such files have is ignored. */
-  [key: string]: unknown;
+  /** What some programs write beside the rest (`"stdio"`, `"http"`). It is ignored: `command` or `url` decides. So is
+   * whatever else a file has. */
+  type?: string;
 }
 
 /** Files that other programs read too have more in them. What is not misspelt is theirs. */
@@ -279,6 +285,7 @@ const FIELDS: Fields<MCPClientConfig> = {
   connectTimeout: aDuration,
   resetTimeoutOnProgress: aBoolean,
   maxResultBytes: aSize,
+  keepIds: aBoolean,
   maxTools: aSize,
   accessControl: accessRules,
   reconnect: aBoolean,
@@ -288,6 +295,7 @@ const FIELDS: Fields<MCPClientConfig> = {
   onElicitation: aFunction,
   onSampling: aFunction,
   disabled: anything,
+  type: anything,
 };
 
 /** Refuses a configuration that cannot work, by name and field. */

@@ -152,15 +152,16 @@ export class MCPClientLoader {
 
   #keepInStep(registry: OperationRegistry, wrapper: Client, registered = false): void {
     const rules = new KeptRules();
-    for (const { name, accessControl } of wrapper.tools) rules.for(name, accessControl);
+    const idOf = ({ namespace, name }: MCPOperation) => `${namespace}.${name}`;
+    for (const tool of wrapper.tools) rules.for(idOf(tool), tool.accessControl);
     if (!registered) registry.registerAll(wrapper.tools);
     const stop = wrapper.onToolsChanged((_, { added, changed, removed }) => {
-      for (const { namespace, name } of [...removed, ...changed]) {
-        rules.look(name, registry.getSpec(`${namespace}.${name}`)?.accessControl);
+      for (const tool of [...removed, ...changed]) {
+        rules.look(idOf(tool), registry.getSpec(idOf(tool))?.accessControl);
       }
-      for (const { namespace, name } of removed) registry.unregister(`${namespace}.${name}`);
+      for (const tool of removed) registry.unregister(idOf(tool));
       for (const tool of [...added, ...changed]) {
-        registry.register({ ...tool, accessControl: rules.for(tool.name, tool.accessControl) });
+        registry.register({ ...tool, accessControl: rules.for(idOf(tool), tool.accessControl) });
       }
     });
     this.#stops.set(wrapper.name, [...(this.#stops.get(wrapper.name) ?? []), stop]);

@@ -3,6 +3,7 @@ import { Turns } from "../border/turns.js";
 import { CallError, InfrastructureErrorCode, invalid } from "../errors.js";
 import { importedRules, KeptRules } from "../imported-access.js";
 import { logger } from "../logging.js";
+import { markClaimed } from "../registry/claims.js";
 import { endingItself } from "../registry/deadline.js";
 import { markNative } from "../registry/native-handler.js";
 import { steering } from "../registry/protocol-context.js";
@@ -13,6 +14,7 @@ import { Type } from "../type-builder.js";
 import { type OperationContext, type OperationHandler, type OperationSpec, OperationType } from "../types.js";
 import type { CallOptions, Client } from "./client.js";
 import type { MCPProgress } from "./client-types.js";
+import { argumentsFor, asItWas, originOf } from "./origin.js";
 import { envelopeOfResult } from "./result.js";
 
 const log = logger("mcp");
@@ -62,6 +64,8 @@ interface Tool {
 }
 
 interface Imported {
+  /** What the server calls it. */
+  tool: string;
   operation: MCPOperation;
   problems: MCPToolProblem[];
   /** What the server said about it. */
@@ -103,8 +107,8 @@ export class ToolList {
     for (const [index, text] of tools.entries()) {
       if (turns.isDue) await turns.take();
       const known = unchanged.get(text);
-      if (known !== undefined && !imported.has(known.operation.name)) {
-        imported.set(known.operation.name, known);
+      if (known !== undefined && !imported.has(known.tool)) {
+        imported.set(known.tool, known);
         continue;
       }
       const tool = read(text);
@@ -126,7 +130,7 @@ export class ToolList {
         leaveOut({ tool: name, field: "accessControl", reason: messageOf(error) });
         continue;
       }
-      imported.set(name, { operation, problems, text });
+      imported.set(name, { tool: name, operation, problems, text });
       (before.has(name) ? changes.changed : changes.added).push(operation);
     }
     for (const [name, { operation }] of before) {
@@ -169,8 +173,9 @@ function isTool(tool: unknown): tool is Tool {
   return typeof name === "string" && name !== "";
 }
 
-function importTool(client: Client, version: string, tool: Tool): Omit<Imported, "text"> {
+function importTool(client: Client, version: string, tool: Tool): Omit<Imported, "text" | "tool"> {
   const { name: server, config } = client;
+  const origin = config.keepIds === false ? undefined : originOf(tool._meta);
   const problems: MCPToolProblem[] = [];
   const schema = (field: "inputSchema" | "outputSchema", source: unknown): TypeBoxSchema => {
     try {
@@ -183,21 +188,26 @@ function importTool(client: Client, version: string, tool: Tool): Omit<Imported,
       return Type.Unknown() as TypeBoxSchema;
     }
   };
-  const inputSchema = schema("inputSchema", tool.inputSchema);
+  const inputSchema = schema("inputSchema", origin?.inputSchema ?? tool.inputSchema);
+  const declared = origin?.outputSchema ?? tool.outputSchema;
   const outputSchema =
-    tool.outputSchema == null ? (Type.Unknown() as TypeBoxSchema) : schema("outputSchema", tool.outputSchema);
+    declared == null ? (Type.Unknown() as TypeBoxSchema) : schema("outputSchema", declared);
   for (const problem of problems) report(server, problem, "Unknown stands in its place.");
   const title = wordsIn(tool.title) ?? wordsIn(tool.annotations?.title);
   const operation: MCPOperation = {
-    name: tool.name,
-    namespace: server,
-    version,
-    type: OperationType.MUTATION,
+    name: origin?.name ?? tool.name,
+    namespace: origin?.namespace ?? server,
+    version: origin?.version ?? version,
+    type: origin?.type ?? OperationType.MUTATION,
+    ...(origin !== undefined && origin.errors.length > 0 && { errorSchemas: origin.errors }),
     ...(title !== undefined && { title }),
-    description: wordsIn(tool.description) ?? title ?? tool.name,
+    description:
+      origin === undefined
+        ? (wordsIn(tool.description) ?? title ?? tool.name)
+        : String(tool.description ?? ""),
     inputSchema,
     outputSchema,
-    accessControl: { requiredScopes: [] },
+    accessControl: origin?.access ?? { requiredScopes: [] },
     _meta: {
       server,
       ...(title !== undefined && { title }),
@@ -207,11 +217,14 @@ function importTool(client: Client, version: string, tool: Tool): Omit<Imported,
     },
     handler: endingItself(async (input: unknown, context?: OperationContext) => {
       const options = optionsOf(server, tool.name, context);
-      const result = await client.call(tool.name, argumentsOf(server, tool.name, input), options);
-      return envelopeOfResult(server, tool.name, result, config);
+      const given = origin === undefined ? input : argumentsFor(origin, input);
+      const result = await client.call(tool.name, argumentsOf(server, tool.name, given), options);
+      const envelope = envelopeOfResult(server, tool.name, result, config);
+      return origin === undefined ? envelope : asItWas(envelope, result, outputSchema);
     }),
   };
-  markNative(operation.handler, client.nativeWork(tool.name));
+  if (origin === undefined) markNative(operation.handler, client.nativeWork(tool.name));
+  else markClaimed(operation.handler, client, server);
   return { operation, problems };
 }
 
@@ -268,6 +281,8 @@ export function optionsOf(server: string, tool: string, context: OperationContex
     left,
     resetTimeoutOnProgress: typeof resetTimeoutOnProgress === "boolean" ? resetTimeoutOnProgress : undefined,
     onProgress:
-      typeof onProgress === "function" ? (onProgress as (progress: MCPProgress) => void) : undefined,
+      typeof onProgress === "function"
+        ? (onProgress as unknown as (progress: MCPProgress) => void)
+        : undefined,
   };
 }

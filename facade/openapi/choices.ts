@@ -13,6 +13,7 @@ interface ImportChoices {
   maxNameLength?: number;
   preferJson?: boolean;
   int64?: HTTPServiceConfig["int64"];
+  ownNamespaces?: boolean;
   /** By method and path: `GET /pets`. */
   answers?: Record<string, Answer>;
 }
@@ -40,6 +41,7 @@ export function choicesFor(document: OpenApiDocument, config: CheckedConfig): st
     maxNameLength,
     preferJson: preferJson === true,
     int64,
+    ownNamespaces: config.namespace === undefined,
   };
   const asked: Question[] = [];
   if (name !== undefined) asked.push(["name", (operation) => nameFrom(name, operation)]);

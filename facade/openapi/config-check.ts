@@ -27,10 +27,10 @@ import {
 import { quoted } from "../border/text.js";
 import { accessRules } from "../imported-access.js";
 import { logger } from "../logging.js";
-import type { HTTPAuth, HTTPRetry, HTTPServiceConfig, HTTPSpill, HTTPStreams } from "./config.js";
+import type { HTTPAuth, HTTPRetry, HTTPSpill, HTTPStreams, OpenAPIImportConfig } from "./config.js";
 
 /** A configuration whose fields are what they are declared to be; a copy, so that it stays so. */
-export type CheckedConfig = Readonly<HTTPServiceConfig>;
+export type CheckedConfig = Readonly<OpenAPIImportConfig>;
 
 /** The characters of header names and methods (RFC 9110). */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
@@ -52,8 +52,8 @@ const authFields = group<HTTPAuth>({
   password: aSecret,
 });
 
-const FIELDS: Fields<HTTPServiceConfig> = {
-  namespace: required(aName),
+const FIELDS: Fields<OpenAPIImportConfig> = {
+  namespace: aName,
   baseUrl,
   headers: orFunction(headers),
   auth: orFunction(auth),
@@ -129,7 +129,7 @@ function orFunction(check: Check): Check {
 }
 
 /** Checks a configuration. */
-export function checkedConfig(config: HTTPServiceConfig): CheckedConfig {
+export function checkedConfig(config: OpenAPIImportConfig): CheckedConfig {
   return checkedOptions(config, FIELDS, { prefix: "config.", others: tellOfOthers });
 }
 

@@ -109,6 +109,20 @@ export interface HTTPAuth {
 }
 
 /**
+ * The same for a document that may have been written by `toOpenAPI`: without a `namespace`, its operations keep those that they
+ * have where they are served.
+ *
+ * @example
+ * ```ts
+ * const config: OpenAPIImportConfig = { baseUrl: "https://hub.example/api" };
+ * registry.registerAll(await FromOpenAPIUrl("https://hub.example/api/openapi.json", config));
+ * ```
+ */
+export interface OpenAPIImportConfig extends Omit<HTTPServiceConfig, "namespace"> {
+  namespace?: string;
+}
+
+/**
  * When a request is sent once more.
  *
  * @example

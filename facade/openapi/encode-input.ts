@@ -2,14 +2,15 @@
 // travels in a notation of its own, which `crates/operations-http/src/message/input.rs` reads.
 
 import { types } from "node:util";
+import { wireText } from "../call/wire-value.js";
 import { invalid } from "../errors.js";
 
 /** How the native side knows the body of an operation. */
 export interface BodyPlan {
   /** The property of the input that holds it. */
   readonly property: string;
-  /** JSON, several parts, or something else. */
-  readonly kind: "json" | "parts" | "other";
+  /** JSON, several parts, or something else; or the input itself, for a server of ours. */
+  readonly kind: "json" | "parts" | "other" | "input";
 }
 
 export interface EncodedInput {
@@ -29,6 +30,7 @@ export function encodeInput(
   input: unknown,
   plan: BodyPlan | undefined,
 ): EncodedInput | Promise<EncodedInput> {
+  if (plan?.kind === "input") return { ...NOTHING, body: wireText(input, "The input cannot be sent") };
   if (input == null) return NOTHING;
   const found = new Set<Blob>();
   if (isPlain(input, 0, found)) return plainInput(input, plan);

@@ -5,7 +5,7 @@ import { basename, dirname, isAbsolute, relative, resolve, sep } from "node:path
 import { messageOf, quoted } from "../border/text.js";
 import { failed, invalid } from "../errors.js";
 import { native, runtime } from "../runtime.js";
-import type { HTTPServiceConfig } from "./config.js";
+import type { OpenAPIImportConfig } from "./config.js";
 import { type CheckedConfig, checkedConfig } from "./config-check.js";
 import { type ImportedService, importDocument } from "./import.js";
 import { completed, DEFAULT_MAX_DOCUMENT_BYTES } from "./references.js";
@@ -22,7 +22,7 @@ import type { OpenAPIFS, OpenAPIImportedOperation } from "./types.js";
  */
 export async function FromOpenAPIFile(
   path: string,
-  config: HTTPServiceConfig,
+  config: OpenAPIImportConfig,
   fs?: OpenAPIFS,
 ): Promise<OpenAPIImportedOperation[]> {
   return (await importFile(path, config, fs)).operations;
@@ -30,7 +30,7 @@ export async function FromOpenAPIFile(
 
 export async function importFile(
   path: string,
-  config: HTTPServiceConfig,
+  config: OpenAPIImportConfig,
   fs?: OpenAPIFS,
 ): Promise<ImportedService> {
   const checked = checkedConfig(config);

@@ -1,6 +1,7 @@
 // The handlers of imported operations.
 
 import { onAbort } from "../border/abort.js";
+import { restored } from "../call/wire-value.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { OpenApiImport } from "../native-binding.js";
@@ -29,9 +30,12 @@ export function createHandler(
   imported: OpenApiImport,
   index: number,
   operation: OperationSpec,
+  isServed: boolean,
 ): OperationHandler | SubscriptionHandler {
   const handler = endingItself(
-    operation.type === OperationType.SUBSCRIPTION ? streaming(service, index) : calling(service, index),
+    operation.type === OperationType.SUBSCRIPTION
+      ? streaming(service, index, isServed)
+      : calling(service, index, isServed),
   );
   const makers = {
     inputSchema: makerOf(operation, "inputSchema"),
@@ -43,19 +47,32 @@ export function createHandler(
     ownsSchema: (spec, field) => makers[field] !== undefined && makerOf(spec, field) === makers[field],
     register: (registry, spec, { input, output, own }) =>
       registry.setHttp(spec, input, output, own, service.native, imported, index),
+    request: () => imported.request(index),
   });
   return handler;
 }
 
 lookNowAndThen(tellReplacedFetch);
 
-function calling(service: HttpService, index: number): OperationHandler {
-  return (input: unknown, context?: OperationContext) => call(service, index, input, context);
+function calling(service: HttpService, index: number, isServed: boolean): OperationHandler {
+  const handler = (input: unknown, context?: OperationContext) => call(service, index, input, context);
+  if (!isServed) return handler;
+  return async (input: unknown, context?: OperationContext) => withBytes(await handler(input, context));
 }
 
-function streaming(service: HttpService, index: number): SubscriptionHandler {
+/** A server of ours sends binary data as the call protocol does. */
+function withBytes(envelope: ResponseEnvelope): ResponseEnvelope {
+  envelope.data = restored(envelope.data);
+  return envelope;
+}
+
+function streaming(service: HttpService, index: number, isServed: boolean): SubscriptionHandler {
   const handler = (input: unknown, context?: OperationContext) =>
-    new EventStream(() => openStream(service, index, input, context), context?.signal);
+    new EventStream(
+      () => openStream(service, index, input, context),
+      context?.signal,
+      isServed ? withBytes : undefined,
+    );
   // It returns an async generator; that it is none itself only makes it quicker to let go.
   Object.defineProperty(handler, Symbol.toStringTag, { value: "AsyncGeneratorFunction", configurable: true });
   return handler;

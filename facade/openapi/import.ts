@@ -1,5 +1,6 @@
 // From a document to operations.
 
+import { refusal } from "../border/options.js";
 import { jsonOf, kindOf } from "../border/text.js";
 import { CallError, invalid } from "../errors.js";
 import { importedRules } from "../imported-access.js";
@@ -11,7 +12,7 @@ import { defineLazySchema } from "../schema/lazy.js";
 import { Kind } from "../schema/typebox-kinds.js";
 import { Type } from "../type-builder.js";
 import { choicesFor } from "./choices.js";
-import type { HTTPServiceConfig } from "./config.js";
+import type { OpenAPIImportConfig } from "./config.js";
 import { type CheckedConfig, checkedConfig } from "./config-check.js";
 import { createHandler } from "./handler.js";
 import { HttpService } from "./service.js";
@@ -42,7 +43,7 @@ export interface ImportedService extends OpenAPIInspection {
  */
 export function FromOpenAPI(
   spec: OpenAPISpec | string,
-  config: HTTPServiceConfig,
+  config: OpenAPIImportConfig,
 ): OpenAPIImportedOperation[] {
   return importSpec(spec, config).operations;
 }
@@ -56,12 +57,12 @@ export function FromOpenAPI(
  * console.log(report);
  * ```
  */
-export function inspectOpenAPI(spec: OpenAPISpec | string, config: HTTPServiceConfig): OpenAPIInspection {
+export function inspectOpenAPI(spec: OpenAPISpec | string, config: OpenAPIImportConfig): OpenAPIInspection {
   const { operations, report } = importSpec(spec, config);
   return { operations, report };
 }
 
-export function importSpec(spec: OpenAPISpec | string, config: HTTPServiceConfig): ImportedService {
+export function importSpec(spec: OpenAPISpec | string, config: OpenAPIImportConfig): ImportedService {
   const checked = checkedConfig(config);
   return importDocument(new native.OpenApiDocument(runtime, documentText(spec)), checked);
 }
@@ -87,27 +88,35 @@ export function importDocument(
   const imported = document.importWith(choicesFor(document, config));
   const service = new HttpService(imported, config, documentUrl);
   const heads = JSON.parse(imported.heads()) as Head[];
+  if (config.namespace === undefined && !imported.hasNamespaces()) {
+    throw refusal("config.namespace", "must be a non-empty string, not undefined");
+  }
   const operations = heads.map((head, index) => operationOf(head, index, imported, service, config));
   const report = JSON.parse(imported.report()) as OpenAPIReportEntry[];
-  logProblems(report, config.namespace);
+  logProblems(report, service.name);
   return { operations, report, service };
 }
 
-/** An operation as the native side describes it: a spec without namespace, schemas and access rules. */
+/** An operation as the native side describes it: a spec without schemas and access rules. */
 type Head = Pick<
   OpenAPIImportedOperation,
   "name" | "version" | "type" | "title" | "description" | "tags" | "_meta"
->;
+> & {
+  /** Where the document was written by `toOpenAPI`, and the configuration names none. */
+  readonly namespace?: string;
+  /** The server is one of ours. */
+  readonly isServed?: true;
+};
 
 function operationOf(
-  { _meta, ...head }: Head,
+  { _meta, isServed, ...head }: Head,
   index: number,
   imported: OpenApiImport,
   service: HttpService,
   config: CheckedConfig,
 ): OpenAPIImportedOperation {
-  const operation = { namespace: config.namespace, ...head } as OpenAPIImportedOperation;
-  const id = `${config.namespace}.${head.name}`;
+  const operation = { namespace: service.name, ...head } as OpenAPIImportedOperation;
+  const id = `${operation.namespace}.${head.name}`;
   const isBigInt = config.int64 === "bigint";
   const input = () => imported.inputSchema(index);
   const output = () => imported.outputSchema(index);
@@ -116,7 +125,7 @@ function operationOf(
   defineLazySchema(operation, "outputSchema", () => schemaFrom(output(), id, isBigInt), output);
   operation.accessControl = { requiredScopes: [] };
   operation._meta = config.output === undefined ? _meta : { ..._meta, output: config.output };
-  operation.handler = createHandler(service, imported, index, operation);
+  operation.handler = createHandler(service, imported, index, operation, isServed === true);
   const { accessControl: rules } = config;
   const given = typeof rules === "function" ? rules(operation) : rules;
   // One object for each: a rule that is changed on one operation is not changed on all.

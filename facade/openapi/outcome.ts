@@ -17,6 +17,10 @@ export interface Remarks {
   readonly notes: HTTPResponseMeta["notes"];
   /** Where a text stands for a `bigint`, as JSON Pointers. */
   readonly bigints: readonly string[];
+  /** There is no value. */
+  readonly isUndefined: true;
+  /** The value is as good as its sender could make it. */
+  readonly isAsSent: true;
 }
 
 /** The envelope of a response. */

@@ -28,7 +28,8 @@ export class HttpService {
 
   /** What messages call it. */
   get name(): string {
-    return this.config.namespace;
+    // Without one, the document says which namespaces there are.
+    return this.config.namespace ?? "served";
   }
 
   get hasCredentials(): boolean {
@@ -90,7 +91,18 @@ function spillFolder(): string {
 
 /** What the native side is told about a configuration. */
 function settings(config: CheckedConfig): string {
-  const { namespace, baseUrl, headers, auth, timeout, maxResponseBytes, retry, sse, ca, spill } = config;
+  const {
+    namespace = "served",
+    baseUrl,
+    headers,
+    auth,
+    timeout,
+    maxResponseBytes,
+    retry,
+    sse,
+    ca,
+    spill,
+  } = config;
   const { hosts, allowPrivateAddresses } = config;
   return JSON.stringify({
     namespace,

@@ -4,7 +4,7 @@ import { onAbort } from "../border/abort.js";
 import { DONE, EventIterator, type Step } from "../border/event-iterator.js";
 import type { HTTPResponseMeta, ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
-import { markNoted } from "../registry/as-sent.js";
+import { markAsSent, markNoted } from "../registry/as-sent.js";
 import { type Remarks, withBigInts } from "./outcome.js";
 
 /** Where a stream comes from: the native client, or a `fetch` of the user's. */
@@ -33,6 +33,7 @@ const EVENT_STREAM = "text/event-stream";
 export class EventStream extends EventIterator<ResponseEnvelope> {
   readonly #open: () => StreamSource;
   readonly #signal: AbortSignal | undefined;
+  readonly #restore: ((envelope: ResponseEnvelope) => void) | undefined;
   #source: StreamSource | undefined;
   #ignoreSignal: (() => void) | undefined;
 
@@ -47,8 +48,14 @@ export class EventStream extends EventIterator<ResponseEnvelope> {
   #type = "message";
   #id = "";
 
-  constructor(open: () => StreamSource, signal: AbortSignal | undefined) {
+  /** `restore` is done to each envelope. */
+  constructor(
+    open: () => StreamSource,
+    signal: AbortSignal | undefined,
+    restore?: (envelope: ResponseEnvelope) => void,
+  ) {
     super();
+    this.#restore = restore;
     this.#open = open;
     this.#signal = signal;
   }
@@ -109,9 +116,11 @@ export class EventStream extends EventIterator<ResponseEnvelope> {
 
   #member(): ResponseEnvelope {
     const envelope = this.#plainMember();
+    this.#restore?.(envelope);
     const remarks = this.#remarks?.[this.#taken++];
     if (remarks === undefined) return envelope;
-    envelope.data = withBigInts(envelope.data, remarks.bigints);
+    envelope.data = remarks.isUndefined ? undefined : withBigInts(envelope.data, remarks.bigints);
+    if (remarks.isAsSent) markAsSent(envelope.meta);
     if (remarks.notes !== undefined) {
       envelope.meta.notes = remarks.notes;
       markNoted(envelope.meta);

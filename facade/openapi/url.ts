@@ -2,7 +2,7 @@
 
 import { invalid } from "../errors.js";
 import { native, runtime } from "../runtime.js";
-import type { HTTPServiceConfig } from "./config.js";
+import type { OpenAPIImportConfig } from "./config.js";
 import { type CheckedConfig, checkedConfig, mustBeUrl } from "./config-check.js";
 import { fetchText } from "./fetch-text.js";
 import { type ImportedService, importDocument } from "./import.js";
@@ -31,12 +31,12 @@ const LONGEST = 0x7fffffff;
  */
 export async function FromOpenAPIUrl(
   url: string,
-  config: HTTPServiceConfig,
+  config: OpenAPIImportConfig,
 ): Promise<OpenAPIImportedOperation[]> {
   return (await importUrl(url, config)).operations;
 }
 
-export async function importUrl(url: string, config: HTTPServiceConfig): Promise<ImportedService> {
+export async function importUrl(url: string, config: OpenAPIImportConfig): Promise<ImportedService> {
   const checked = checkedConfig(config);
   const address = addressOf(url);
   const limit = checked.maxDocumentBytes ?? DEFAULT_MAX_DOCUMENT_BYTES;

@@ -16,7 +16,8 @@ import {
 export type AnyHandler = OperationHandler | SubscriptionHandler;
 
 /**
- * What happens to outputs.
+ * What happens to outputs: brought into the declared shape (`"normalise"`), the same without removing anything (`"keep"`),
+ * only checked (`"off"`), or refused where they do not fit (`"strict"`).
  *
  * @example
  * ```ts

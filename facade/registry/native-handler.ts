@@ -20,6 +20,8 @@ export interface NativeWork {
   ownsSchema(spec: OperationSpec, field: "inputSchema" | "outputSchema"): boolean;
   /** Registers an operation with this work. `spec` is JSON. */
   register(registry: NativeRegistry, spec: string, schemas: NativeSchemas): void;
+  /** If it is an HTTP request: which, as JSON (`RequestPlan` of `crates/operations-http/src/message/plan.rs`). */
+  request?(): string;
 }
 
 const works = new WeakMap<object, NativeWork>();

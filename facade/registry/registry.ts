@@ -31,6 +31,7 @@ import type {
 import { OperationType } from "../types.js";
 import { admit, refuseEnded } from "./admit.js";
 import { type AuthorisedCall, authorise, type CustomAuth, holdsScopes, identityIn } from "./authorise.js";
+import { assertMayReplace } from "./claims.js";
 import { isAhead, isEndingItself, refuseLate, withinDeadline } from "./deadline.js";
 import { type AnyHandler, Entry, type OutputMode } from "./entry.js";
 import { NativeTwin } from "./native-twin.js";
@@ -57,7 +58,8 @@ export interface RegistryOptions {
   customAuth?: Record<string, CustomAuth>;
   /** Direct calls of `execute` and `subscribe` skip access control. Calls through the call protocol never do. */
   trustDirectCalls?: boolean;
-  /** What happens to outputs: brought into the declared shape (default), filled but not stripped, or only checked. */
+  /** What happens to outputs. `"normalise"` (default): they are brought into the declared shape. `"keep"`: the same, but nothing is
+   * removed. `"off"`: they are only checked. `"strict"`: what does not fit rejects the call, and nothing is made up. */
   output?: OutputMode;
 }
 
@@ -148,6 +150,8 @@ export class OperationRegistry<TOperations = any> {
   #register(operation: unknown): void {
     if (typeof operation !== "object" || operation === null) assertSpec(operation);
     const { handler, spec } = apart(operation as RegisteredOperation);
+    const id = operationId(spec);
+    assertMayReplace(id, handler, this.#entries.get(id)?.handler);
     this.#add(spec, handler);
   }
 

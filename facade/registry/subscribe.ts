@@ -1,7 +1,7 @@
 import { DONE, EventIterator, type Step } from "../border/event-iterator.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { failed } from "../errors.js";
-import type { OperationById, Signature, StreamId, Subscription as Stream } from "../operation-types.js";
+import type { OperationById, Signature, Subscription as Stream, StreamId } from "../operation-types.js";
 import type { CallContext, OperationContext } from "../types.js";
 import { DeadlineWatch, isAhead } from "./deadline.js";
 import { isDirect } from "./protocol-context.js";

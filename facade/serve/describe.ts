@@ -1,6 +1,6 @@
 // What is served, as the native side shows it to clients (`crates/operations-serve/src/door/mcp/catalog.rs`).
 
-import { optionOf } from "../border/options.js";
+import { isRecord, optionOf } from "../border/options.js";
 import { copyOfRules, isCopyOf } from "../registry/native-rules.js";
 import { declaredErrors } from "../registry/native-twin.js";
 import type { OperationRegistry } from "../registry/registry.js";
@@ -11,11 +11,11 @@ import { type AccessControl, type OperationSpec, OperationType } from "../types.
 export class Description {
   #told: { readonly spec: OperationSpec; readonly rules: AccessControl }[] = [];
 
-  /** A JSON list. Subscriptions are not in it: a tool gives one result. */
+  /** A JSON list. Subscriptions are not in it: a call gives one result. */
   text(registry: OperationRegistry): string {
     this.#told = [];
     const all = registry.list().flatMap((spec) => {
-      if (spec.handler === undefined || spec.type === OperationType.SUBSCRIPTION || !isTool(spec)) return [];
+      if (spec.handler === undefined || spec.type === OperationType.SUBSCRIPTION) return [];
       const rules = rulesOf(spec);
       // What nobody can tell who may call, nobody is shown.
       if (rules === undefined) return [];
@@ -37,12 +37,7 @@ export class Description {
   }
 }
 
-function isTool(spec: OperationSpec): boolean {
-  const mcp = optionOf(Object(spec._meta), "mcp");
-  return optionOf(Object(mcp), "tool") !== false;
-}
-
-function rulesOf(spec: OperationSpec): AccessControl | undefined {
+export function rulesOf(spec: OperationSpec): AccessControl | undefined {
   try {
     return copyOfRules(spec.accessControl);
   } catch {
@@ -59,12 +54,62 @@ function describe(spec: OperationSpec, rules: AccessControl): string {
     title: typeof title === "string" ? title : undefined,
     description: String(description),
     access,
-    errors: declaredErrors(spec),
+    operation: operationOf(spec, access),
     annotations: annotationsOf(spec),
+    mcp: lookOf(spec),
   }).slice(0, -1);
   const input = schemaText(spec, "inputSchema");
   const output = schemaText(spec, "outputSchema");
   return `${members},"input":${input},"output":${output}}`;
+}
+
+/** What our own client makes an operation of, beside what every client sees (`facade/mcp/origin.ts`). */
+function operationOf(spec: OperationSpec, access: AccessControl): object {
+  const { namespace, name, version } = spec;
+  return { namespace, name, version: String(version), access, errors: errorsOf(spec) };
+}
+
+/** What is declared, as far as it is JSON. */
+function errorsOf(spec: OperationSpec): object[] {
+  const { errorSchemas } = spec;
+  if (!Array.isArray(errorSchemas)) return [];
+  return errorSchemas.flatMap((declared) => {
+    try {
+      return [JSON.parse(JSON.stringify(declared))];
+    } catch {
+      return declaredErrors({ ...spec, errorSchemas: [declared] });
+    }
+  });
+}
+
+/** How an operation appears (`_meta.mcp`). What is declared to be a prompt or a resource is a tool only if it says so. */
+function lookOf(spec: OperationSpec): object {
+  const mcp = Object(optionOf(Object(spec._meta), "mcp"));
+  const prompt = optionOf(mcp, "prompt");
+  const resource = optionOf(mcp, "resource");
+  const tool = optionOf(mcp, "tool");
+  const isPrompt = prompt !== undefined && prompt !== false;
+  const { uri, mimeType } = isRecord(resource) ? resource : {};
+  const isResource = typeof uri === "string";
+  return {
+    tool: tool === undefined ? !isPrompt && !isResource : tool !== false,
+    prompt: isPrompt,
+    resource: isResource ? { uri, mimeType: typeof mimeType === "string" ? mimeType : undefined } : undefined,
+    requires: textsIn(optionOf(mcp, "requires")),
+    complete: completionsIn(optionOf(mcp, "complete")),
+  };
+}
+
+function textsIn(list: unknown): string[] {
+  return Array.isArray(list) ? list.filter((each) => typeof each === "string") : [];
+}
+
+/** By argument: words, or the id of an operation that has them. */
+function completionsIn(given: unknown): Record<string, string | string[]> {
+  if (!isRecord(given)) return {};
+  return Object.fromEntries(
+    Object.entries(given).map(([name, from]) => [name, typeof from === "string" ? from : textsIn(from)]),
+  );
 }
 
 /** What an MCP server said about a tool that was imported from it. */
@@ -76,7 +121,7 @@ function annotationsOf(spec: OperationSpec): object | undefined {
 }
 
 /** A schema as JSON; null for one that contains itself or a bigint. */
-function schemaText(spec: OperationSpec, field: "inputSchema" | "outputSchema"): string {
+export function schemaText(spec: OperationSpec, field: "inputSchema" | "outputSchema"): string {
   try {
     return lazySchemaText(spec, field)?.text() ?? JSON.stringify(spec[field]) ?? "null";
   } catch {
@@ -85,6 +130,6 @@ function schemaText(spec: OperationSpec, field: "inputSchema" | "outputSchema"):
 }
 
 /** Rust has no strings with half a surrogate pair, which JSON escapes. */
-function wellFormed(json: string): string {
+export function wellFormed(json: string): string {
   return json.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][\da-f]{2}/g, "$1\ufffd");
 }

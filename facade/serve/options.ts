@@ -27,18 +27,21 @@ import { isIdentity } from "../call/incoming.js";
 import type { PlaceLimits } from "../call/places.js";
 import type { Identity, OperationSpec } from "../types.js";
 import type { Identify } from "./identify.js";
+import { anInfo, type OpenAPIInfo } from "./info.js";
 
 /**
- * The HTTP door: every operation at `POST <path>/<namespace>/<name>`.
+ * The HTTP door: every operation at `POST <path>/<namespace>/<name>`, and as `<path>/openapi.json` tells.
  *
  * @example
  * ```ts
- * const door: HttpDoorOptions = { path: "/v1" };
+ * const door: HttpDoorOptions = { path: "/v1", info: { title: "Tasks", version: "1.0.0" } };
  * ```
  */
 export interface HttpDoorOptions {
   /** Where it is (default `/api`). */
   path?: string;
+  /** What its OpenAPI document says about the whole. */
+  info?: OpenAPIInfo;
 }
 
 /**
@@ -58,6 +61,9 @@ export interface McpDoorOptions {
   version?: string;
   /** What clients tell their models about it. */
   instructions?: string;
+  /** A secret of 32 characters or more, the same in all processes that serve one address. It seals what clients carry from one
+   * request to the next where a handler asks them something (default: a key of this process alone). */
+  stateKey?: string;
 }
 
 /**
@@ -105,6 +111,20 @@ export interface ServeCors {
 }
 
 /**
+ * The certificate of a server, and its key, as files in PEM.
+ *
+ * @example
+ * ```ts
+ * const tls: ServeTls = { certFile: "/etc/tls/cert.pem", keyFile: "/etc/tls/key.pem" };
+ * ```
+ */
+export interface ServeTls {
+  /** The certificate, followed by those that vouch for it. */
+  certFile: string;
+  keyFile: string;
+}
+
+/**
  * How a registry is served.
  *
  * @example
@@ -117,6 +137,8 @@ export interface ServeOptions extends PlaceLimits {
   port?: number;
   /** The address to listen on (default `127.0.0.1`, which only this machine reaches). */
   host?: string;
+  /** Serves HTTPS, with HTTP/2 for clients that know it. */
+  tls?: ServeTls;
   doors: ServeDoors;
   /** Which operations are served: all that are not internal, by default. */
   operations?: (spec: OperationSpec) => boolean;
@@ -205,14 +227,25 @@ const urls = must("a list of URLs", (value) =>
   isListOf(value, (url) => isString(url) && /^https?:\/\/[^\s"\\]+$/.test(url)),
 );
 
+const aStateKey = must("a secret of 32 characters or more", (value) => isString(value) && value.length >= 32);
+
 const DOORS: Fields<ServeDoors> = {
-  http: door(group<HttpDoorOptions>({ path: aPath })),
-  mcp: door(group<McpDoorOptions>({ path: aPath, name: aName, version: aName, instructions: aString })),
+  http: door(group<HttpDoorOptions>({ path: aPath, info: anInfo })),
+  mcp: door(
+    group<McpDoorOptions>({
+      path: aPath,
+      name: aName,
+      version: aName,
+      instructions: aString,
+      stateKey: aStateKey,
+    }),
+  ),
 };
 
 const FIELDS: Fields<ServeOptions> = {
   port: must("a port, 0 to 65535", (value) => isWhole(value, 0) && value <= 65_535),
   host: aName,
+  tls: group<ServeTls>({ certFile: required(aName), keyFile: required(aName) }),
   doors: required(group<ServeDoors>(DOORS)),
   operations: aFunction,
   identify: aFunction,
@@ -233,14 +266,14 @@ const FIELDS: Fields<ServeOptions> = {
   overrun: aCount,
 };
 
-/** The options, checked. */
-export function checkedServe(options: ServeOptions): ServeOptions {
-  const checked = checkedOptions<ServeOptions>(options, FIELDS, { prefix: "serve: " });
+/** The options, checked. `who` begins the refusals. */
+export function checkedServe(options: ServeOptions, who = "serve"): ServeOptions {
+  const checked = checkedOptions<ServeOptions>(options, FIELDS, { prefix: `${who}: ` });
   if (!Object.values(checked.doors).some((value) => value !== undefined && value !== false)) {
-    throw refusal("serve: doors", "must open at least one door, for instance { http: true }");
+    throw refusal(`${who}: doors`, "must open at least one door, for instance { http: true }");
   }
   if (checked.identify !== undefined && checked.tokens !== undefined) {
-    throw refusal("serve: tokens", "and identify exclude each other: identify can look at tokens itself");
+    throw refusal(`${who}: tokens`, "and identify exclude each other: identify can look at tokens itself");
   }
   return checked;
 }
@@ -251,7 +284,10 @@ export function nativeOptions(options: ServeOptions): string {
   const { tokens, cors } = options;
   return JSON.stringify({
     doors: {
-      http: http === undefined || http === false ? undefined : { path: pathOf(http, "/api") },
+      http:
+        http === undefined || http === false
+          ? undefined
+          : { path: "/api", ...(http === true ? {} : defined(http)) },
       mcp:
         mcp === undefined || mcp === false
           ? undefined
@@ -261,6 +297,7 @@ export function nativeOptions(options: ServeOptions): string {
       tokens: tokens && Object.entries(tokens),
       identify: options.identify !== undefined,
     },
+    tls: options.tls,
     oauth: options.oauth,
     cors: cors === true ? {} : cors === false ? undefined : cors,
     allowedHosts: options.allowedHosts,
@@ -279,8 +316,4 @@ export function nativeOptions(options: ServeOptions): string {
 
 function defined<T extends object>(options: T): Partial<T> {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Partial<T>;
-}
-
-function pathOf(given: true | { path?: string | undefined }, standard: string): string {
-  return given === true ? standard : (given.path ?? standard);
 }

@@ -4,7 +4,7 @@ import { keepAlive, keepAliveDuring, letGo } from "../border/keep-alive.js";
 import { aPatience, checkedOptions } from "../border/options.js";
 import { Answers } from "../call/answers.js";
 import type { CallRequestedEvent } from "../call/events.js";
-import type { TellProgress } from "../call/remote.js";
+import { lineOf } from "../call/remote.js";
 import { restored } from "../call/wire-value.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
@@ -14,7 +14,9 @@ import type { NativeTwin } from "../registry/native-twin.js";
 import { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
 import { Description } from "./describe.js";
+import { describeHttp } from "./describe-http.js";
 import { type AskedIdentity, failureOf, type Identify, identified } from "./identify.js";
+import { type ClientAnswer, ClientLine, type Offers } from "./line.js";
 import { checkedServe, nativeOptions, type ServeOptions } from "./options.js";
 
 /**
@@ -68,20 +70,22 @@ export interface Served {
   readonly url: string;
   /** What was counted. */
   readonly stats: () => ServeStats;
+  /** What is at an address is another: MCP clients that watch it (`resources/subscribe`) are told. */
+  readonly resourceUpdated: (uri: string) => void;
   /** Takes nothing new, ends streams, lets running calls finish, and ends what is left after `drain`. */
   readonly close: (options?: ServeCloseOptions) => Promise<void>;
   /** `await using served = await serve(...)` closes it at the end of the block. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-const DRAIN_FOR = 10_000;
+export const DRAIN_FOR = 10_000;
 /** How often what is served is looked at for changes that nobody tells of. In milliseconds. */
-const LOOK_EVERY = 100;
+export const LOOK_EVERY = 100;
 
 const log = logger("serve");
 
 /** A call, as the native side hands it over. */
-type AskedCall = CallRequestedEvent & { wantsProgress?: boolean };
+type AskedCall = CallRequestedEvent & { client?: Offers };
 
 /**
  * Serves the operations of a registry. Access rules hold for every caller; internal operations do not exist.
@@ -137,26 +141,29 @@ export class Offered implements Receiver {
     this.#choose();
   }
 
-  asked(id: string, asked: AskedCall | { identify: AskedIdentity } | { describe: true }): void {
+  asked(id: string, asked: AskedCall | { identify: AskedIdentity } | { describe: true | "http" }): void {
     if ("identify" in asked) {
       void this.#tellIdentity(id, asked.identify);
       return;
     }
     if ("describe" in asked) {
-      this.native.sendEvent(id, this.#description.text(this.#registry));
+      const isPlain = asked.describe === "http";
+      const text = isPlain ? describeHttp(this.#registry) : this.#description.text(this.#registry);
+      this.native.sendEvent(id, text);
       return;
     }
     lookAround();
-    const onProgress = asked.wantsProgress === true ? this.#progressOf(id) : undefined;
-    this.#answers.requested(restored(asked), onProgress);
+    const { client } = asked;
+    this.#answers.requested(
+      restored(asked),
+      client === undefined ? undefined : new ClientLine(this.native, id, client),
+    );
   }
 
-  /** As handlers are used to it from MCP clients (one object), or with its members one by one. */
-  #progressOf(id: string): TellProgress {
-    return (progress, total, message) => {
-      const told = typeof progress === "object" ? progress : { progress, total, message };
-      this.native.tellProgress(id, JSON.stringify(told));
-    };
+  /** A client answers a question of a handler. */
+  event(id: string, answer: ClientAnswer): void {
+    const line = this.#answers[lineOf](id);
+    if (line instanceof ClientLine) line.answered(answer);
   }
 
   async #tellIdentity(id: string, asked: AskedIdentity): Promise<void> {
@@ -225,6 +232,13 @@ export class Listening implements Served {
   // Functions of the object and not of its class, so that they can be taken out of it.
 
   readonly stats = (): ServeStats => JSON.parse(this.#offered.native.stats());
+
+  readonly resourceUpdated = (uri: string): void => {
+    if (typeof uri !== "string") {
+      throw new CallError(InfrastructureErrorCode.VALIDATION_ERROR, "resourceUpdated: an address is needed");
+    }
+    this.#offered.native.resourceUpdated(uri);
+  };
 
   readonly close = async (options: ServeCloseOptions = {}): Promise<void> => {
     const { drain = DRAIN_FOR } = checkedOptions<ServeCloseOptions>(

@@ -310,7 +310,7 @@ impl NotConnected {
     pub(crate) fn new(reason: impl std::fmt::Display) -> Self {
         Self {
             code: Code::ExecutionError,
-            reason: format!("it could not be connected: {reason}"),
+            reason: format!("the connection failed: {reason}"),
             details: json!({}),
             closed: false,
         }

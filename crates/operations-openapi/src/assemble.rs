@@ -2,11 +2,13 @@
 
 use super::document::{At, Document};
 use super::operation::Draft;
+use super::origin::{Input, Origin};
 use super::path_item::PathItem;
 use super::recipe::{InputRecipe, Source};
 use super::{body, parameters, responses};
 use operations_core::spec::OperationType;
 use operations_http::message::{RequestPlan, ResponseKind};
+use serde_json::Map;
 
 /// An operation object and what is around it.
 pub(super) struct Spot<'i, 'd> {
@@ -63,11 +65,30 @@ impl<'d> Assembly<'_, 'd> {
         let binary_is_free = body
             .as_ref()
             .is_some_and(|(plan, _)| body::carries_bytes(plan));
-        let body = body.map(|(plan, part)| {
+        let origin = Origin::of(operation);
+        let input = origin.as_ref().map_or(Input::Parts, |origin| origin.input);
+        let mut is_body = false;
+        let body = body.map(|(mut plan, part)| {
+            is_body = matches!(input, Input::Body) && plan.notation() == "json";
+            plan.is_input = is_body;
             parts.push(part);
             plan
         });
-        let answer = responses::read(self.document, operation, self.prefer_json, draft);
+        let keywords = match input {
+            Input::Object(keywords) => keywords.clone(),
+            _ => Map::new(),
+        };
+        let prefer_json = self.prefer_json;
+        let mut answer = responses::read(
+            self.document,
+            operation,
+            prefer_json,
+            origin.is_some(),
+            draft,
+        );
+        if origin.is_some() && answer.kind != ResponseKind::Binary {
+            Origin::accept(&mut answer.accept);
+        }
         draft.charge(
             parts
                 .iter()
@@ -75,12 +96,15 @@ impl<'d> Assembly<'_, 'd> {
                 .sum(),
         );
         draft.charge(answer.accept.iter().map(|one| one.len() + 24).sum());
+        let found = match method.as_str() {
+            _ if answer.kind.is_stream() => OperationType::Subscription,
+            "GET" => OperationType::Query,
+            _ => OperationType::Mutation,
+        };
         Assembled {
-            operation_type: match method.as_str() {
-                _ if answer.kind.is_stream() => OperationType::Subscription,
-                "GET" => OperationType::Query,
-                _ => OperationType::Mutation,
-            },
+            operation_type: origin
+                .as_ref()
+                .map_or(found, |origin| origin.operation_type(found)),
             summary,
             description,
             request: RequestPlan {
@@ -94,6 +118,8 @@ impl<'d> Assembly<'_, 'd> {
             input: InputRecipe {
                 parts,
                 binary_is_free,
+                is_body,
+                keywords,
             },
             output: answer.source,
         }

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use operations_http::message::Keep;
 use serde::Deserialize;
 
+use super::origin::Origin;
 use super::select::Selector;
 
 /// The choices. The default imports every `get`, `post`, `put`, `patch` and `delete`.
@@ -25,6 +26,8 @@ pub struct ImportChoices {
     pub prefer_json: bool,
     /// What becomes of integers that a JavaScript number cannot hold, where a schema calls them int64.
     pub int64: Option<Keep>,
+    /// Whether operations keep the namespaces that they have where the document was written ([`super::origin`]).
+    pub own_namespaces: bool,
     /// What the caller's functions said about single operations, by method and path: `GET /pets`.
     pub answers: HashMap<String, Answer>,
 }
@@ -106,6 +109,16 @@ impl<'c> Chooser<'c> {
         (is_excluded || names(&self.exclude)).then_some("exclude names it")
     }
 
+    /// The namespace that an operation keeps.
+    pub(super) fn namespace_of(&self, origin: Option<&Origin<'_>>) -> Option<String> {
+        let origin = origin.filter(|_| self.choices.own_namespaces)?;
+        Some(origin.namespace.to_owned())
+    }
+
+    pub(super) fn max_name_length(&self) -> Option<usize> {
+        self.choices.max_name_length
+    }
+
     pub(super) fn int64(&self) -> Option<Keep> {
         self.choices.int64
     }
@@ -116,8 +129,5 @@ impl<'c> Chooser<'c> {
 }
 
 fn selectors(words: &[String]) -> Vec<Selector> {
-    words
-        .iter()
-        .flat_map(|word| Selector::from_word(word))
-        .collect()
+    words.iter().map(|word| Selector::from_word(word)).collect()
 }

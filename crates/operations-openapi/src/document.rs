@@ -241,6 +241,12 @@ impl Document {
             .map_or(&Value::Null, |part| &*part.root)
     }
 
+    /// Whether it tells of operations that have namespaces of their own ([`super::origin`]).
+    #[must_use]
+    pub fn has_namespaces(&self) -> bool {
+        self.start().flag("x-operations")
+    }
+
     pub(super) fn start(&self) -> At<'_> {
         At {
             value: self.root(),

@@ -1,5 +1,6 @@
 //! From a document to its operations.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -11,6 +12,7 @@ use super::document::{At, Document};
 use super::graph::Graph;
 use super::names::{Names, own_name};
 use super::operation::{Draft, ImportedOperation};
+use super::origin::Origin;
 use super::path_item::{Keyed, PathItem};
 use super::recipe::build_output;
 use super::report::{Problem, Reason, ReportEntry, Status};
@@ -54,7 +56,8 @@ struct Importer<'d, 'c> {
     base_path: String,
     servers: Arc<[Server]>,
     security: Security,
-    names: Names,
+    /// By namespace, where operations have their own.
+    names: HashMap<Option<String>, Names>,
     graph: Graph<'d>,
     budget: Budget,
     operations: Vec<ImportedOperation>,
@@ -83,7 +86,7 @@ impl<'d, 'c> Importer<'d, 'c> {
             base_path,
             servers: servers::of_document(document),
             security: security::of_list(document, &start).unwrap_or_else(|| Arc::from([])),
-            names: Names::new(choices.max_name_length),
+            names: HashMap::new(),
             graph: Graph::new(document),
             budget: import_budget(document),
             operations: Vec::new(),
@@ -133,11 +136,18 @@ impl<'d, 'c> Importer<'d, 'c> {
         let operation_id = spot.operation.string("operationId");
         let path = spot.item.path;
         let tags = tags_of(&spot.operation);
-        let own = own_name(operation_id, &spot.method, path);
+        let origin = Origin::of(&spot.operation);
+        let own = origin.as_ref().map_or_else(
+            || own_name(operation_id, &spot.method, path),
+            |origin| origin.name.to_owned(),
+        );
+        let namespace = self.chooser.namespace_of(origin.as_ref());
         let answer = self.chooser.answer(&spot.method, path);
         let renamed = answer.and_then(|answer| answer.name.as_deref());
         let wanted = renamed.filter(|name| !name.is_empty()).unwrap_or(&own);
-        let name = self.names.take(wanted, &spot.method, path);
+        let names = self.names.entry(namespace.clone());
+        let names = names.or_insert_with(|| Names::new(self.chooser.max_name_length()));
+        let name = names.take(wanted, &spot.method, path);
         let candidate = Candidate {
             name: &name,
             operation_id,
@@ -200,7 +210,10 @@ impl<'d, 'c> Importer<'d, 'c> {
                 servers: servers.unwrap_or_else(|| Arc::clone(&self.servers)),
                 response: assembled.response,
                 int64,
+                is_served: origin.is_some(),
+                namespace: namespace.clone(),
             }),
+            namespace,
             security,
             pointer: spot.pointer.clone(),
             input: assembled.input,

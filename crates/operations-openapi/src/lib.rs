@@ -23,6 +23,7 @@ mod keywords;
 mod names;
 mod one_way;
 mod operation;
+mod origin;
 mod parameters;
 mod path_item;
 mod pointer;

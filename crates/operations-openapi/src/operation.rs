@@ -24,6 +24,8 @@ use operations_schema::work::Budget;
 pub struct ImportedOperation {
     /// The name, which no other operation of the import has.
     pub name: String,
+    /// The namespace, where it has its own.
+    pub namespace: Option<String>,
     /// The version of the document.
     pub version: String,
     /// What calling it means.
@@ -113,6 +115,8 @@ impl ImportedOperation {
     #[must_use]
     pub fn head(&self) -> OperationHead<'_> {
         OperationHead {
+            namespace: self.namespace.as_deref(),
+            is_served: self.http.is_served,
             name: &self.name,
             version: &self.version,
             operation_type: self.operation_type,
@@ -128,6 +132,11 @@ impl ImportedOperation {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OperationHead<'i> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    namespace: Option<&'i str>,
+    /// Whether it is an operation of a server of ours.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_served: bool,
     name: &'i str,
     version: &'i str,
     #[serde(rename = "type")]

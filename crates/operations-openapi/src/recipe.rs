@@ -63,6 +63,10 @@ pub(super) struct InputPart {
 pub(super) struct InputRecipe {
     pub(super) parts: Vec<InputPart>,
     pub(super) binary_is_free: bool,
+    /// Whether the last part, the body, is the input itself.
+    pub(super) is_body: bool,
+    /// What the schema has beside its properties.
+    pub(super) keywords: Map<String, Value>,
 }
 
 impl InputRecipe {
@@ -83,6 +87,17 @@ impl InputRecipe {
             int64,
         };
         let mut copier = Copier::new(document, purpose, &roots);
+        if self.is_body {
+            let copy = match found.last().and_then(Option::as_ref) {
+                Some(at) => copier.copy_root(at)?,
+                None => json!({}),
+            };
+            return Ok(match copy {
+                Value::Object(schema) => close(schema, copier.definitions()?),
+                Value::Bool(false) => Value::Bool(false),
+                _ => json!({}),
+            });
+        }
         let mut properties = Map::new();
         let mut required = Vec::new();
         for (part, at) in self.parts.iter().zip(found) {
@@ -100,6 +115,9 @@ impl InputRecipe {
         schema.insert("properties".to_owned(), properties.into());
         if !required.is_empty() {
             schema.insert("required".to_owned(), required.into());
+        }
+        for (name, value) in &self.keywords {
+            schema.entry(name.as_str()).or_insert_with(|| value.clone());
         }
         Ok(close(schema, copier.definitions()?))
     }

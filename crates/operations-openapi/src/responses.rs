@@ -32,6 +32,7 @@ pub(super) fn read<'d>(
     document: &'d Document,
     operation: &At<'d>,
     prefer_json: bool,
+    is_served: bool,
     draft: &mut Draft<'_, 'd>,
 ) -> Answer {
     let responses = operation.get("responses");
@@ -75,7 +76,7 @@ pub(super) fn read<'d>(
     }
     let (kind, source) = match chosen {
         None => (ResponseKind::Empty, Source::Unknown),
-        Some(offer) => (offer.kind, output_of(document, offer, draft)),
+        Some(offer) => (offer.kind, output_of(document, offer, is_served, draft)),
     };
     Answer {
         kind,
@@ -171,13 +172,22 @@ fn other_media_types<'d>(document: &'d Document, responses: Option<&At<'d>>) -> 
 }
 
 /// The schema of what a caller gets, which is not always what the document describes.
-fn output_of<'d>(document: &'d Document, offer: &Offer<'d>, draft: &mut Draft<'_, 'd>) -> Source {
+fn output_of<'d>(
+    document: &'d Document,
+    offer: &Offer<'d>,
+    is_served: bool,
+    draft: &mut Draft<'_, 'd>,
+) -> Source {
     let Some(described) = &offer.described else {
         return Source::Unknown;
     };
     let schema = match offer.kind {
         // Bytes and nothing have no JSON shape.
         ResponseKind::Binary | ResponseKind::Empty => None,
+        // Our own servers leave no doubt.
+        ResponseKind::Sse if is_served && described.get("schema").is_some() => {
+            described.get("schema")
+        }
         ResponseKind::Sse => events::of_event(document, described),
         ResponseKind::Ndjson => events::of_line(document, described),
         ResponseKind::Text => described

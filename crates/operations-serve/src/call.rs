@@ -8,17 +8,19 @@ use futures::{StreamExt, stream};
 use operations_core::call::{holds_bytes, timed_out};
 use operations_core::clock;
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
-use operations_core::json::push_string;
+use operations_core::json::{Document, push_string};
 use operations_core::lock::{reading, writing};
 use operations_core::registry::{Answer, Call, Context, Operation, Registry, Route};
 use operations_core::spec::OperationType;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::host::{Answers, Asking, Host, Wanted};
 use crate::identity::Caller;
 use crate::limits::{Place, Places};
+use crate::line::Line;
+use crate::upstream::AllowedHeaders;
 
 /// The operations that are served, and those who do them.
 #[derive(Debug)]
@@ -26,6 +28,8 @@ pub struct Calls {
     registry: Arc<Registry>,
     host: Arc<Host>,
     places: Arc<Places>,
+    /// What clients learn of the headers of upstream servers.
+    pub headers: AllowedHeaders,
     /// The only ones that are served; nothing for all.
     shown: RwLock<Option<HashSet<String>>>,
 }
@@ -45,8 +49,8 @@ pub struct NewCall {
     pub deadline: Option<f64>,
     /// What handlers learn of the request: a JSON object.
     pub metadata: Option<String>,
-    /// Where the host tells how far it is: JSON objects.
-    pub progress: Option<mpsc::Sender<String>>,
+    /// Where the host talks with whoever called.
+    pub line: Option<Line>,
 }
 
 /// What a subscription gives: envelopes, and an error as the last item.
@@ -55,11 +59,17 @@ pub type Events = BoxStream<'static, Result<String, CallError>>;
 impl Calls {
     /// The operations of a registry.
     #[must_use]
-    pub fn new(registry: Arc<Registry>, host: Arc<Host>, places: Arc<Places>) -> Self {
+    pub fn new(
+        registry: Arc<Registry>,
+        host: Arc<Host>,
+        places: Arc<Places>,
+        headers: AllowedHeaders,
+    ) -> Self {
         Self {
             registry,
             host,
             places,
+            headers,
             shown: RwLock::default(),
         }
     }
@@ -112,6 +122,11 @@ impl Calls {
     ///
     /// As the operation has it; `TIMEOUT` at the deadline.
     pub async fn call(&self, call: NewCall) -> Result<String, CallError> {
+        let answer = self.answer(call).await;
+        answer.map_err(|error| self.headers.in_error(error))
+    }
+
+    async fn answer(&self, call: NewCall) -> Result<String, CallError> {
         let id = call.operation.spec.id();
         let began = clock::now();
         let entering = self.places.enter(&id, call.caller.id());
@@ -149,9 +164,10 @@ impl Calls {
         } else {
             (self.ask(&id, &call, Wanted::Many, place)?.boxed(), None)
         };
-        let held = (place, cancel.drop_guard());
+        let held = (place, cancel.drop_guard(), self.headers.clone());
         let held = stream::unfold((events, held), |(mut events, held)| async move {
             let next = events.next().await?;
+            let next = next.map_err(|error| held.2.in_error(error));
             Some((next, (events, held)))
         });
         Ok(held.boxed())
@@ -173,10 +189,13 @@ impl Calls {
         let work = tokio::spawn(async move {
             match registry.route(call) {
                 Route::Host => None,
-                Route::Here(served) => match served.answer() {
-                    Answer::One(answer) => Some(answer.await),
-                    Answer::Many(mut events) => events.next().await,
-                },
+                Route::Here(served) => {
+                    let answer = match served.answer() {
+                        Answer::One(answer) => Some(answer.await),
+                        Answer::Many(mut events) => events.next().await,
+                    };
+                    answer.map(|answer| answer.and_then(as_by_the_host))
+                }
             }
         });
         match work.await {
@@ -193,7 +212,10 @@ impl Calls {
             Route::Host => None,
             Route::Here(served) => Some(match served.answer() {
                 Answer::One(answer) => stream::once(answer).boxed(),
-                Answer::Many(events) => events,
+                Answer::Many(events) => {
+                    let events = events.map(|answer| answer.and_then(as_by_the_host));
+                    events.boxed()
+                }
             }),
         }
     }
@@ -210,10 +232,20 @@ impl Calls {
             about: id,
             wanted,
             place,
-            progress: call.progress.clone(),
+            line: call.line.clone(),
         };
         self.host
             .ask_about(asking, |request_id| call.event(id, request_id))
+    }
+}
+
+/// An envelope as the host would have written it: clients get the same bytes, whoever answers.
+fn as_by_the_host(envelope: String) -> Result<String, CallError> {
+    match Document::parse(envelope) {
+        Ok(envelope) => Ok(envelope.root().stringify()),
+        Err(why) => Err(CallError::unknown(format!(
+            "The answer cannot be read: {why}"
+        ))),
     }
 }
 
@@ -257,7 +289,10 @@ impl NewCall {
         add("metadata", self.metadata.as_deref());
         let deadline = self.deadline.map(|deadline| deadline.to_string());
         add("deadline", deadline.as_deref());
-        add("wantsProgress", self.progress.as_ref().map(|_| "true"));
+        add(
+            "client",
+            self.line.as_ref().map(|line| line.offers.as_str()),
+        );
         event.push('}');
         event
     }

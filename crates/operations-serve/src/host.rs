@@ -13,10 +13,10 @@ use operations_core::error::CallError;
 use operations_core::lock::locked;
 use operations_core::mailbox::{Item, Mailbox};
 use serde_json::json;
-use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use crate::limits::Place;
+use crate::line::{Line, Said};
 
 /// Events of one stream that wait for their reader. The host is told to wait when there are so many, and to go on when
 /// half of them are gone.
@@ -56,15 +56,14 @@ pub struct Asking<'a> {
     pub wanted: Wanted,
     /// Free when the host has done the work.
     pub place: Option<Place>,
-    /// Where the host tells how far it is: JSON objects.
-    pub progress: Option<mpsc::Sender<String>>,
+    /// Where the host talks with whoever called.
+    pub line: Option<Line>,
 }
 
 #[derive(Debug)]
 struct Question {
     wanted: Wanted,
-    /// Where it is told how far the host is.
-    progress: Option<mpsc::Sender<String>>,
+    line: Option<Line>,
     state: Mutex<State>,
 }
 
@@ -137,12 +136,12 @@ impl Host {
             about,
             wanted,
             place,
-            progress: None,
+            line: None,
         };
         self.ask_about(asking, question)
     }
 
-    /// The same, for somebody who may want to know how far the host is.
+    /// The same, for somebody who may want to talk with the host meanwhile.
     ///
     /// # Errors
     ///
@@ -157,14 +156,14 @@ impl Host {
             about,
             wanted,
             place,
-            progress,
+            line,
         } = asking;
         if self.mailbox.is_full() {
             return Err(overloaded(about));
         }
         let state = Arc::new(Question {
             wanted,
-            progress,
+            line,
             state: Mutex::default(),
         });
         let mut id = Arc::clone(preferred);
@@ -208,10 +207,36 @@ impl Host {
 
     /// The host says how far it is: a JSON object. What nobody reads fast enough is left out.
     pub fn tell_progress(&self, id: &str, progress: &str) {
-        let question = self.question(id);
-        if let Some(progress_to) = question.as_ref().and_then(|asked| asked.progress.as_ref()) {
-            let _ = progress_to.try_send(progress.to_owned());
+        let _ = self.say(id, Said::Progress(progress.to_owned()));
+    }
+
+    /// The host has a log line for whoever called: a JSON object.
+    pub fn tell_log(&self, id: &str, line: &str) {
+        let _ = self.say(id, Said::Log(line.to_owned()));
+    }
+
+    /// The host asks whoever called: a JSON list. Answers arrive as events under the id of the call.
+    pub fn ask_caller(&self, id: &str, list: &str) {
+        let questions = Said::Questions {
+            id: id.into(),
+            list: list.to_owned(),
+        };
+        if !self.say(id, questions) {
+            let answer = json!({ "error": { "message": "Nobody is there to be asked" } });
+            self.answer_host(id, &answer.to_string());
         }
+    }
+
+    /// What was said to a question of the host: a JSON object.
+    pub fn answer_host(&self, id: &str, answer: &str) {
+        self.mailbox.push(Item::event(id, answer));
+    }
+
+    /// Whether there is somebody who hears it.
+    fn say(&self, id: &str, said: Said) -> bool {
+        let question = self.question(id);
+        let line = question.as_ref().and_then(|asked| asked.line.as_ref());
+        line.is_some_and(|line| line.said.try_send(said).is_ok())
     }
 
     /// The host has nothing more to say.

@@ -9,23 +9,28 @@ use std::time::Duration;
 use http::Request;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
+use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use operations_core::error::CallError;
 use serde_json::json;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::service::Service;
+use crate::tls::HTTP2;
 
 /// Connections at a time. More wait in the queue of the system.
 const MOST_CONNECTIONS: usize = 16_384;
 /// The most that the headers of a request may take.
-const HEADER_BYTES: usize = 64 * 1024;
+const HEADER_BYTES: u16 = u16::MAX;
+/// Requests at a time on one connection of HTTP/2.
+const MOST_STREAMS: u32 = 128;
 /// How long no connection is accepted after one could not be: there may be no file descriptor left.
 const AFTER_FAILURE: Duration = Duration::from_millis(50);
 
@@ -39,6 +44,7 @@ pub struct Listener {
     stop: CancellationToken,
     /// Nothing is waited for.
     kill: CancellationToken,
+    is_tls: bool,
 }
 
 impl Listener {
@@ -48,6 +54,10 @@ impl Listener {
     ///
     /// When the system says no.
     pub async fn open(service: Service, host: &str, port: u16) -> Result<Self, CallError> {
+        let tls = match &service.shared().options.tls {
+            Some(tls) => Some(tls.acceptor().await?),
+            None => None,
+        };
         let listener = TcpListener::bind((host, port))
             .await
             .map_err(|error| cannot_listen(host, port, &error))?;
@@ -60,8 +70,10 @@ impl Listener {
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
             kill: CancellationToken::new(),
+            is_tls: tls.is_some(),
         };
         let accepting = Accepting {
+            tls,
             listener,
             service: opened.service.clone(),
             tasks: opened.tasks.clone(),
@@ -82,7 +94,8 @@ impl Listener {
                 IpAddr::V6(_) => IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1]),
             });
         }
-        format!("http://{address}")
+        let scheme = if self.is_tls { "https" } else { "http" };
+        format!("{scheme}://{address}")
     }
 
     /// Takes nothing new, ends streams, waits for what is under way, but no longer than this, and ends the rest.
@@ -121,6 +134,7 @@ fn cannot_listen(host: &str, port: u16, error: &io::Error) -> CallError {
 }
 
 struct Accepting {
+    tls: Option<TlsAcceptor>,
     listener: TcpListener,
     service: Service,
     tasks: TaskTracker,
@@ -146,10 +160,14 @@ impl Accepting {
             };
             match self.listener.accept().await {
                 Ok((stream, _)) => {
-                    let (service, stop, kill) =
-                        (self.service.clone(), self.stop.clone(), self.kill.clone());
+                    let talk = Talk {
+                        service: self.service.clone(),
+                        stop: self.stop.clone(),
+                        kill: self.kill.clone(),
+                    };
+                    let tls = self.tls.clone();
                     self.tasks.spawn(async move {
-                        converse(stream, service, stop, kill).await;
+                        talk.begin(stream, tls).await;
                         drop(place);
                     });
                 }
@@ -159,40 +177,93 @@ impl Accepting {
     }
 }
 
-/// Answers the requests of one connection. A client that goes takes its unanswered request with it.
-async fn converse(
-    stream: TcpStream,
+/// What a connection is about.
+struct Talk {
     service: Service,
     stop: CancellationToken,
     kill: CancellationToken,
-) {
-    // An answer is written in one piece: there is nothing to wait for. Without it, it works all the same.
-    let _ = stream.set_nodelay(true);
-    let shared = Arc::clone(service.shared());
-    let _counted = shared.stats.connection();
-    let answer = service_fn(move |request: Request<Incoming>| {
-        let service = service.clone();
-        async move {
-            let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
-            service.handle(request).await
-        }
-    });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(shared.options.request_timeout)
-        .max_buf_size(HEADER_BYTES)
-        .serve_connection(TokioIo::new(stream), answer);
-    let mut connection = pin!(connection);
-    // How it ends is no news: clients go as they like.
-    tokio::select! {
-        biased;
-        () = kill.cancelled() => return,
-        _ = connection.as_mut() => return,
-        () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
+}
+
+impl Talk {
+    async fn begin(self, stream: TcpStream, tls: Option<TlsAcceptor>) {
+        // An answer is written in one piece: there is nothing to wait for. Without it, it works all the same.
+        let _ = stream.set_nodelay(true);
+        let shared = Arc::clone(self.service.shared());
+        let _counted = shared.stats.connection();
+        let Some(tls) = tls else {
+            return self.converse(stream, false).await;
+        };
+        let stop = self.stop.clone();
+        let shaking = timeout(shared.options.request_timeout, tls.accept(stream));
+        let shaken = tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            shaken = shaking => shaken,
+        };
+        // Who does not get through the handshake is not told why.
+        let Ok(Ok(stream)) = shaken else { return };
+        let is_http2 = stream.get_ref().1.alpn_protocol() == Some(HTTP2);
+        self.converse(stream, is_http2).await;
     }
-    tokio::select! {
-        biased;
-        () = kill.cancelled() => {}
-        _ = connection => {}
+
+    /// Answers the requests of one connection. A client that goes takes its unanswered requests with it.
+    async fn converse<S>(self, stream: S, is_http2: bool)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let Self {
+            service,
+            stop,
+            kill,
+        } = self;
+        let options = &Arc::clone(service.shared()).options;
+        let answer = service_fn(move |request: Request<Incoming>| {
+            let service = service.clone();
+            async move {
+                let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
+                service.handle(request).await
+            }
+        });
+        let stream = TokioIo::new(stream);
+        // How it ends is no news: clients go as they like.
+        if is_http2 {
+            let connection = http2::Builder::new(TokioExecutor::new())
+                .timer(TokioTimer::new())
+                .max_concurrent_streams(MOST_STREAMS)
+                .max_header_list_size(HEADER_BYTES.into())
+                .keep_alive_interval(options.request_timeout)
+                .keep_alive_timeout(options.request_timeout)
+                .serve_connection(stream, answer);
+            let mut connection = pin!(connection);
+            tokio::select! {
+                biased;
+                () = kill.cancelled() => return,
+                _ = connection.as_mut() => return,
+                () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
+            }
+            tokio::select! {
+                biased;
+                () = kill.cancelled() => {}
+                _ = connection => {}
+            }
+            return;
+        }
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(options.request_timeout)
+            .max_buf_size(HEADER_BYTES.into())
+            .serve_connection(stream, answer);
+        let mut connection = pin!(connection);
+        tokio::select! {
+            biased;
+            () = kill.cancelled() => return,
+            _ = connection.as_mut() => return,
+            () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
+        }
+        tokio::select! {
+            biased;
+            () = kill.cancelled() => {}
+            _ = connection => {}
+        }
     }
 }

@@ -5,10 +5,13 @@ use std::time::Duration;
 use operations_core::clock;
 use operations_core::error::CallError;
 use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value, json};
 
 use crate::challenge::OAuth;
 use crate::cors::Cors;
+use crate::door::http::{About, Version};
 use crate::identity::IdentityOptions;
+use crate::tls::Tls;
 
 /// How a registry is served.
 #[derive(Debug, Clone, Deserialize)]
@@ -31,6 +34,9 @@ pub struct Options {
     /// Who hands out tokens.
     #[serde(default)]
     pub oauth: Option<OAuth>,
+    /// A certificate and its key, for a listener with TLS.
+    #[serde(default)]
+    pub tls: Option<Tls>,
     /// The largest body of a request.
     pub max_body_bytes: usize,
     /// How long a call may take; nothing for as long as it likes.
@@ -79,6 +85,7 @@ pub struct Doors {
 
 /// The Model Context Protocol.
 #[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct McpDoor {
     /// Where it is, as for [`HttpDoor`].
     pub path: String,
@@ -89,6 +96,9 @@ pub struct McpDoor {
     /// What clients tell their models about it.
     #[serde(default)]
     pub instructions: Option<String>,
+    /// What seals the state that clients carry. Processes that serve one address share it.
+    #[serde(default)]
+    pub state_key: Option<String>,
 }
 
 /// Plain HTTP.
@@ -96,6 +106,29 @@ pub struct McpDoor {
 pub struct HttpDoor {
     /// Where it is: begins with a slash and does not end with one, but for the root, which is empty.
     pub path: String,
+    /// What the document says about the whole.
+    #[serde(default = "some_info")]
+    pub info: Map<String, Value>,
+}
+
+impl HttpDoor {
+    /// What the document says beside its operations.
+    #[must_use]
+    pub fn about(&self) -> About {
+        About {
+            info: self.info.clone(),
+            servers: vec![json!({ "url": self.path })],
+            version: Version::default(),
+        }
+    }
+}
+
+/// What a document has to say at least.
+fn some_info() -> Map<String, Value> {
+    let mut info = Map::new();
+    info.insert("title".to_owned(), "operations".into());
+    info.insert("version".to_owned(), "0.0.0".into());
+    info
 }
 
 impl Options {

@@ -34,6 +34,7 @@ use crate::identity::{Caller, Identities, Unknown};
 use crate::limits::Places;
 use crate::options::Options;
 use crate::stats::Stats;
+use crate::upstream::AllowedHeaders;
 
 /// The call was ended without an answer, and so is its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +69,7 @@ pub struct Shared {
     /// Who does what the registry cannot.
     pub(crate) host: Arc<Host>,
     pub(crate) mcp: door::mcp::State,
+    pub(crate) http: door::http::Kept,
 }
 
 /// A request on its way through a door.
@@ -108,16 +110,18 @@ impl Service {
             options.allowed_origins.clone(),
         );
         let places = Places::new(options.limits.clone());
+        let headers = AllowedHeaders::new(&options.response_headers);
         Ok(Self {
             shared: Arc::new(Shared {
-                calls: Calls::new(registry, Arc::clone(&host), places),
+                calls: Calls::new(registry, Arc::clone(&host), places, headers),
                 stats: Stats::default(),
                 logger,
                 closing: CancellationToken::new(),
                 allowed,
                 identities: Identities::new(&options.identity)?,
                 host,
-                mcp: door::mcp::State::default(),
+                mcp: door::mcp::State::new(options.doors.mcp.as_ref())?,
+                http: door::http::Kept::default(),
                 options,
             }),
         })
@@ -213,7 +217,7 @@ impl Shared {
         if let Some(door) = &self.options.doors.http
             && let Some(rest) = below(&door.path, path)
         {
-            return door::http::serve(self, exchange, rest).await;
+            return door::http::serve(self, door, exchange, rest).await;
         }
         if let Some(door) = &self.options.doors.mcp
             && door.path == path
@@ -268,6 +272,11 @@ impl Shared {
         };
         challenge::add(&mut response, self.options.oauth.as_ref());
         response
+    }
+
+    /// A resource is another: clients that watch it are told.
+    pub fn resource_updated(&self, uri: &str) {
+        self.mcp.resource_updated(uri);
     }
 
     fn health(&self) -> Response<Body> {

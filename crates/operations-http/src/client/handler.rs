@@ -109,6 +109,14 @@ impl HttpHandler {
 
 /// The input as `facade/openapi/encode-input.ts` would hand it over.
 fn encoded(input: Option<&Document>, operation: &HttpOperation) -> EncodedInput {
+    let body = operation.request.body.as_ref();
+    if body.is_some_and(|body| body.is_input) {
+        return EncodedInput {
+            input: "{}".to_owned(),
+            body: input.map(|input| input.root().stringify()),
+            ..EncodedInput::default()
+        };
+    }
     let Some(root) = input
         .map(Document::root)
         .filter(|root| root.kind() != Kind::Null)
@@ -307,11 +315,13 @@ impl Members {
             meta.push_str(notes.text());
             meta.push('}');
         }
+        let says = |name: &str| remarks.is_some_and(|remarks| remarks.get(name).is_some());
+        let (is_undefined, is_as_sent) = (says("isUndefined"), says("isAsSent"));
         self.taken += 1;
         Ok(Envelope {
-            data: Some(document(data)?),
+            data: (!is_undefined).then(|| document(data)).transpose()?,
             meta,
-            is_declared: true,
+            is_declared: !is_undefined && !is_as_sent,
         })
     }
 

@@ -16,7 +16,7 @@ use super::spill::SpillStore;
 use crate::machine::{About, Input, Machine, Output};
 use crate::message::{
     BaseUrl, CallInput, Failure, HttpOperation, Outgoing, Reach, Reply, Request, RequestPlan,
-    ResponseKind, Secret, Settings, request, resolve_server,
+    ResponseKind, Secret, Settings, request, resolve_server, served,
 };
 
 /// A text that was fetched.
@@ -237,7 +237,14 @@ impl Service {
 
     fn about(&self, operation: &HttpOperation) -> Option<About> {
         (!operation.name.is_empty()).then(|| About {
-            operation_id: format!("{}.{}", self.settings.namespace, operation.name),
+            operation_id: format!(
+                "{}.{}",
+                operation
+                    .namespace
+                    .as_deref()
+                    .unwrap_or(&self.settings.namespace),
+                operation.name
+            ),
             path: operation.request.path.clone(),
             // Without a body of a success, the types are those of errors.
             types: match operation.response {
@@ -245,6 +252,7 @@ impl Service {
                 _ => operation.request.accept.clone(),
             },
             int64: operation.int64.clone(),
+            is_served: operation.is_served,
         })
     }
 
@@ -306,7 +314,9 @@ impl Service {
 /// A stream asks for the stream only: a server that also has JSON must not choose that.
 fn stream_plan(operation: &HttpOperation) -> RequestPlan {
     let mut plan = operation.request.clone();
-    plan.accept
-        .retain(|media_type| ResponseKind::of_media_type(media_type) == operation.response);
+    plan.accept.retain(|media_type| {
+        ResponseKind::of_media_type(media_type) == operation.response
+            || (operation.is_served && media_type == served::ENVELOPE)
+    });
     plan
 }

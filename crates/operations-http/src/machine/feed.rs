@@ -14,11 +14,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use operations_core::error::CallError;
+use operations_core::json::push_string;
 use serde_json::{Map, Value, json};
 
 use super::lines::LineParser;
 use crate::message::integers::keep_integers;
 use crate::message::reply::is_json;
+use crate::message::served::{self, Opened};
 use crate::message::{BodyKind, Int64, Remarks, ResponseHead, ResponseKind, media};
 use crate::sse::{DEFAULT_EVENT_TYPE, Event, Limits, Parser};
 
@@ -102,6 +104,11 @@ impl Feed {
         }
     }
 
+    /// The server is one of ours: its events are envelopes, and an event called `error` is why there are no more.
+    pub(super) fn open_envelopes(&mut self) {
+        self.writer.opens_envelopes = true;
+    }
+
     /// Reads a piece of the stream.
     pub(super) fn push(&mut self, piece: &[u8]) {
         if self.failure.is_some() {
@@ -114,7 +121,7 @@ impl Feed {
                 .map_err(CallError::from),
             Source::Lines(parser) => parser.push(piece, &mut |line| writer.line(line)),
         };
-        self.failure = read.err();
+        self.failure = read.err().or_else(|| writer.told.take());
     }
 
     /// The connection has ended. An unfinished event is dropped; a last line without a line end
@@ -130,7 +137,7 @@ impl Feed {
         }
     }
 
-    /// Another response follows. Whoever reads the batches knows nothing of the events before.
+    /// Another response follows. The reader of its batches has not seen the type and the id of earlier events.
     pub(super) fn begin_again(&mut self) {
         self.writer.last_type = Cow::Borrowed(DEFAULT_EVENT_TYPE);
         self.writer.last_id = Arc::from("");
@@ -188,6 +195,9 @@ struct Writer {
     last_id: Arc<str>,
     int64: Option<Arc<Int64>>,
     remarks: Vec<(usize, Remarks)>,
+    opens_envelopes: bool,
+    /// The error that the server has told of.
+    told: Option<CallError>,
 }
 
 /// One value as a batch of lines.
@@ -202,6 +212,8 @@ impl Writer {
         Self {
             int64,
             remarks: Vec::new(),
+            opens_envelopes: false,
+            told: None,
             text: String::new(),
             events: 0,
             last_type: Cow::Borrowed(DEFAULT_EVENT_TYPE),
@@ -210,8 +222,35 @@ impl Writer {
     }
 
     fn event(&mut self, event: &Event) {
+        if self.told.is_some() {
+            return;
+        }
+        let opened = self
+            .opens_envelopes
+            .then(|| served::opened(&event.data))
+            .flatten();
+        if opened.is_none() && self.opens_envelopes && event.event == "error" {
+            let problem = serde_json::from_str(&event.data).ok();
+            self.told = problem.as_ref().and_then(served::problem);
+            if self.told.is_some() {
+                return;
+            }
+        }
         self.begin();
-        if is_json(&event.data) {
+        if let Some(Opened { data, notes }) = opened {
+            // What has no data stands for `undefined`, for which there is a remark.
+            let is_undefined = data.is_none();
+            let is_as_sent = !notes.is_empty();
+            self.value(data.as_deref().unwrap_or("null"));
+            if is_undefined || is_as_sent {
+                self.remark(Remarks {
+                    notes,
+                    is_undefined,
+                    is_as_sent,
+                    ..Remarks::default()
+                });
+            }
+        } else if is_json(&event.data) {
             self.value(&event.data);
         } else {
             push_string(&mut self.text, &event.data);
@@ -255,6 +294,19 @@ impl Writer {
         }
     }
 
+    /// Something to say about the member that was begun last.
+    fn remark(&mut self, remarks: Remarks) {
+        let member = self.events - 1;
+        match self.remarks.last_mut() {
+            Some((last, known)) if *last == member => {
+                known.notes.extend(remarks.notes);
+                known.is_undefined |= remarks.is_undefined;
+                known.is_as_sent |= remarks.is_as_sent;
+            }
+            _ => self.remarks.push((member, remarks)),
+        }
+    }
+
     fn begin(&mut self) {
         self.text.push(if self.events == 0 { '[' } else { ',' });
         self.events += 1;
@@ -280,19 +332,6 @@ impl Writer {
         // The next batch is likely to be about as large.
         self.text.reserve(text.len().min(FULL_BYTES));
         Some(text)
-    }
-}
-
-fn push_string(out: &mut String, text: &str) {
-    let plain = text
-        .bytes()
-        .all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
-    if plain {
-        out.push('"');
-        out.push_str(text);
-        out.push('"');
-    } else {
-        out.push_str(&Value::from(text).to_string());
     }
 }
 

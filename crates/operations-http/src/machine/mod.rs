@@ -31,7 +31,7 @@ pub use self::outgoing::Outgoing;
 use self::retry::{Cause, Lost, Reconnect, RetryPolicy, asked_pause, random_fraction};
 use crate::message::{
     Decoded, Failure, Int64, Reach, Reply, Request, ResponseHead, ResponseKind, Secret, Spilled,
-    decoded_reply, errors,
+    decoded_reply, errors, served,
 };
 use crate::sse::Limits;
 
@@ -141,6 +141,8 @@ pub struct About {
     pub types: Vec<String>,
     /// What becomes of integers that a JavaScript number cannot hold.
     pub int64: Option<Arc<Int64>>,
+    /// Whether the server is one of ours.
+    pub is_served: bool,
 }
 
 /// A call or a stream under way.
@@ -376,10 +378,14 @@ impl Machine {
 
     fn begin_stream(&mut self, head: ResponseHead, kind: StreamKind, now: Instant) {
         let int64 = self.int64();
+        let is_served = self.about.as_ref().is_some_and(|about| about.is_served);
         match &mut self.feed {
             Some(feed) if feed.kind() == kind => feed.begin_again(),
             other => {
-                let feed = Feed::new(kind, self.rules.event_limits, &self.last_event_id, int64);
+                let mut feed = Feed::new(kind, self.rules.event_limits, &self.last_event_id, int64);
+                if is_served {
+                    feed.open_envelopes();
+                }
                 // What it took to open the stream does not count against opening it again.
                 if other.replace(Box::new(feed)).is_none() {
                     self.tries = 1;
@@ -459,9 +465,16 @@ impl Machine {
     fn on_whole_body(&mut self, head: ResponseHead, body: Vec<u8>, now: Instant) {
         let cause = Cause::Status(head.status);
         let asked = asked_pause(&head);
+        let is_served = self.about.as_ref().is_some_and(|about| about.is_served);
         match decoded_reply(head, body, &self.secrets) {
+            Err(failure) if is_served => {
+                self.on_refusal(served::told(failure), Some(cause), asked, now);
+            }
             Err(failure) => self.on_refusal(failure, Some(cause), asked, now),
             Ok(mut reply) if self.promised.is_none() => {
+                if is_served {
+                    served::open(&mut reply);
+                }
                 if let (Some(about), true) = (&self.about, reply.body != Decoded::Empty) {
                     reply.head.compare_type(&about.types);
                     reply.keep_integers(about.int64.as_deref());

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use operations_core::json::{Document, Json, Kind};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::int64::{Int64, Keep, Step};
 
 /// Something that whoever reads a value should know.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     /// Where, as a JSON Pointer.
     pub path: String,
@@ -19,6 +19,7 @@ pub struct Note {
 
 /// What is to be said about the integers of a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Remarks {
     /// Those that are rounded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -26,6 +27,12 @@ pub struct Remarks {
     /// Where a text stands for a `bigint`, as JSON Pointers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bigints: Vec<String>,
+    /// There is no value: `undefined`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_undefined: bool,
+    /// The value is as good as its sender could make it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_as_sent: bool,
 }
 
 impl Remarks {

@@ -2,7 +2,7 @@
 //!
 //! [`plan`] is what a document says about a request. [`request::build`] turns a plan and an input
 //! into a [`Request`], with [`style`] and [`body`] doing the writing and [`BaseUrl`] the joining.
-//! [`response`] and [`reply`] tell what came back, [`errors`] why nothing did. [`input`] is how a call's
+//! [`response`] and [`reply`] tell what came back, [`served`] what it means if the server is one of ours, [`errors`] why nothing did. [`input`] is how a call's
 //! input arrives from JavaScript, and [`integers`] what becomes of numbers that JavaScript cannot hold.
 
 pub mod auth;
@@ -23,6 +23,7 @@ pub mod reach;
 pub mod reply;
 pub mod request;
 pub mod response;
+pub mod served;
 pub mod style;
 pub mod url;
 pub mod value;

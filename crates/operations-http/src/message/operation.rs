@@ -22,6 +22,10 @@ pub struct HttpOperation {
     pub response: ResponseKind,
     /// What becomes of integers that a JavaScript number cannot hold; without it they are rounded.
     pub int64: Option<Arc<Int64>>,
+    /// Whether the server is one of ours, which sends envelopes to those who ask for them ([`super::served`]).
+    pub is_served: bool,
+    /// The namespace, where it is not that of the service.
+    pub namespace: Option<String>,
 }
 
 /// What the body of a success response is.

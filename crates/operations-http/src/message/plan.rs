@@ -221,6 +221,9 @@ pub struct BodyPlan {
     pub media_types: Vec<String>,
     /// For form and multipart bodies: what the document says about single properties.
     pub encoding: IndexMap<String, Encoding>,
+    /// Whether the body is the input itself, and no property of it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_input: bool,
 }
 
 impl BodyPlan {
@@ -240,13 +243,17 @@ impl BodyPlan {
             media_type,
             media_types,
             encoding: IndexMap::new(),
+            is_input: false,
         }
     }
 
     /// How the facade hands the body over: as `json` text, with files among its `parts`, or in the
-    /// notation for everything (`other`).
+    /// notation for everything (`other`); or the `input` as a whole, as JSON text.
     #[must_use]
     pub fn notation(&self) -> &'static str {
+        if self.is_input {
+            return "input";
+        }
         match media::family(&self.media_type) {
             Family::Json => "json",
             Family::Multipart => "parts",

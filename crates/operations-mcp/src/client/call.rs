@@ -337,7 +337,7 @@ impl Client {
             connected = connecting => match connected {
                 Ok(connected) => connected,
                 Err(error) => {
-                    let what = format!("it could not be connected: {error}");
+                    let what = format!("the connection failed: {error}");
                     Err(self.not_sent(Code::ExecutionError, "not-connected", &what))
                 }
             },

@@ -1,9 +1,8 @@
 //! JSON Schema.
 
-use super::typebox::{at_least, at_most};
 use super::walk::Walk;
-use crate::host::{Class, Host, Interrupt};
-use crate::ir::{Bounds, Const, JsonSchema, LogicRules, StringRules, TypeSet};
+use crate::host::{Class, Host, Result};
+use crate::ir::{Bounds, Const, JsonSchema, LogicRules, MinMax, StringRules, TypeSet};
 use crate::number::is_decimal_multiple;
 
 /// The JSON types of a value; empty for what JSON does not have.
@@ -22,7 +21,7 @@ pub(crate) fn types_of(class: Class) -> TypeSet {
 }
 
 impl<H: Host> Walk<'_, '_, H> {
-    pub(super) fn json(&mut self, schema: &JsonSchema, value: H::Value) -> Result<bool, Interrupt> {
+    pub(super) fn json(&mut self, schema: &JsonSchema, value: H::Value) -> Result<bool> {
         let class = self.class(value)?;
         if schema.nullable && class == Class::Null {
             return Ok(true);
@@ -66,11 +65,7 @@ impl<H: Host> Walk<'_, '_, H> {
     }
 
     /// Dividing fractions means dividing decimals of up to six hundred digits.
-    pub(crate) fn pay_for_division(
-        &mut self,
-        number: f64,
-        rules: &Bounds<f64>,
-    ) -> Result<(), Interrupt> {
+    pub(crate) fn pay_for_division(&mut self, number: f64, rules: &Bounds<f64>) -> Result<()> {
         match rules.multiple_of {
             Some(divisor) if number.fract() == 0.0 && divisor.fract() == 0.0 => self.spend(8),
             Some(_) => self.spend(400),
@@ -79,12 +74,7 @@ impl<H: Host> Walk<'_, '_, H> {
     }
 
     /// Everything that leads to other nodes.
-    fn json_parts(
-        &mut self,
-        schema: &JsonSchema,
-        class: Class,
-        value: H::Value,
-    ) -> Result<bool, Interrupt> {
+    fn json_parts(&mut self, schema: &JsonSchema, class: Class, value: H::Value) -> Result<bool> {
         if class == Class::Array
             && let Some(rules) = &schema.array
             && !self.json_array(rules, value)?
@@ -109,11 +99,7 @@ impl<H: Host> Walk<'_, '_, H> {
     }
 
     /// `const` and `enum`.
-    pub(crate) fn is_listed(
-        &mut self,
-        schema: &JsonSchema,
-        value: H::Value,
-    ) -> Result<bool, Interrupt> {
+    pub(crate) fn is_listed(&mut self, schema: &JsonSchema, value: H::Value) -> Result<bool> {
         if let Some(constant) = schema.constant
             && !self.equals(value, constant)?
         {
@@ -150,8 +136,8 @@ impl<H: Host> Walk<'_, '_, H> {
         Ok(false)
     }
 
-    fn json_string(&mut self, rules: StringRules, value: H::Value) -> Result<bool, Interrupt> {
-        if !self.length_is_within(rules, value)? {
+    fn json_string(&mut self, rules: StringRules, value: H::Value) -> Result<bool> {
+        if !self.length_is_within(rules.length, value)? {
             return Ok(false);
         }
         self.pattern_and_format(rules, value)
@@ -159,32 +145,25 @@ impl<H: Host> Walk<'_, '_, H> {
 
     /// Lengths count code points. There are at least half as many as UTF-16 units, and at most as
     /// many, so counting is rarely needed.
-    fn length_is_within(&mut self, rules: StringRules, value: H::Value) -> Result<bool, Interrupt> {
-        let StringRules {
-            min_length,
-            max_length,
-            ..
-        } = rules;
-        if min_length.is_none() && max_length.is_none() {
+    fn length_is_within(&mut self, length: MinMax, value: H::Value) -> Result<bool> {
+        let MinMax { min, max } = length;
+        if !length.is_given() {
             return Ok(true);
         }
-        let most = self.utf16_length(value)?;
-        let least = most.div_ceil(2);
-        if !at_least(most as f64, min_length) || !at_most(least as f64, max_length) {
+        let most = self.utf16_length(value)? as f64;
+        let least = (most / 2.0).ceil();
+        if min.is_some_and(|min| most < min) || max.is_some_and(|max| least > max) {
             return Ok(false);
         }
-        if at_least(least as f64, min_length) && at_most(most as f64, max_length) {
-            return Ok(true);
-        }
-        let count = self.code_points(value)? as f64;
-        Ok(at_least(count, min_length) && at_most(count, max_length))
+        Ok((length.allows(least) && length.allows(most))
+            || length.allows(self.code_points(value)? as f64))
     }
 
-    pub(crate) fn code_points(&mut self, value: H::Value) -> Result<usize, Interrupt> {
+    pub(crate) fn code_points(&mut self, value: H::Value) -> Result<usize> {
         self.text(value, |text| text.chars().count())
     }
 
-    fn json_logic(&mut self, rules: &LogicRules, value: H::Value) -> Result<bool, Interrupt> {
+    fn json_logic(&mut self, rules: &LogicRules, value: H::Value) -> Result<bool> {
         if let Some(target) = rules.reference
             && !self.visit(target, value)?
         {
@@ -226,7 +205,7 @@ impl<H: Host> Walk<'_, '_, H> {
         &mut self,
         variants: &[crate::ir::NodeId],
         value: H::Value,
-    ) -> Result<bool, Interrupt> {
+    ) -> Result<bool> {
         Ok(self.count_variants(variants, value, 1)? == 1)
     }
 
@@ -236,7 +215,7 @@ impl<H: Host> Walk<'_, '_, H> {
         variants: &[crate::ir::NodeId],
         value: H::Value,
         enough: usize,
-    ) -> Result<usize, Interrupt> {
+    ) -> Result<usize> {
         let mut count = 0;
         for variant in variants {
             count += usize::from(self.visit(*variant, value)?);
@@ -252,7 +231,7 @@ impl<H: Host> Walk<'_, '_, H> {
         &mut self,
         rules: &LogicRules,
         value: H::Value,
-    ) -> Result<Option<crate::ir::NodeId>, Interrupt> {
+    ) -> Result<Option<crate::ir::NodeId>> {
         let Some(condition) = rules.condition else {
             return Ok(None);
         };

@@ -5,22 +5,11 @@ use std::cmp::Ordering;
 use num_bigint::BigInt;
 
 use super::walk::Walk;
-use crate::host::{Class, Host, Interrupt};
+use crate::host::{Class, Host, Interrupt, Result};
 use crate::ir::{
     Bounds, Const, ConstId, ConstructorNode, KindNode, RegExpNode, Shape, StringRules,
-    Uint8ArrayNode,
 };
 use crate::number::js_is_multiple;
-
-/// `bound === undefined || value >= bound`, false for `NaN`.
-pub(crate) fn at_least(value: f64, bound: Option<f64>) -> bool {
-    bound.is_none_or(|bound| value >= bound)
-}
-
-/// `bound === undefined || value <= bound`, false for `NaN`.
-pub(crate) fn at_most(value: f64, bound: Option<f64>) -> bool {
-    bound.is_none_or(|bound| value <= bound)
-}
 
 /// How a bigint compares with a constant; none when it does not (`NaN`).
 pub(crate) fn compare_bigint(value: &BigInt, constant: &Const) -> Option<Ordering> {
@@ -59,7 +48,7 @@ pub(crate) fn is_bigint_multiple(value: &BigInt, constant: &Const) -> Option<boo
 
 impl<H: Host> Walk<'_, '_, H> {
     /// Kinds whose verdict needs no other node.
-    pub(super) fn leaf(&mut self, shape: &Shape, value: H::Value) -> Result<bool, Interrupt> {
+    pub(super) fn leaf(&mut self, shape: &Shape, value: H::Value) -> Result<bool> {
         if let Shape::Literal(constant) = shape {
             return self.same(value, *constant);
         }
@@ -87,7 +76,10 @@ impl<H: Host> Walk<'_, '_, H> {
                 let time = self.date(value)?;
                 time.is_some_and(|time| time.is_finite() && node.hold(time, js_is_multiple))
             }
-            (Shape::Uint8Array(node), Class::Object) => self.bytes(*node, value)?,
+            (Shape::Uint8Array(length), Class::Object) => {
+                let found = self.uint8_array(value)?;
+                found.is_some_and(|found| length.allows(found as f64))
+            }
             (Shape::Promise, Class::Object) => self.host.is_promise(value)?,
             (Shape::Iterator, Class::Object | Class::Array) => {
                 self.host.is_iterable(value, false)?
@@ -100,23 +92,16 @@ impl<H: Host> Walk<'_, '_, H> {
     }
 
     /// TypeBox throws when nobody registered the kind.
-    pub(crate) fn custom_kind(
-        &mut self,
-        node: &KindNode,
-        value: H::Value,
-    ) -> Result<bool, Interrupt> {
+    pub(crate) fn custom_kind(&mut self, node: &KindNode, value: H::Value) -> Result<bool> {
         self.spend(H::PRICES.ask)?;
         self.host
             .custom_kind(value, node)?
             .ok_or(Interrupt::TypeBoxThrows)
     }
 
-    fn string(&mut self, node: StringRules, value: H::Value) -> Result<bool, Interrupt> {
-        if node.min_length.is_some() || node.max_length.is_some() {
-            let length = self.utf16_length(value)? as f64;
-            if !at_least(length, node.min_length) || !at_most(length, node.max_length) {
-                return Ok(false);
-            }
+    fn string(&mut self, node: StringRules, value: H::Value) -> Result<bool> {
+        if node.length.is_given() && !node.length.allows(self.utf16_length(value)? as f64) {
+            return Ok(false);
         }
         self.pattern_and_format(node, value)
     }
@@ -125,7 +110,7 @@ impl<H: Host> Walk<'_, '_, H> {
         &mut self,
         rules: StringRules,
         value: H::Value,
-    ) -> Result<bool, Interrupt> {
+    ) -> Result<bool> {
         if let Some(pattern) = rules.pattern
             && !self.matches(value, pattern)?
         {
@@ -138,19 +123,14 @@ impl<H: Host> Walk<'_, '_, H> {
     }
 
     /// TypeBox reads `length` from whatever the value is, and the pattern converts to a string.
-    fn reg_exp(
-        &mut self,
-        node: RegExpNode,
-        class: Class,
-        value: H::Value,
-    ) -> Result<bool, Interrupt> {
-        if node.min_length.is_some() || node.max_length.is_some() {
+    fn reg_exp(&mut self, node: RegExpNode, class: Class, value: H::Value) -> Result<bool> {
+        if node.length.is_given() {
             let length = match class {
                 Class::Undefined | Class::Null => return Err(Interrupt::TypeBoxThrows),
                 Class::String => self.utf16_length(value)? as f64,
                 Class::Array => self.array_length(value)? as f64,
                 Class::Object | Class::Function => {
-                    let length = self.get(value, node.length)?;
+                    let length = self.get(value, node.length_key)?;
                     match self.class(length)? {
                         Class::Number(length) => length,
                         Class::Bool(length) => f64::from(u8::from(length)),
@@ -164,7 +144,7 @@ impl<H: Host> Walk<'_, '_, H> {
                 }
                 _ => f64::NAN,
             };
-            if !at_least(length, node.min_length) || !at_most(length, node.max_length) {
+            if !node.length.allows(length) {
                 return Ok(false);
             }
         }
@@ -174,7 +154,7 @@ impl<H: Host> Walk<'_, '_, H> {
         self.matches(value, node.pattern)
     }
 
-    fn bigint(&mut self, node: &Bounds<ConstId>, value: H::Value) -> Result<bool, Interrupt> {
+    fn bigint(&mut self, node: &Bounds<ConstId>, value: H::Value) -> Result<bool> {
         let value = self.bigint_value(value)?;
         let program = self.program;
         let compare = |bound: Option<ConstId>, wanted: fn(Ordering) -> bool| {
@@ -196,29 +176,13 @@ impl<H: Host> Walk<'_, '_, H> {
         }
     }
 
-    fn bytes(&mut self, node: Uint8ArrayNode, value: H::Value) -> Result<bool, Interrupt> {
-        let length = self.uint8_array(value)?;
-        Ok(length.is_some_and(|length| {
-            at_most(length as f64, node.max_byte_length)
-                && at_least(length as f64, node.min_byte_length)
-        }))
-    }
-
-    pub(super) fn constructor(
-        &mut self,
-        node: ConstructorNode,
-        value: H::Value,
-    ) -> Result<bool, Interrupt> {
+    pub(super) fn constructor(&mut self, node: ConstructorNode, value: H::Value) -> Result<bool> {
         let prototype = self.prototype(node, value)?;
         self.inside(|walk| walk.visit(node.returns, prototype))
     }
 
     /// `value.prototype`, which throws on `undefined` and `null`.
-    pub(crate) fn prototype(
-        &mut self,
-        node: ConstructorNode,
-        value: H::Value,
-    ) -> Result<H::Value, Interrupt> {
+    pub(crate) fn prototype(&mut self, node: ConstructorNode, value: H::Value) -> Result<H::Value> {
         match self.class(value)? {
             Class::Undefined | Class::Null => Err(Interrupt::TypeBoxThrows),
             Class::Object | Class::Array | Class::Function => self.get(value, node.prototype),

@@ -5,40 +5,37 @@ use super::draft::Draft;
 use super::json::Site;
 use super::required::RequiredNames;
 use crate::ir::{
-    Additional, ArrayRules, Dependency, NodeId, ObjectRules, PatternProperty, Property,
+    Additional, ArrayRules, Dependency, MinMax, NodeId, ObjectRules, PatternProperty, Property,
     PropertyIndex,
 };
-use crate::problem::SchemaError;
+use crate::problem::Result;
 use crate::source::Source;
 
 /// `items` and its relatives.
 pub(super) fn array<'a>(
     compiler: &mut Compiler<'a>,
     site: &Site<'a>,
-) -> Result<Option<ArrayRules>, SchemaError> {
+) -> Result<Option<ArrayRules>> {
     let mut rules = ArrayRules {
         prefix: Vec::new(),
         rest: None,
-        min_items: site.bound("minItems"),
-        max_items: site.bound("maxItems"),
+        length: site.min_max("minItems", "maxItems"),
         unique: site.validates && site.object.get("uniqueItems") == Some(&Source::Bool(true)),
         contains: None,
-        min_contains: 1.0,
-        max_contains: None,
+        matching: MinMax::default(),
         contains_evaluates: site.draft == Draft::Draft202012,
     };
     rules.rest = items(compiler, site, &mut rules)?;
     if site.draft > Draft::Draft4 {
         rules.contains = compiler.optional_schema(site, "contains")?;
     }
-    if site.draft.is_modern() && rules.contains.is_some() {
-        rules.min_contains = site.bound("minContains").unwrap_or(1.0);
-        rules.max_contains = site.bound("maxContains");
+    if site.draft.is_modern() {
+        rules.matching = site.min_max("minContains", "maxContains");
     }
+    rules.matching.min.get_or_insert(1.0);
     let says_something = rules.rest.is_some()
         || !rules.prefix.is_empty()
-        || rules.min_items.is_some()
-        || rules.max_items.is_some()
+        || rules.length.is_given()
         || rules.unique
         || rules.contains.is_some();
     Ok(says_something.then_some(rules))
@@ -49,7 +46,7 @@ fn items<'a>(
     compiler: &mut Compiler<'a>,
     site: &Site<'a>,
     rules: &mut ArrayRules,
-) -> Result<Option<NodeId>, SchemaError> {
+) -> Result<Option<NodeId>> {
     if site.draft == Draft::Draft202012 {
         rules.prefix = compiler
             .schema_list(site, "prefixItems")?
@@ -67,7 +64,7 @@ fn items<'a>(
 pub(super) fn object<'a>(
     compiler: &mut Compiler<'a>,
     site: &Site<'a>,
-) -> Result<Option<ObjectRules>, SchemaError> {
+) -> Result<Option<ObjectRules>> {
     let declared = map(compiler, site, "properties")?;
     let required = if site.validates {
         required(compiler, site, "required")?
@@ -115,8 +112,7 @@ pub(super) fn object<'a>(
         patterns,
         additional,
         names: names_node,
-        min_properties: site.bound("minProperties"),
-        max_properties: site.bound("maxProperties"),
+        size: site.min_max("minProperties", "maxProperties"),
         dependencies: dependencies(compiler, site)?,
         declares_properties: declared.is_some(),
     };
@@ -125,8 +121,7 @@ pub(super) fn object<'a>(
         || !rules.patterns.is_empty()
         || rules.additional != Additional::Unspecified
         || rules.names.is_some()
-        || rules.min_properties.is_some()
-        || rules.max_properties.is_some()
+        || rules.size.is_given()
         || !rules.dependencies.is_empty();
     Ok(says_something.then_some(rules))
 }
@@ -138,7 +133,7 @@ fn map<'a>(
     compiler: &Compiler<'a>,
     site: &Site<'a>,
     keyword: &'static str,
-) -> Result<Option<&'a Entries<'a>>, SchemaError> {
+) -> Result<Option<&'a Entries<'a>>> {
     match site.object.defined(keyword) {
         None => Ok(None),
         Some(Source::Object(object)) => Ok(Some(&object.entries)),
@@ -151,7 +146,7 @@ fn required<'a>(
     compiler: &Compiler<'a>,
     site: &Site<'a>,
     keyword: &'static str,
-) -> Result<Vec<&'a str>, SchemaError> {
+) -> Result<Vec<&'a str>> {
     match site.object.defined(keyword) {
         None | Some(Source::Bool(_)) => Ok(Vec::new()),
         Some(Source::Array(items)) if items.iter().all(|item| item.as_str().is_some()) => {
@@ -161,10 +156,7 @@ fn required<'a>(
     }
 }
 
-fn dependencies<'a>(
-    compiler: &mut Compiler<'a>,
-    site: &Site<'a>,
-) -> Result<Vec<Dependency>, SchemaError> {
+fn dependencies<'a>(compiler: &mut Compiler<'a>, site: &Site<'a>) -> Result<Vec<Dependency>> {
     let mut found = Vec::new();
     let mut keywords = vec!["dependencies"];
     if site.draft.is_modern() {

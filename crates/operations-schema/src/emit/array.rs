@@ -2,22 +2,17 @@
 
 use std::fmt::Write as _;
 
-use super::leaf::push_lengths;
+use super::leaf::push_size;
 use super::literal;
-use super::writer::{Jump, Local, Mode, Scope, Writer};
+use super::writer::{Jump, Local, Scope, Writer};
 use crate::ir::{ArrayNode, NodeId, TupleNode};
 
 impl Writer<'_> {
-    pub(super) fn array(&mut self, array: &ArrayNode, v: Local, mode: Mode, scope: Scope) {
+    pub(super) fn array(&mut self, array: &ArrayNode, v: Local, scope: Scope) {
         let mut test = format!("Array.isArray({v})");
-        push_lengths(
-            &mut test,
-            &format!("{v}.length"),
-            array.min_items,
-            array.max_items,
-        );
+        push_size(&mut test, &format!("{v}.length"), array.length);
         self.require(&test, scope);
-        self.each(array.items, v, "0", mode, scope);
+        self.each(array.items, v, "0", scope);
         if array.unique {
             self.require(&format!("{v}.length===0||isUnique({v})"), scope);
         }
@@ -29,12 +24,12 @@ impl Writer<'_> {
             };
             let count = self.count(contains, v, scope);
             let mut test = format!("{count}!==0");
-            push_lengths(&mut test, &count, array.min_contains, array.max_contains);
+            push_size(&mut test, &count, array.matching);
             self.require(&test, scope);
         }
     }
 
-    pub(super) fn tuple(&mut self, tuple: &TupleNode, v: Local, mode: Mode, scope: Scope) {
+    pub(super) fn tuple(&mut self, tuple: &TupleNode, v: Local, scope: Scope) {
         let Some(length) = tuple.length else {
             self.put(format_args!("{}", scope.fail));
             return;
@@ -46,26 +41,19 @@ impl Writer<'_> {
         }
         self.require(&test, scope);
         for (position, item) in tuple.items.iter().flatten().enumerate() {
-            self.element(*item, v, position, mode, scope);
+            self.element(*item, v, position, scope);
         }
     }
 
     /// Visits one element.
-    pub(super) fn element(
-        &mut self,
-        item: NodeId,
-        v: Local,
-        position: usize,
-        mode: Mode,
-        scope: Scope,
-    ) {
+    pub(super) fn element(&mut self, item: NodeId, v: Local, position: usize, scope: Scope) {
         let part = self.local();
         self.put(format_args!("const {part}={v}[{position}];"));
-        self.visit(item, part, mode.of_part(), scope.deeper());
+        self.visit(item, part, scope.deeper());
     }
 
     /// Visits all elements from a position on.
-    pub(super) fn each(&mut self, item: NodeId, v: Local, from: &str, mode: Mode, scope: Scope) {
+    pub(super) fn each(&mut self, item: NodeId, v: Local, from: &str, scope: Scope) {
         if self.accepts_all(item) {
             return;
         }
@@ -75,7 +63,7 @@ impl Writer<'_> {
         ));
         self.charged(|writer| {
             writer.put(format_args!("const {part}={v}[{index}];"));
-            writer.visit(item, part, mode.of_part(), scope.deeper());
+            writer.visit(item, part, scope.deeper());
         });
         self.put(format_args!("}}"));
     }
@@ -86,10 +74,10 @@ impl Writer<'_> {
         self.put(format_args!(
             "let {count}=0;for(let {index}=0;{index}<{v}.length;{index}++){label}:{{"
         ));
-        let inner = scope.failing(Jump::Break(label)).deeper();
+        let inner = scope.checking(Jump::Break(label)).deeper();
         self.charged(|writer| {
             writer.put(format_args!("const {part}={v}[{index}];"));
-            writer.visit(item, part, Mode::Check, inner);
+            writer.visit(item, part, inner);
         });
         self.put(format_args!("{count}++;}}"));
         count.to_string()

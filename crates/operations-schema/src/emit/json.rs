@@ -26,16 +26,9 @@ impl Writer<'_> {
     }
 
     /// Writes a JSON Schema.
-    pub(super) fn json(
-        &mut self,
-        id: NodeId,
-        schema: &JsonSchema,
-        v: Local,
-        mode: Mode,
-        scope: Scope,
-    ) {
+    pub(super) fn json(&mut self, id: NodeId, schema: &JsonSchema, v: Local, scope: Scope) {
         if let Some(target) = schema.alias() {
-            self.visit(target, v, mode, scope);
+            self.visit(target, v, scope);
             return;
         }
         let tests = self.json_tests(schema, v);
@@ -44,24 +37,24 @@ impl Writer<'_> {
         }
         if let Some(array) = &schema.array {
             self.guarded(schema, TypeSet::ARRAY, v, |writer| {
-                writer.array_rules(array, v, mode, scope);
+                writer.array_rules(array, v, scope);
             });
         }
         if let Some(object) = &schema.object {
             self.guarded(schema, TypeSet::OBJECT, v, |writer| {
-                writer.object_rules(object, v, mode, scope);
+                writer.object_rules(object, v, scope);
             });
         }
-        let choice = self.only_json_choice(schema, mode);
+        let choice = self.only_json_choice(schema, scope.mode);
         if let Some(logic) = &schema.logic {
-            self.logic_rules(logic, choice, v, mode, scope);
+            self.logic_rules(logic, choice, v, scope);
         }
         if let Some(choice) = choice {
             let mut outer = Declared::default();
             outer.add_json_always(self.program, schema);
             let outer = outer.removes.then_some(&outer);
-            self.alternatives(choice, v, mode, outer, scope);
-        } else if mode == Mode::Exact {
+            self.alternatives(choice, v, outer, scope);
+        } else if scope.mode == Mode::Exact {
             let declared = Declared::by(self.program, id);
             self.undeclared_if_object(&declared, v, scope);
         }
@@ -141,7 +134,7 @@ impl Writer<'_> {
 
     fn string_rules(&mut self, rules: StringRules, v: Local) -> String {
         let mut test = String::from("true");
-        if let Some(least) = rules.min_length {
+        if let Some(least) = rules.length.min {
             let least_text = literal::number(least);
             // A string has at most as many code points as units, and at least half as many.
             let enough = literal::number(least * 2.0 - 1.0);
@@ -150,7 +143,7 @@ impl Writer<'_> {
                 "&&{v}.length>={least_text}&&({v}.length>={enough}||codePoints({v})>={least_text})"
             );
         }
-        if let Some(most) = rules.max_length {
+        if let Some(most) = rules.length.max {
             let most_text = literal::number(most);
             let too_many = literal::number(most * 2.0);
             let _ = write!(

@@ -20,27 +20,26 @@ impl Writer<'_> {
         logic: &LogicRules,
         choice: Option<Choice<'_>>,
         v: Local,
-        mode: Mode,
         scope: Scope,
     ) {
         for node in logic.reference.iter().chain(&logic.all_of) {
-            self.visit(*node, v, mode.of_member(), scope);
+            self.visit(*node, v, scope.member());
         }
         if let Some(variants) = &logic.any_of
             && !matches!(choice, Some(Choice::AnyOf(_)))
         {
-            self.alternatives(Choice::AnyOf(variants), v, mode.of_member(), None, scope);
+            self.alternatives(Choice::AnyOf(variants), v, None, scope.member());
         }
         if let Some(variants) = &logic.one_of
             && !matches!(choice, Some(Choice::OneOf(_)))
         {
-            self.alternatives(Choice::OneOf(variants), v, mode.of_member(), None, scope);
+            self.alternatives(Choice::OneOf(variants), v, None, scope.member());
         }
         if let Some(inner) = logic.not {
             self.not(inner, v, scope);
         }
         if let Some(condition) = logic.condition {
-            self.condition(condition, logic, v, mode, scope);
+            self.condition(condition, logic, v, scope);
         }
     }
 
@@ -49,13 +48,12 @@ impl Writer<'_> {
         &mut self,
         choice: Choice<'_>,
         v: Local,
-        mode: Mode,
         outer: Option<&Declared>,
         scope: Scope,
     ) {
         match choice {
-            Choice::AnyOf(variants) => self.union(variants, v, mode, outer, scope),
-            Choice::OneOf(variants) => self.one_of(variants, v, mode, outer, scope),
+            Choice::AnyOf(variants) => self.union(variants, v, outer, scope),
+            Choice::OneOf(variants) => self.one_of(variants, v, outer, scope),
         }
     }
 
@@ -76,24 +74,17 @@ impl Writer<'_> {
         }
     }
 
-    fn one_of(
-        &mut self,
-        variants: &[NodeId],
-        v: Local,
-        mode: Mode,
-        outer: Option<&Declared>,
-        scope: Scope,
-    ) {
+    fn one_of(&mut self, variants: &[NodeId], v: Local, outer: Option<&Declared>, scope: Scope) {
         let count = self.mark();
         self.put(format_args!("let {count}=0;"));
         for (position, variant) in variants.iter().enumerate() {
-            if mode != Mode::Check && !self.is_plain(*variant) {
-                self.shaping_variant(*variant, v, mode, outer, scope, &format!("{count}++;"));
+            if scope.mode != Mode::Check && !self.is_plain(*variant) {
+                self.shaping_variant(*variant, v, outer, scope, &format!("{count}++;"));
             } else {
                 self.counted_variant(
                     *variant,
                     v,
-                    outer.filter(|_| mode != Mode::Check),
+                    outer.filter(|_| scope.mode != Mode::Check),
                     scope,
                     &count,
                 );
@@ -115,8 +106,8 @@ impl Writer<'_> {
     ) {
         let label = self.mark();
         self.put(format_args!("{label}:{{"));
-        let inner = scope.failing(Jump::Break(label));
-        self.charged(|writer| writer.visit(variant, v, Mode::Check, inner));
+        let inner = scope.checking(Jump::Break(label));
+        self.charged(|writer| writer.visit(variant, v, inner));
         self.put(format_args!("{count}++;"));
         if let Some(outer) = outer {
             self.undeclared_if_object(outer, v, scope);
@@ -124,16 +115,9 @@ impl Writer<'_> {
         self.put(format_args!("}}"));
     }
 
-    fn condition(
-        &mut self,
-        condition: NodeId,
-        logic: &LogicRules,
-        v: Local,
-        mode: Mode,
-        scope: Scope,
-    ) {
+    fn condition(&mut self, condition: NodeId, logic: &LogicRules, v: Local, scope: Scope) {
         // What matches the condition is shaped by it too.
-        if mode != Mode::Check && !self.is_plain(condition) {
+        if scope.mode != Mode::Check && !self.is_plain(condition) {
             self.put(format_args!("{}", scope.inexact));
         }
         if logic.then.is_none() && logic.otherwise.is_none() {
@@ -144,17 +128,17 @@ impl Writer<'_> {
         } else {
             let (met, label) = (self.mark(), self.mark());
             self.put(format_args!("let {met}=false;{label}:{{"));
-            self.visit(condition, v, Mode::Check, scope.failing(Jump::Break(label)));
+            self.visit(condition, v, scope.checking(Jump::Break(label)));
             self.put(format_args!("{met}=true;}}"));
             met.to_string()
         };
         self.put(format_args!("if({met}){{"));
         if let Some(then) = logic.then {
-            self.charged(|writer| writer.visit(then, v, mode.of_member(), scope));
+            self.charged(|writer| writer.visit(then, v, scope.member()));
         }
         self.put(format_args!("}}else{{"));
         if let Some(otherwise) = logic.otherwise {
-            self.charged(|writer| writer.visit(otherwise, v, mode.of_member(), scope));
+            self.charged(|writer| writer.visit(otherwise, v, scope.member()));
         }
         self.put(format_args!("}}"));
     }

@@ -1,31 +1,26 @@
 //! JSON Schema: keywords that look into arrays and objects.
 
 use super::keys::one_of_names;
-use super::leaf::push_lengths;
-use super::writer::{Local, Mode, Scope, Writer};
+use super::leaf::push_size;
+use super::writer::{Local, Scope, Writer};
 use crate::ir::{Additional, ArrayRules, ObjectRules, Property};
 
 impl Writer<'_> {
-    pub(super) fn array_rules(&mut self, rules: &ArrayRules, v: Local, mode: Mode, scope: Scope) {
+    pub(super) fn array_rules(&mut self, rules: &ArrayRules, v: Local, scope: Scope) {
         let mut test = String::from("true");
-        push_lengths(
-            &mut test,
-            &format!("{v}.length"),
-            rules.min_items,
-            rules.max_items,
-        );
+        push_size(&mut test, &format!("{v}.length"), rules.length);
         if test != "true" {
             self.require(&test, scope);
         }
         for (position, item) in rules.prefix.iter().enumerate() {
             if !self.accepts_all(*item) {
                 self.put(format_args!("if({v}.length>{position}){{"));
-                self.element(*item, v, position, mode, scope);
+                self.element(*item, v, position, scope);
                 self.put(format_args!("}}"));
             }
         }
         if let Some(rest) = rules.rest {
-            self.each(rest, v, &rules.prefix.len().to_string(), mode, scope);
+            self.each(rest, v, &rules.prefix.len().to_string(), scope);
         }
         if rules.unique {
             self.require(&format!("{v}.length<2||isDistinct({v})"), scope);
@@ -33,34 +28,21 @@ impl Writer<'_> {
         if let Some(contains) = rules.contains {
             let count = self.count(contains, v, scope);
             let mut test = String::from("true");
-            push_lengths(
-                &mut test,
-                &count,
-                Some(rules.min_contains),
-                rules.max_contains,
-            );
+            push_size(&mut test, &count, rules.matching);
             self.require(&test, scope);
         }
     }
 
-    pub(super) fn object_rules(&mut self, rules: &ObjectRules, v: Local, mode: Mode, scope: Scope) {
-        if rules.min_properties.is_some() || rules.max_properties.is_some() {
-            let (count, keys) = (self.mark(), self.keys_of(v));
-            self.put(format_args!("const {count}={keys}.length;"));
-            let mut test = String::from("true");
-            push_lengths(
-                &mut test,
-                &count.to_string(),
-                rules.min_properties,
-                rules.max_properties,
-            );
-            self.require(&test, scope);
+    pub(super) fn object_rules(&mut self, rules: &ObjectRules, v: Local, scope: Scope) {
+        if rules.size.is_given() {
+            let keys = self.keys_of(v);
+            self.require_size(&keys, rules.size, scope);
         }
         for property in &rules.properties {
             if self.is_too_long() {
                 return;
             }
-            self.property_rule(property, v, mode, scope);
+            self.property_rule(property, v, scope);
         }
         for key in &rules.required {
             let declared = rules
@@ -72,7 +54,7 @@ impl Writer<'_> {
                 self.require(&present, scope);
             }
         }
-        self.names_and_others(rules, v, mode, scope);
+        self.names_and_others(rules, v, scope);
         for dependency in &rules.dependencies {
             let present = self.is_present(v, dependency.key);
             self.put(format_args!("if({present}){{"));
@@ -81,13 +63,13 @@ impl Writer<'_> {
                 self.require(&present, scope);
             }
             if let Some(node) = dependency.node {
-                self.visit(node, v, mode.of_member(), scope);
+                self.visit(node, v, scope.member());
             }
             self.put(format_args!("}}"));
         }
     }
 
-    fn property_rule(&mut self, property: &Property, v: Local, mode: Mode, scope: Scope) {
+    fn property_rule(&mut self, property: &Property, v: Local, scope: Scope) {
         let accepts_all = self.accepts_all(property.node);
         if accepts_all && !property.required {
             return;
@@ -97,16 +79,16 @@ impl Writer<'_> {
         self.put(format_args!("const {part}={read};"));
         if property.required {
             self.require(&format!("{part}!==undefined"), scope);
-            self.visit(property.node, part, mode.of_part(), scope.deeper());
+            self.visit(property.node, part, scope.deeper());
         } else {
             self.put(format_args!("if({part}!==undefined){{"));
-            self.visit(property.node, part, mode.of_part(), scope.deeper());
+            self.visit(property.node, part, scope.deeper());
             self.put(format_args!("}}"));
         }
     }
 
     /// `propertyNames`, `patternProperties` and `additionalProperties`: one loop over the names.
-    fn names_and_others(&mut self, rules: &ObjectRules, v: Local, mode: Mode, scope: Scope) {
+    fn names_and_others(&mut self, rules: &ObjectRules, v: Local, scope: Scope) {
         let others = match rules.additional {
             Additional::Schema(node) => !self.accepts_all(node),
             Additional::Forbidden => true,
@@ -119,7 +101,7 @@ impl Writer<'_> {
         let list = self.keys_of(v);
         self.put(format_args!("const {keys}={list};"));
         self.each_name(keys, key, |writer| {
-            writer.name_and_other(rules, others, v, key, mode, scope);
+            writer.name_and_other(rules, others, v, key, scope);
         });
     }
 
@@ -130,12 +112,11 @@ impl Writer<'_> {
         others: bool,
         v: Local,
         key: Local,
-        mode: Mode,
         scope: Scope,
     ) {
         let (known, part) = (self.mark(), self.local());
         if let Some(names) = rules.names {
-            self.visit(names, key, Mode::Check, scope.deeper());
+            self.visit(names, key, scope.check().deeper());
         }
         if !rules.patterns.is_empty() || others {
             self.put(format_args!("const {part}={v}[{key}];"));
@@ -152,7 +133,7 @@ impl Writer<'_> {
                 self.put(format_args!(
                     "if({matches}){{{known}=true;if({part}!==undefined){{"
                 ));
-                self.visit(rule.node, part, mode.of_part(), scope.deeper());
+                self.visit(rule.node, part, scope.deeper());
                 self.put(format_args!("}}}}"));
             }
             match rules.additional {
@@ -162,7 +143,7 @@ impl Writer<'_> {
                 }
                 Additional::Schema(node) => {
                     self.put(format_args!("if(!{known}&&{part}!==undefined){{"));
-                    self.visit(node, part, mode.of_part(), scope.deeper());
+                    self.visit(node, part, scope.deeper());
                     self.put(format_args!("}}"));
                 }
                 Additional::Unspecified | Additional::Allowed => {}

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::literal;
 use super::writer::{Local, Writer};
 use crate::ir::{
-    Bounds, Const, ConstId, NodeId, PatternId, RegExpNode, Shape, StringRules, Uint8ArrayNode,
+    Bounds, Const, ConstId, MinMax, NodeId, PatternId, RegExpNode, Shape, StringRules,
 };
 use crate::patterns::Dialect;
 
@@ -67,7 +67,11 @@ impl Writer<'_> {
                 format!("typeof {v}===\"string\"&&{matches}")
             }
             Shape::Undefined | Shape::Void => format!("{v}===undefined"),
-            Shape::Uint8Array(bounds) => uint8_array(*bounds, v),
+            Shape::Uint8Array(length) => {
+                let mut test = format!("{v} instanceof Uint8Array");
+                push_size(&mut test, &format!("{v}.length"), *length);
+                test
+            }
             Shape::Kind(_) => {
                 let kind = self.kind(id);
                 format!("{kind}({v})")
@@ -150,12 +154,7 @@ impl Writer<'_> {
 
     fn regexp(&mut self, id: NodeId, regexp: RegExpNode, v: Local) -> String {
         let mut test = String::new();
-        push_lengths(
-            &mut test,
-            &format!("{v}.length"),
-            regexp.min_length,
-            regexp.max_length,
-        );
+        push_size(&mut test, &format!("{v}.length"), regexp.length);
         let matches = self.matches(regexp.pattern, &v.to_string());
         // Anything else than a string is converted, which can run the user's code.
         let walk = self.walk(id, v);
@@ -164,12 +163,7 @@ impl Writer<'_> {
 
     fn string(&mut self, string: StringRules, v: Local) -> String {
         let mut test = format!("typeof {v}===\"string\"");
-        push_lengths(
-            &mut test,
-            &format!("{v}.length"),
-            string.min_length,
-            string.max_length,
-        );
+        push_size(&mut test, &format!("{v}.length"), string.length);
         if let Some(pattern) = string.pattern {
             let matches = self.matches(pattern, &v.to_string());
             let _ = write!(test, "&&{matches}");
@@ -200,18 +194,6 @@ fn within(mut test: String, subject: &str, bounds: &Bounds<f64>) -> String {
     test
 }
 
-fn uint8_array(bounds: Uint8ArrayNode, v: Local) -> String {
-    let mut test = format!("{v} instanceof Uint8Array");
-    let length = format!("{v}.length");
-    push_lengths(
-        &mut test,
-        &length,
-        bounds.min_byte_length,
-        bounds.max_byte_length,
-    );
-    test
-}
-
 /// Appends comparisons.
 pub(super) fn push_bounds(test: &mut String, subject: &str, bounds: &Bounds<f64>) {
     for (operator, bound) in [
@@ -226,12 +208,12 @@ pub(super) fn push_bounds(test: &mut String, subject: &str, bounds: &Bounds<f64>
     }
 }
 
-/// Appends comparisons with a least and a greatest length.
-pub(super) fn push_lengths(test: &mut String, length: &str, least: Option<f64>, most: Option<f64>) {
+/// Appends comparisons with a least and a greatest size.
+pub(super) fn push_size(test: &mut String, subject: &str, size: MinMax) {
     let bounds = Bounds {
-        maximum: most,
-        minimum: least,
+        maximum: size.max,
+        minimum: size.min,
         ..Bounds::default()
     };
-    push_bounds(test, length, &bounds);
+    push_bounds(test, subject, &bounds);
 }

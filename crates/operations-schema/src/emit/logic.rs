@@ -5,48 +5,30 @@ use super::leaf::Leaf;
 use super::writer::{Jump, Local, Mark, Mode, Scope, Writer};
 use crate::ir::{IntersectNode, NodeId, Shape};
 
-impl Mode {
-    /// The mode for a property or element: its own undeclared properties are its own business.
-    pub(super) fn of_part(self) -> Self {
-        match self {
-            Self::Check => Self::Check,
-            Self::Exact | Self::Part => Self::Exact,
-        }
-    }
-
-    /// The mode for one of several schemas of the same value.
-    pub(super) fn of_member(self) -> Self {
-        match self {
-            Self::Check => Self::Check,
-            Self::Exact | Self::Part => Self::Part,
-        }
-    }
-}
-
 impl Writer<'_> {
     /// Writes statements that go on when the value passes and jump when it does not.
-    pub(super) fn visit(&mut self, id: NodeId, v: Local, mode: Mode, scope: Scope) {
+    pub(super) fn visit(&mut self, id: NodeId, v: Local, scope: Scope) {
         if self.is_too_long() {
             return;
         }
         let id = self.program.resolve(id);
         let facts = self.plan.facts(id);
-        let mode = if facts.plain { Mode::Check } else { mode };
+        let scope = if facts.plain { scope.check() } else { scope };
         if facts.walk {
             let walk = self.walk(id, v);
             self.require(&walk, scope);
-            if mode != Mode::Check {
+            if scope.mode != Mode::Check {
                 self.put(format_args!("{}", scope.inexact));
             }
         } else if facts.function {
-            self.visit_function(id, v, mode, scope);
+            self.visit_function(id, v, scope);
         } else {
-            self.inline(id, v, mode, scope);
+            self.inline(id, v, scope);
         }
     }
 
     /// Writes a node here, whether or not it also is a function.
-    pub(super) fn inline(&mut self, id: NodeId, v: Local, mode: Mode, scope: Scope) {
+    pub(super) fn inline(&mut self, id: NodeId, v: Local, scope: Scope) {
         if let Some(leaf) = self.leaf(id, v) {
             match leaf {
                 Leaf::Always => {}
@@ -57,23 +39,23 @@ impl Writer<'_> {
         }
         let program = self.program;
         match program.shape(id) {
-            Shape::Array(array) => self.array(array, v, mode, scope),
+            Shape::Array(array) => self.array(array, v, scope),
             Shape::Constructor(node) => self.constructor(node.returns, node.prototype, v, scope),
-            Shape::Intersect(intersect) => self.intersect(id, intersect, v, mode, scope),
+            Shape::Intersect(intersect) => self.intersect(id, intersect, v, scope),
             Shape::Not(inner) => self.not(*inner, v, scope),
-            Shape::Object(object) => self.object(id, object, v, mode, scope),
-            Shape::Record(record) => self.record(record, v, mode, scope),
-            Shape::Tuple(tuple) => self.tuple(tuple, v, mode, scope),
-            Shape::Union(variants) => self.union(variants, v, mode, None, scope),
-            Shape::Json(schema) => self.json(id, schema, v, mode, scope),
+            Shape::Object(object) => self.object(id, object, v, scope),
+            Shape::Record(record) => self.record(record, v, scope),
+            Shape::Tuple(tuple) => self.tuple(tuple, v, scope),
+            Shape::Union(variants) => self.union(variants, v, None, scope),
+            Shape::Json(schema) => self.json(id, schema, v, scope),
             // References are followed before; every other shape is a leaf.
             _ => self.put(format_args!("{}", scope.fail)),
         }
     }
 
-    fn visit_function(&mut self, id: NodeId, v: Local, mode: Mode, scope: Scope) {
-        let call = self.call(id, mode, v, scope.depth);
-        if mode == Mode::Check {
+    fn visit_function(&mut self, id: NodeId, v: Local, scope: Scope) {
+        let call = self.call(id, scope.mode, v, scope.depth);
+        if scope.mode == Mode::Check {
             self.require(&call, scope);
         } else if scope.fail == scope.inexact {
             self.put(format_args!("if({call}!==1){{{}}}", scope.fail));
@@ -116,13 +98,12 @@ impl Writer<'_> {
         &mut self,
         variants: &[NodeId],
         v: Local,
-        mode: Mode,
         outer: Option<&Declared>,
         scope: Scope,
     ) {
         // Beside other declarations even a variant that declares nothing gives a shape.
         let shapes = |id: &NodeId| outer.is_some() || !self.is_plain(*id);
-        let (shaping, plain): (Vec<NodeId>, Vec<NodeId>) = if mode == Mode::Check {
+        let (shaping, plain): (Vec<NodeId>, Vec<NodeId>) = if scope.mode == Mode::Check {
             (Vec::new(), variants.to_vec())
         } else {
             variants.iter().copied().partition(shapes)
@@ -138,7 +119,7 @@ impl Writer<'_> {
         let (found, end) = (self.mark(), self.mark());
         self.put(format_args!("let {found}=false;"));
         for variant in &shaping {
-            self.shaping_variant(*variant, v, mode, outer, scope, &format!("{found}=true;"));
+            self.shaping_variant(*variant, v, outer, scope, &format!("{found}=true;"));
         }
         self.put(format_args!("{end}:{{if({found})break {end};"));
         self.any_of(&plain, v, scope);
@@ -150,7 +131,6 @@ impl Writer<'_> {
         &mut self,
         variant: NodeId,
         v: Local,
-        mode: Mode,
         outer: Option<&Declared>,
         scope: Scope,
         passed: &str,
@@ -160,16 +140,20 @@ impl Writer<'_> {
         let inner = Scope {
             fail: Jump::Break(label),
             inexact: Jump::Set(doubt),
+            mode: if outer.is_some() {
+                Mode::Part
+            } else {
+                scope.mode
+            },
             depth: scope.depth,
         };
-        self.charged(|writer| match outer {
-            Some(outer) => {
-                writer.visit(variant, v, Mode::Part, inner);
+        self.charged(|writer| {
+            writer.visit(variant, v, inner);
+            if let Some(outer) = outer {
                 let mut declared = Declared::by(writer.program, variant);
                 declared.merge(outer);
                 writer.undeclared_if_object(&declared, v, inner);
             }
-            None => writer.visit(variant, v, mode, inner),
         });
         self.put(format_args!("if({doubt}){{{}}}{passed}}}", scope.inexact));
     }
@@ -190,8 +174,8 @@ impl Writer<'_> {
                         tests.clear();
                     }
                     let label = self.open_block();
-                    let inner = scope.failing(Jump::Break(label));
-                    self.charged(|writer| writer.visit(*node, v, Mode::Check, inner));
+                    let inner = scope.checking(Jump::Break(label));
+                    self.charged(|writer| writer.visit(*node, v, inner));
                     self.put(format_args!("break {end};}}"));
                 }
             }
@@ -224,52 +208,39 @@ impl Writer<'_> {
             None => {
                 let label = self.mark();
                 self.put(format_args!("{label}:{{"));
-                self.visit(inner, v, Mode::Check, scope.failing(Jump::Break(label)));
+                self.visit(inner, v, scope.checking(Jump::Break(label)));
                 self.put(format_args!("{}}}", scope.fail));
             }
         }
     }
 
-    fn intersect(
-        &mut self,
-        id: NodeId,
-        intersect: &IntersectNode,
-        v: Local,
-        mode: Mode,
-        scope: Scope,
-    ) {
+    fn intersect(&mut self, id: NodeId, intersect: &IntersectNode, v: Local, scope: Scope) {
         let Some(keys) = intersect.unevaluated else {
-            self.members(id, &intersect.all_of, v, mode, scope);
+            self.members(id, &intersect.all_of, v, scope);
             return;
         };
         self.throw_on_nothing(v);
         if keys.schema.is_none() {
-            self.members(id, &intersect.all_of, v, mode, scope);
-            self.unevaluated_keys(keys, v, mode, scope);
+            self.members(id, &intersect.all_of, v, scope);
+            self.unevaluated_keys(keys, v, scope);
             return;
         }
         // TypeBox looks at the keys even when a member has failed, and may throw there.
         let all = self.mark();
         self.put(format_args!("let {all}=false;"));
         let label = self.open_block();
-        self.members(
-            id,
-            &intersect.all_of,
-            v,
-            mode,
-            scope.failing(Jump::Break(label)),
-        );
+        self.members(id, &intersect.all_of, v, scope.failing(Jump::Break(label)));
         self.put(format_args!("{all}=true;}}"));
-        self.unevaluated_keys(keys, v, mode, scope);
+        self.unevaluated_keys(keys, v, scope);
         self.require(&all.to_string(), scope);
     }
 
     /// All members of an Intersect pass.
-    fn members(&mut self, id: NodeId, members: &[NodeId], v: Local, mode: Mode, scope: Scope) {
-        let choice = self.only_choice(members, mode);
+    fn members(&mut self, id: NodeId, members: &[NodeId], v: Local, scope: Scope) {
+        let choice = self.only_choice(members, scope.mode);
         for member in members {
             if choice != Some(*member) {
-                self.visit(*member, v, mode.of_member(), scope);
+                self.visit(*member, v, scope.member());
             }
         }
         if let Some(choice) = choice {
@@ -280,9 +251,9 @@ impl Writer<'_> {
             }
             let program = self.program;
             if let Shape::Union(variants) = program.shape(program.resolve(choice)) {
-                self.union(variants, v, mode, Some(&outer), scope);
+                self.union(variants, v, Some(&outer), scope);
             }
-        } else if mode == Mode::Exact {
+        } else if scope.mode == Mode::Exact {
             let declared = Declared::by(self.program, id);
             self.undeclared_if_object(&declared, v, scope);
         }

@@ -4,43 +4,36 @@ use std::fmt;
 
 use super::coverage::{UNION_LEVELS, refuses_undefined};
 use super::keys::{Declared, one_of_names};
-use super::leaf::{INVALID, Leaf, push_lengths};
+use super::leaf::{INVALID, Leaf, push_size};
 use super::literal;
 use super::writer::{Local, Mark, Mode, Scope, Writer};
 use crate::ir::{
-    Additional, KeyId, NodeId, ObjectNode, Property, RecordNode, Shape, UnevaluatedKeys,
+    Additional, KeyId, MinMax, NodeId, ObjectNode, Property, RecordNode, Shape, UnevaluatedKeys,
 };
 
 impl Writer<'_> {
-    pub(super) fn object(
-        &mut self,
-        id: NodeId,
-        object: &ObjectNode,
-        v: Local,
-        mode: Mode,
-        scope: Scope,
-    ) {
+    pub(super) fn object(&mut self, id: NodeId, object: &ObjectNode, v: Local, scope: Scope) {
         self.require(&is_object(v), scope);
-        self.count_names(v, object.min_properties, object.max_properties, scope);
+        self.count_names(v, object.size, scope);
         for property in &object.properties {
             if self.is_too_long() {
                 return;
             }
-            self.property(property, v, mode, scope);
+            self.property(property, v, scope);
         }
         match object.additional {
             Additional::Unspecified | Additional::Allowed => {}
-            Additional::Forbidden => self.forbid_others(object, v, mode, scope),
-            Additional::Schema(node) => self.visit_others(node, object, v, mode, scope),
+            Additional::Forbidden => self.forbid_others(object, v, scope),
+            Additional::Schema(node) => self.visit_others(node, object, v, scope),
         }
         // A forbidden property is refused above, so none is left to find.
-        if mode == Mode::Exact && object.additional == Additional::Unspecified {
+        if scope.mode == Mode::Exact && object.additional == Additional::Unspecified {
             let declared = Declared::by(self.program, id);
             self.undeclared(&declared, v, scope);
         }
     }
 
-    pub(super) fn record(&mut self, record: &RecordNode, v: Local, mode: Mode, scope: Scope) {
+    pub(super) fn record(&mut self, record: &RecordNode, v: Local, scope: Scope) {
         self.require(
             &format!(
                 "{}&&!({v} instanceof Date)&&!({v} instanceof Uint8Array)",
@@ -48,7 +41,7 @@ impl Writer<'_> {
             ),
             scope,
         );
-        self.count_names(v, record.min_properties, record.max_properties, scope);
+        self.count_names(v, record.size, scope);
         let (keys, key) = (self.mark(), self.mark());
         let matches = self.matches(record.pattern, &key.to_string());
         let accepts_all = self.accepts_all(record.values);
@@ -61,7 +54,7 @@ impl Writer<'_> {
         self.each_name(keys, key, |writer| {
             let part = writer.local();
             writer.put(format_args!("const {part}={v}[{key}];"));
-            writer.entry_of_record(record, &matches, part, mode, scope);
+            writer.entry_of_record(record, &matches, part, scope);
         });
         if forbids {
             // Names that are not enumerable count as well.
@@ -75,25 +68,18 @@ impl Writer<'_> {
         }
     }
 
-    fn entry_of_record(
-        &mut self,
-        record: &RecordNode,
-        matches: &str,
-        part: Local,
-        mode: Mode,
-        scope: Scope,
-    ) {
+    fn entry_of_record(&mut self, record: &RecordNode, matches: &str, part: Local, scope: Scope) {
         let inner = scope.deeper();
         match record.additional {
             Additional::Forbidden => {
                 self.require(matches, scope);
-                self.visit(record.values, part, mode.of_part(), inner);
+                self.visit(record.values, part, inner);
             }
             Additional::Schema(others) => {
                 self.put(format_args!("if({matches}){{"));
-                self.visit(record.values, part, mode.of_part(), inner);
+                self.visit(record.values, part, inner);
                 self.put(format_args!("}}else{{"));
-                self.visit(others, part, mode.of_part(), inner);
+                self.visit(others, part, inner);
                 self.put(format_args!("}}"));
             }
             Additional::Unspecified | Additional::Allowed => {
@@ -107,7 +93,7 @@ impl Writer<'_> {
                     self.put(format_args!("if(!({test})&&{matches}){{{}}}", scope.fail));
                 } else {
                     self.put(format_args!("if({matches}){{"));
-                    self.visit(record.values, part, mode.of_part(), inner);
+                    self.visit(record.values, part, inner);
                     self.put(format_args!("}}"));
                 }
             }
@@ -128,7 +114,7 @@ impl Writer<'_> {
     }
 
     /// Reads a declared property and visits it.
-    fn property(&mut self, property: &Property, v: Local, mode: Mode, scope: Scope) {
+    fn property(&mut self, property: &Property, v: Local, scope: Scope) {
         let part = self.local();
         let read = self.read(v, property.key);
         self.put(format_args!("const {part}={read};"));
@@ -137,16 +123,17 @@ impl Writer<'_> {
         if !property.required {
             if !self.accepts_all(node) {
                 self.put(format_args!("if({part}!==undefined){{"));
-                self.visit(node, part, mode.of_part(), inner);
+                self.visit(node, part, inner);
                 self.put(format_args!("}}"));
             }
             return;
         }
-        self.visit(node, part, mode.of_part(), inner);
+        self.visit(node, part, inner);
         if self.program.node(property.node).meta.needs_presence {
             let has = self.has(v, property.key);
             self.require(&format!("{part}!==undefined||{has}"), scope);
-        } else if mode != Mode::Check && !refuses_undefined(self.program, node, UNION_LEVELS) {
+        } else if scope.mode != Mode::Check && !refuses_undefined(self.program, node, UNION_LEVELS)
+        {
             // The check lets it be missing; normalisation would fill it.
             let has = self.has(v, property.key);
             self.put(format_args!(
@@ -156,18 +143,23 @@ impl Writer<'_> {
         }
     }
 
-    fn count_names(&mut self, v: Local, least: Option<f64>, most: Option<f64>, scope: Scope) {
-        if least.is_none() && most.is_none() {
-            return;
+    fn count_names(&mut self, v: Local, size: MinMax, scope: Scope) {
+        if size.is_given() {
+            let names = self.names_of(v);
+            self.require_size(&names, size, scope);
         }
-        let (count, names) = (self.mark(), self.names_of(v));
+    }
+
+    /// Compares the length of a list of names.
+    pub(super) fn require_size(&mut self, names: &str, size: MinMax, scope: Scope) {
+        let count = self.mark();
         self.put(format_args!("const {count}={names}.length;"));
         let mut test = String::from("true");
-        push_lengths(&mut test, &count.to_string(), least, most);
+        push_size(&mut test, &count.to_string(), size);
         self.require(&test, scope);
     }
 
-    fn forbid_others(&mut self, object: &ObjectNode, v: Local, mode: Mode, scope: Scope) {
+    fn forbid_others(&mut self, object: &ObjectNode, v: Local, scope: Scope) {
         let (names, name) = (self.mark(), self.mark());
         let known = self.known_names(object, &name.to_string());
         let list = self.names_of(v);
@@ -175,7 +167,7 @@ impl Writer<'_> {
         // TypeBox only counts when every declared property is required. With an inherited property
         // among them the count can agree by accident, which "exact" must not rely on.
         let count = object.properties.len();
-        if mode == Mode::Check && object.required.len() == count {
+        if scope.mode == Mode::Check && object.required.len() == count {
             self.put(format_args!("if({names}.length!=={count})"));
         }
         self.each_name(names, name, |writer| writer.require(&known, scope));
@@ -199,14 +191,7 @@ impl Writer<'_> {
         self.put(format_args!("}}"));
     }
 
-    fn visit_others(
-        &mut self,
-        node: NodeId,
-        object: &ObjectNode,
-        v: Local,
-        mode: Mode,
-        scope: Scope,
-    ) {
+    fn visit_others(&mut self, node: NodeId, object: &ObjectNode, v: Local, scope: Scope) {
         if self.accepts_all(node) {
             return;
         }
@@ -215,23 +200,15 @@ impl Writer<'_> {
         let list = self.names_of(v);
         self.put(format_args!("const {names}={list};"));
         self.each_name(names, key, |writer| {
-            writer.visit_unless(&known, node, v, key, mode, scope);
+            writer.visit_unless(&known, node, v, key, scope);
         });
     }
 
     /// Visits the property of this name, unless it is known.
-    fn visit_unless(
-        &mut self,
-        known: &str,
-        node: NodeId,
-        v: Local,
-        key: Mark,
-        mode: Mode,
-        scope: Scope,
-    ) {
+    fn visit_unless(&mut self, known: &str, node: NodeId, v: Local, key: Mark, scope: Scope) {
         let part = self.local();
         self.put(format_args!("if(!({known})){{const {part}={v}[{key}];"));
-        self.visit(node, part, mode.of_part(), scope.deeper());
+        self.visit(node, part, scope.deeper());
         self.put(format_args!("}}"));
     }
 
@@ -282,20 +259,14 @@ impl Writer<'_> {
     }
 
     /// TypeBox's `unevaluatedProperties` beside an Intersect.
-    pub(super) fn unevaluated_keys(
-        &mut self,
-        keys: UnevaluatedKeys,
-        v: Local,
-        mode: Mode,
-        scope: Scope,
-    ) {
+    pub(super) fn unevaluated_keys(&mut self, keys: UnevaluatedKeys, v: Local, scope: Scope) {
         let (names, key) = (self.mark(), self.mark());
         let known = self.matches(keys.known, &key.to_string());
         let list = self.names_of(v);
         self.put(format_args!("const {names}={list};"));
         self.each_name(names, key, |writer| match keys.schema {
             None => writer.require(&known, scope),
-            Some(node) => writer.visit_unless(&known, node, v, key, mode, scope),
+            Some(node) => writer.visit_unless(&known, node, v, key, scope),
         });
     }
 
@@ -316,7 +287,7 @@ impl Writer<'_> {
         let part = self.local();
         let read = self.read(v, prototype);
         self.put(format_args!("const {part}={read};"));
-        self.visit(returns, part, Mode::Check, scope.deeper());
+        self.visit(returns, part, scope.check().deeper());
     }
 }
 

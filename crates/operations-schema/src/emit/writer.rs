@@ -23,6 +23,13 @@ pub(super) enum Mode {
     Part,
 }
 
+impl Mode {
+    /// The given mode where shapes matter at all.
+    fn or_check(self, shaping: Self) -> Self {
+        if self == Self::Check { self } else { shaping }
+    }
+}
+
 /// A variable that holds a value: `v1`, `v2`, ...
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Local(u32);
@@ -74,17 +81,41 @@ pub(super) struct Scope {
     pub(super) fail: Jump,
     /// What happens when it passes but normalisation may change it.
     pub(super) inexact: Jump,
+    /// What is decided here.
+    pub(super) mode: Mode,
     /// How many containers deep the value is, counted from the function's own value.
     pub(super) depth: u32,
 }
 
 impl Scope {
-    /// The scope of a part of the value.
+    /// The scope of a property or element, whose undeclared properties are its own business.
     pub(super) fn deeper(self) -> Self {
         Self {
+            mode: self.mode.or_check(Mode::Exact),
             depth: self.depth.saturating_add(1),
             ..self
         }
+    }
+
+    /// The scope of one of several schemas of the same value.
+    pub(super) fn member(self) -> Self {
+        Self {
+            mode: self.mode.or_check(Mode::Part),
+            ..self
+        }
+    }
+
+    /// The same place, where only the check matters.
+    pub(super) fn check(self) -> Self {
+        Self {
+            mode: Mode::Check,
+            ..self
+        }
+    }
+
+    /// That, with another way to fail.
+    pub(super) fn checking(self, fail: Jump) -> Self {
+        self.check().failing(fail)
     }
 
     /// The same place with another way to fail.
@@ -312,9 +343,10 @@ impl<'p> Writer<'p> {
         let scope = Scope {
             fail,
             inexact,
+            mode,
             depth: 0,
         };
-        self.charged(|writer| writer.inline(node, value, mode, scope));
+        self.charged(|writer| writer.inline(node, value, scope));
         self.put(format_args!("return {success};}});\n"));
     }
 

@@ -4,7 +4,9 @@ use super::messages;
 use super::{Collector, Stop};
 use crate::check::{of_parts, types_of};
 use crate::host::{Class, Host, OwnKeys};
-use crate::ir::{Additional, ArrayRules, Bounds, JsonSchema, LogicRules, ObjectRules, Unevaluated};
+use crate::ir::{
+    Additional, ArrayRules, Bounds, JsonSchema, LogicRules, MinMax, ObjectRules, Unevaluated,
+};
 use crate::number::is_decimal_multiple;
 
 impl<H: Host> Collector<'_, '_, '_, H> {
@@ -43,9 +45,9 @@ impl<H: Host> Collector<'_, '_, '_, H> {
             }
             Class::String => {
                 if let Some(rules) = &schema.string {
-                    if rules.min_length.is_some() || rules.max_length.is_some() {
+                    if rules.length.is_given() {
                         let length = self.walk.code_points(value)?;
-                        self.string_length(length, rules.min_length, rules.max_length)?;
+                        self.size(length, rules.length, messages::STRING_LENGTH)?;
                     }
                     self.pattern_and_format(rules.pattern, rules.format, value)?;
                 }
@@ -86,7 +88,7 @@ impl<H: Host> Collector<'_, '_, '_, H> {
 
     fn json_array(&mut self, rules: &ArrayRules, value: H::Value) -> Result<(), Stop> {
         let length = self.walk.array_length(value)?;
-        self.item_count(length, rules.min_items, rules.max_items)?;
+        self.size(length, rules.length, messages::ARRAY_LENGTH)?;
         for index in 0..length {
             let Some(node) = rules.at(index) else { break };
             self.at_index(node, value, index)?;
@@ -102,19 +104,17 @@ impl<H: Host> Collector<'_, '_, '_, H> {
             let element = self.walk.element(value, index)?;
             count += usize::from(self.passes(contains, element)?);
         }
-        if count == 0 && rules.min_contains > 0.0 {
+        let MinMax { min, max } = rules.matching;
+        if count == 0 && min.is_some_and(|min| min > 0.0) {
             self.report("Expected array to contain at least one matching value")?;
         }
-        let min = Some(rules.min_contains).filter(|min| *min > 1.0);
-        self.contained(count, min, rules.max_contains)
+        let min = min.filter(|min| *min > 1.0);
+        self.size(count, MinMax { min, max }, messages::MATCHING_ELEMENTS)
     }
 
     fn json_object(&mut self, rules: &ObjectRules, value: H::Value) -> Result<(), Stop> {
         let program = self.walk.program;
-        if rules.min_properties.is_some() || rules.max_properties.is_some() {
-            let count = self.walk.count_keys(value, OwnKeys::Enumerable)?;
-            self.property_count(count, rules.min_properties, rules.max_properties)?;
-        }
+        self.property_count(value, OwnKeys::Enumerable, rules.size)?;
         self.required(&rules.required, value)?;
         self.keys(value, OwnKeys::Enumerable, |collector, key, name| {
             collector.json_key(rules, value, key, name)?;

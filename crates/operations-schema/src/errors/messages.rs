@@ -5,6 +5,30 @@ use std::cmp::Ordering;
 use crate::ir::{Bounds, Const, TypeSet};
 use crate::number::to_js_string;
 
+/// What is said of a size that is too small, and of one that is too large. `{}` stands for the bound.
+pub(super) type SizeMessages = [&'static str; 2];
+
+pub(super) const STRING_LENGTH: SizeMessages = [
+    "Expected string length greater or equal to {}",
+    "Expected string length less or equal to {}",
+];
+pub(super) const BYTE_LENGTH: SizeMessages = [
+    "Expected byte length greater or equal to {}",
+    "Expected byte length less or equal to {}",
+];
+pub(super) const ARRAY_LENGTH: SizeMessages = [
+    "Expected array length to be greater or equal to {}",
+    "Expected array length to be less or equal to {}",
+];
+pub(super) const MATCHING_ELEMENTS: SizeMessages = [
+    "Expected array to contain at least {} matching values",
+    "Expected array to contain no more than {} matching values",
+];
+pub(super) const PROPERTIES: SizeMessages = [
+    "Expected object to have at least {} properties",
+    "Expected object to have no more than {} properties",
+];
+
 /// A constant as JavaScript writes it into a text.
 pub(super) fn const_text(constant: &Const) -> String {
     match constant {

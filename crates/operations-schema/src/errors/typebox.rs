@@ -1,10 +1,10 @@
 //! Errors of TypeBox kinds, in the order in which TypeBox lists them.
 
-use super::messages;
+use super::messages::{self, SizeMessages};
 use super::{Collector, Stop};
-use crate::check::{at_least, at_most, compare_bigint, is_bigint_multiple};
+use crate::check::{compare_bigint, is_bigint_multiple};
 use crate::host::{Class, Host};
-use crate::ir::{Bounds, ConstId, NodeId, Shape, StringRules, Uint8ArrayNode};
+use crate::ir::{Bounds, ConstId, MinMax, NodeId, Shape, StringRules};
 use crate::number::{js_is_multiple, to_js_string};
 
 impl<H: Host> Collector<'_, '_, '_, H> {
@@ -34,7 +34,7 @@ impl<H: Host> Collector<'_, '_, '_, H> {
                 if self.walk.class(value)? != Class::String {
                     return self.report("Expected string");
                 }
-                self.length(node.min_length, node.max_length, value)?;
+                self.length(node.length, value)?;
                 if self.walk.matches(value, node.pattern)? {
                     return Ok(());
                 }
@@ -131,7 +131,7 @@ impl<H: Host> Collector<'_, '_, '_, H> {
         ))
     }
 
-    fn bytes(&mut self, node: Uint8ArrayNode, value: H::Value) -> Result<(), Stop> {
+    fn bytes(&mut self, bounds: MinMax, value: H::Value) -> Result<(), Stop> {
         let length = match self.walk.class(value)? {
             Class::Object => self.walk.uint8_array(value)?,
             _ => None,
@@ -140,73 +140,43 @@ impl<H: Host> Collector<'_, '_, '_, H> {
             return self.report("Expected Uint8Array");
         };
         // TypeBox looks at the greatest first.
-        let max = node.max_byte_length;
-        self.within(
-            length,
-            None,
-            max,
-            "",
-            "Expected byte length less or equal to {}",
-        )?;
-        let min = node.min_byte_length;
-        self.within(
-            length,
-            min,
-            None,
-            "Expected byte length greater or equal to {}",
-            "",
-        )
+        let [too_small, too_large] = messages::BYTE_LENGTH;
+        self.bound(bounds.broken_max(length as f64), too_large)?;
+        self.bound(bounds.broken_min(length as f64), too_small)
     }
 
-    /// Tells of a count that is out of its bounds. In the two messages `{}` stands for the bound.
-    pub(super) fn within(
+    /// Tells of a size that is out of its bounds.
+    pub(super) fn size(
         &mut self,
-        count: usize,
-        min: Option<f64>,
-        max: Option<f64>,
-        too_few: &str,
-        too_many: &str,
+        size: usize,
+        bounds: MinMax,
+        [too_small, too_large]: SizeMessages,
     ) -> Result<(), Stop> {
-        let count = count as f64;
-        for (bound, holds, message) in [
-            (min, at_least(count, min), too_few),
-            (max, at_most(count, max), too_many),
-        ] {
-            if let Some(bound) = bound.filter(|_| !holds) {
-                self.report(message.replace("{}", &to_js_string(bound)))?;
-            }
-        }
-        Ok(())
+        self.bound(bounds.broken_min(size as f64), too_small)?;
+        self.bound(bounds.broken_max(size as f64), too_large)
     }
 
-    fn length(&mut self, min: Option<f64>, max: Option<f64>, value: H::Value) -> Result<(), Stop> {
-        if min.is_none() && max.is_none() {
+    /// Tells of a bound that a size does not keep to.
+    fn bound(&mut self, broken: Option<f64>, message: &str) -> Result<(), Stop> {
+        match broken {
+            Some(bound) => self.report(message.replace("{}", &to_js_string(bound))),
+            None => Ok(()),
+        }
+    }
+
+    fn length(&mut self, bounds: MinMax, value: H::Value) -> Result<(), Stop> {
+        if !bounds.is_given() {
             return Ok(());
         }
         let length = self.walk.utf16_length(value)?;
-        self.string_length(length, min, max)
-    }
-
-    pub(super) fn string_length(
-        &mut self,
-        length: usize,
-        min: Option<f64>,
-        max: Option<f64>,
-    ) -> Result<(), Stop> {
-        self.within(
-            length,
-            min,
-            max,
-            "Expected string length greater or equal to {}",
-            "Expected string length less or equal to {}",
-        )
+        self.size(length, bounds, messages::STRING_LENGTH)
     }
 
     fn string(&mut self, node: StringRules, value: H::Value) -> Result<(), Stop> {
         if self.walk.class(value)? != Class::String {
             return self.report("Expected string");
         }
-        self.length(node.min_length, node.max_length, value)?;
+        self.length(node.length, value)?;
         self.pattern_and_format(node.pattern, node.format, value)
     }
 

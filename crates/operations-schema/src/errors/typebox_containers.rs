@@ -1,8 +1,11 @@
 //! Errors of TypeBox kinds with parts.
 
+use super::messages;
 use super::{Collector, Stop};
 use crate::host::{Class, Host, Interrupt, OwnKeys};
-use crate::ir::{Additional, ArrayNode, IntersectNode, NodeId, ObjectNode, RecordNode, TupleNode};
+use crate::ir::{
+    Additional, ArrayNode, IntersectNode, MinMax, NodeId, ObjectNode, RecordNode, TupleNode,
+};
 use crate::number::to_js_string;
 
 impl<H: Host> Collector<'_, '_, '_, H> {
@@ -11,7 +14,7 @@ impl<H: Host> Collector<'_, '_, '_, H> {
             return self.report("Expected array");
         }
         let length = self.walk.array_length(value)?;
-        self.item_count(length, node.min_items, node.max_items)?;
+        self.size(length, node.length, messages::ARRAY_LENGTH)?;
         for index in 0..length {
             self.at_index(node.items, value, index)?;
         }
@@ -25,47 +28,7 @@ impl<H: Host> Collector<'_, '_, '_, H> {
         if count == 0 {
             self.report("Expected array to contain at least one matching value")?;
         }
-        self.contained(count, node.min_contains, node.max_contains)
-    }
-
-    pub(super) fn item_count(
-        &mut self,
-        length: usize,
-        min: Option<f64>,
-        max: Option<f64>,
-    ) -> Result<(), Stop> {
-        self.within(
-            length,
-            min,
-            max,
-            "Expected array length to be greater or equal to {}",
-            "Expected array length to be less or equal to {}",
-        )
-    }
-
-    pub(super) fn contained(
-        &mut self,
-        count: usize,
-        min: Option<f64>,
-        max: Option<f64>,
-    ) -> Result<(), Stop> {
-        if let Some(min) = min
-            && (count as f64) < min
-        {
-            let min = to_js_string(min);
-            self.report(format!(
-                "Expected array to contain at least {min} matching values"
-            ))?;
-        }
-        if let Some(max) = max
-            && (count as f64) > max
-        {
-            let max = to_js_string(max);
-            self.report(format!(
-                "Expected array to contain no more than {max} matching values"
-            ))?;
-        }
-        Ok(())
+        self.size(count, node.matching, messages::MATCHING_ELEMENTS)
     }
 
     pub(super) fn tuple(&mut self, node: &TupleNode, value: H::Value) -> Result<(), Stop> {
@@ -83,19 +46,18 @@ impl<H: Host> Collector<'_, '_, '_, H> {
         Ok(())
     }
 
+    /// Tells of an object with too few or too many properties.
     pub(super) fn property_count(
         &mut self,
-        count: usize,
-        min: Option<f64>,
-        max: Option<f64>,
+        object: H::Value,
+        which: OwnKeys,
+        bounds: MinMax,
     ) -> Result<(), Stop> {
-        self.within(
-            count,
-            min,
-            max,
-            "Expected object to have at least {} properties",
-            "Expected object to have no more than {} properties",
-        )
+        if !bounds.is_given() {
+            return Ok(());
+        }
+        let count = self.walk.count_keys(object, which)?;
+        self.size(count, bounds, messages::PROPERTIES)
     }
 
     /// Visits every own key with its text.
@@ -120,10 +82,7 @@ impl<H: Host> Collector<'_, '_, '_, H> {
         if self.walk.class(value)? != Class::Object {
             return self.report("Expected object");
         }
-        if node.min_properties.is_some() || node.max_properties.is_some() {
-            let count = self.walk.count_keys(value, OwnKeys::Names)?;
-            self.property_count(count, node.min_properties, node.max_properties)?;
-        }
+        self.property_count(value, OwnKeys::Names, node.size)?;
         let program = self.walk.program;
         for key in &node.required {
             if !self.walk.has_own(value, *key)? {
@@ -165,10 +124,7 @@ impl<H: Host> Collector<'_, '_, '_, H> {
         if !self.walk.is_record_like(value)? {
             return self.report("Expected object");
         }
-        if node.min_properties.is_some() || node.max_properties.is_some() {
-            let count = self.walk.count_keys(value, OwnKeys::Names)?;
-            self.property_count(count, node.min_properties, node.max_properties)?;
-        }
+        self.property_count(value, OwnKeys::Names, node.size)?;
         self.keys(value, OwnKeys::Enumerable, |collector, key, name| {
             let key_value = collector.walk.host.key_value(key);
             if collector.walk.matches(key_value, node.pattern)? {

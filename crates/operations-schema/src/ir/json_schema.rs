@@ -1,7 +1,7 @@
 //! A JSON Schema location: keywords in groups, absent groups cost one pointer.
 
 use super::Program;
-use super::node::{Additional, Bounds, Property, StringRules};
+use super::node::{Additional, Bounds, MinMax, Property, StringRules};
 use super::tables::{ConstId, KeyId, NodeId, PatternId, PropertyIndex};
 
 /// The set of types that `type` allows (`nullable` included).
@@ -120,18 +120,14 @@ pub struct ArrayRules {
     pub prefix: Vec<NodeId>,
     /// The schema of the elements after `prefix` (`items` after `prefixItems`, `additionalItems`, or plain `items`).
     pub rest: Option<NodeId>,
-    /// `minItems`.
-    pub min_items: Option<f64>,
-    /// `maxItems`.
-    pub max_items: Option<f64>,
+    /// `minItems` and `maxItems`.
+    pub length: MinMax,
     /// `uniqueItems`.
     pub unique: bool,
     /// `contains`.
     pub contains: Option<NodeId>,
-    /// `minContains`, 1 where it is not given.
-    pub min_contains: f64,
-    /// `maxContains`.
-    pub max_contains: Option<f64>,
+    /// `minContains` (1 where it is not given) and `maxContains`.
+    pub matching: MinMax,
     /// `contains` marks what it matched as evaluated (2020-12).
     pub contains_evaluates: bool,
 }
@@ -179,10 +175,8 @@ pub struct ObjectRules {
     pub additional: Additional,
     /// `propertyNames`.
     pub names: Option<NodeId>,
-    /// `minProperties`.
-    pub min_properties: Option<f64>,
-    /// `maxProperties`.
-    pub max_properties: Option<f64>,
+    /// `minProperties` and `maxProperties`.
+    pub size: MinMax,
     /// `dependencies`, `dependentRequired` and `dependentSchemas`.
     pub dependencies: Vec<Dependency>,
     /// The schema has the keyword `properties` (perhaps empty).

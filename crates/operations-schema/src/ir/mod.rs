@@ -15,9 +15,8 @@ pub use json_schema::{
     TypeSet, Unevaluated,
 };
 pub use node::{
-    Additional, ArrayNode, Bounds, ConstructorNode, IntersectNode, KindNode, Meta, Node,
-    ObjectNode, Property, RecordNode, RegExpNode, Shape, StringRules, TupleNode, Uint8ArrayNode,
-    UnevaluatedKeys,
+    Additional, ArrayNode, Bounds, ConstructorNode, IntersectNode, KindNode, Meta, MinMax, Node,
+    ObjectNode, Property, RecordNode, RegExpNode, Shape, StringRules, TupleNode, UnevaluatedKeys,
 };
 pub use program::Program;
 pub(crate) use program::ProgramBuilder;

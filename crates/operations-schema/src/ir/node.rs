@@ -96,7 +96,7 @@ pub enum Shape {
     /// `Type.Union`.
     Union(Vec<NodeId>),
     /// `Type.Uint8Array`.
-    Uint8Array(Uint8ArrayNode),
+    Uint8Array(MinMax),
     /// `Type.Unknown`.
     Unknown,
     /// `Type.Void`.
@@ -128,25 +128,56 @@ impl Shape {
 pub struct ArrayNode {
     /// The schema of every element.
     pub items: NodeId,
-    /// `minItems`.
-    pub min_items: Option<f64>,
-    /// `maxItems`.
-    pub max_items: Option<f64>,
+    /// `minItems` and `maxItems`.
+    pub length: MinMax,
     /// `uniqueItems: true`, by TypeBox's hash.
     pub unique: bool,
     /// `contains`. TypeBox counts with `Never` when only a bound on the count is there.
     pub contains: Option<NodeId>,
-    /// `minContains`.
-    pub min_contains: Option<f64>,
-    /// `maxContains`.
-    pub max_contains: Option<f64>,
+    /// `minContains` and `maxContains`.
+    pub matching: MinMax,
 }
 
 impl ArrayNode {
     /// Whether matching elements are counted at all.
     #[must_use]
     pub fn counts(&self) -> bool {
-        self.contains.is_some() || self.min_contains.is_some() || self.max_contains.is_some()
+        self.contains.is_some() || self.matching.is_given()
+    }
+}
+
+/// The least and the greatest size of a value: of its text, its elements or its properties.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MinMax {
+    /// The least.
+    pub min: Option<f64>,
+    /// The greatest.
+    pub max: Option<f64>,
+}
+
+impl MinMax {
+    /// Whether there is any bound.
+    #[must_use]
+    pub fn is_given(self) -> bool {
+        self.min.is_some() || self.max.is_some()
+    }
+
+    /// Whether a size is within the bounds. One that is `NaN` allows nothing.
+    #[must_use]
+    pub fn allows(self, size: f64) -> bool {
+        self.min.is_none_or(|min| size >= min) && self.max.is_none_or(|max| size <= max)
+    }
+
+    /// The least size, where this one is smaller.
+    #[must_use]
+    pub fn broken_min(self, size: f64) -> Option<f64> {
+        self.min.filter(|min| size < *min || min.is_nan())
+    }
+
+    /// The greatest size, where this one is larger.
+    #[must_use]
+    pub fn broken_max(self, size: f64) -> Option<f64> {
+        self.max.filter(|max| size > *max || max.is_nan())
     }
 }
 
@@ -163,6 +194,19 @@ pub struct Bounds<T> {
     pub minimum: Option<T>,
     /// `multipleOf`: JavaScript's `%` in TypeBox, exact in decimals in JSON Schema.
     pub multiple_of: Option<T>,
+}
+
+impl<T> Bounds<T> {
+    /// Reads the five keywords.
+    pub fn read(mut keyword: impl FnMut(&str) -> Option<T>) -> Self {
+        Self {
+            exclusive_maximum: keyword("exclusiveMaximum"),
+            exclusive_minimum: keyword("exclusiveMinimum"),
+            maximum: keyword("maximum"),
+            minimum: keyword("minimum"),
+            multiple_of: keyword("multipleOf"),
+        }
+    }
 }
 
 impl Bounds<f64> {
@@ -242,10 +286,8 @@ pub struct ObjectNode {
     pub required: Vec<KeyId>,
     /// `additionalProperties`.
     pub additional: Additional,
-    /// `minProperties`.
-    pub min_properties: Option<f64>,
-    /// `maxProperties`.
-    pub max_properties: Option<f64>,
+    /// `minProperties` and `maxProperties`.
+    pub size: MinMax,
 }
 
 impl ObjectNode {
@@ -265,10 +307,8 @@ pub struct RecordNode {
     pub values: NodeId,
     /// `additionalProperties`: what happens to keys that do not match.
     pub additional: Additional,
-    /// `minProperties`.
-    pub min_properties: Option<f64>,
-    /// `maxProperties`.
-    pub max_properties: Option<f64>,
+    /// `minProperties` and `maxProperties`.
+    pub size: MinMax,
 }
 
 /// `Type.RegExp`.
@@ -276,21 +316,17 @@ pub struct RecordNode {
 pub struct RegExpNode {
     /// Source and flags.
     pub pattern: PatternId,
-    /// `minLength` in UTF-16 units.
-    pub min_length: Option<f64>,
-    /// `maxLength` in UTF-16 units.
-    pub max_length: Option<f64>,
+    /// `minLength` and `maxLength` in UTF-16 units.
+    pub length: MinMax,
     /// The name `length`: TypeBox reads it from whatever the value is.
-    pub length: KeyId,
+    pub length_key: KeyId,
 }
 
 /// What strings are held against. Lengths count UTF-16 units in TypeBox, code points in JSON Schema.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StringRules {
-    /// `minLength`.
-    pub min_length: Option<f64>,
-    /// `maxLength`.
-    pub max_length: Option<f64>,
+    /// `minLength` and `maxLength`.
+    pub length: MinMax,
     /// `pattern`.
     pub pattern: Option<PatternId>,
     /// `format`, where it is asserted.
@@ -304,15 +340,6 @@ pub struct TupleNode {
     pub items: Option<Vec<NodeId>>,
     /// `maxItems`, which is the length; a tuple without it accepts no array.
     pub length: Option<f64>,
-}
-
-/// `Type.Uint8Array`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Uint8ArrayNode {
-    /// `minByteLength`.
-    pub min_byte_length: Option<f64>,
-    /// `maxByteLength`.
-    pub max_byte_length: Option<f64>,
 }
 
 /// A kind that a `TypeRegistry` may know.

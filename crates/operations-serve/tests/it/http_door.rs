@@ -285,3 +285,54 @@ async fn above_the_limits_calls_wait_or_are_refused() {
         204
     );
 }
+
+fn get(path: &str) -> Request<Full<Bytes>> {
+    let request = Request::get(path).header("host", "localhost");
+    request.body(Full::default()).unwrap()
+}
+
+#[tokio::test]
+async fn a_flat_query_is_a_get() {
+    let served = served(&json!({}));
+    let response = send(&served.service, get("/api/t/flat?gives=a+b&n=7")).await;
+    assert_eq!(response.status(), 200);
+    assert_eq!(text(response).await, "\"a b\"");
+    let response = send(&served.service, get("/api/t/native")).await;
+    assert_eq!(response.status(), 405);
+    assert_eq!(response.headers()["allow"], "POST");
+}
+
+#[tokio::test]
+async fn an_imported_operation_keeps_its_place() {
+    let tokens = json!([["s", { "id": "a", "scopes": ["admin"] }]]);
+    let served = served(&json!({ "identity": { "tokens": tokens } }));
+    let put = |token: &str| {
+        let request = Request::put("/api/items/x%2Fy")
+            .header("host", "localhost")
+            .header("content-type", "application/json");
+        let request = match token {
+            "" => request,
+            token => request.header("authorization", format!("Bearer {token}")),
+        };
+        request.body(Full::from("{}")).unwrap()
+    };
+    assert_eq!(send(&served.service, put("")).await.status(), 401);
+    let response = send(&served.service, put("s")).await;
+    assert_eq!(response.status(), 200);
+    assert_eq!(text(response).await, "\"x/y\"");
+}
+
+#[tokio::test]
+async fn the_document_is_for_its_reader() {
+    let tokens = json!([["s", { "id": "a", "scopes": ["admin"] }]]);
+    let served = served(&json!({ "identity": { "tokens": tokens } }));
+    let document = json_of(send(&served.service, get("/api/openapi.json")).await).await;
+    let paths: Vec<&String> = document["paths"].as_object().unwrap().keys().collect();
+    assert_eq!(paths, ["/t/native", "/t/flat", "/t/stream"]);
+    let mut request = get("/api/openapi.json");
+    let headers = request.headers_mut();
+    headers.insert("authorization", "Bearer s".parse().unwrap());
+    let document = json_of(send(&served.service, request).await).await;
+    assert!(document["paths"]["/items/{gives}"]["put"].is_object());
+    assert_eq!(document["servers"], json!([{ "url": "/api" }]));
+}

@@ -94,13 +94,11 @@ async fn call(served: &Served, tool: &str, arguments: &Value) -> Response<Body> 
 
 #[tokio::test]
 async fn older_clients_shake_hands() {
-    let served = door(&json!({}));
+    let mut served = door(&json!({}));
     let hello = json!({ "protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {} });
-    let response = send(
-        &served.service,
-        request(&message(1, "initialize", &hello), &[]),
-    )
-    .await;
+    let service = served.service.clone();
+    let greeting = send(&service, request(&message(1, "initialize", &hello), &[]));
+    let (response, ()) = tokio::join!(greeting, describe(&mut served));
     assert!(response.headers().contains_key("mcp-session-id"));
     let answer = json_of(response).await;
     assert_eq!(answer["result"]["protocolVersion"], "2024-11-05");
@@ -123,9 +121,11 @@ async fn older_clients_shake_hands() {
 
 #[tokio::test]
 async fn newer_clients_ask_what_there_is() {
-    let served = door(&json!({}));
-    let answer =
-        json_of(send(&served.service, stateless(1, "server/discover", json!({}))).await).await;
+    let mut served = door(&json!({}));
+    let service = served.service.clone();
+    let discovering = send(&service, stateless(1, "server/discover", json!({})));
+    let (response, ()) = tokio::join!(discovering, describe(&mut served));
+    let answer = json_of(response).await;
     assert_eq!(answer["result"]["supportedVersions"], json!(["2026-07-28"]));
     assert_eq!(
         answer["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["version"],
@@ -225,7 +225,7 @@ async fn progress_comes_before_the_result() {
     });
     describe(&mut served).await;
     let (_, id, asked) = served.asked.recv().await.unwrap();
-    assert_eq!(asked["wantsProgress"], true);
+    assert_eq!(asked["client"], json!({ "progress": true }));
     served
         .host
         .tell_progress(&id, r#"{"progress":1,"total":2}"#);
@@ -274,7 +274,7 @@ async fn an_older_client_cancels_its_own_call() {
 
 #[tokio::test]
 async fn changes_are_announced() {
-    let served = door(&json!({}));
+    let mut served = door(&json!({}));
     let get = Request::get("/mcp")
         .header("host", "localhost")
         .header("accept", "text/event-stream")
@@ -287,11 +287,8 @@ async fn changes_are_announced() {
     assert_eq!(piece(&mut older).await, ":\n\n");
     assert!(piece(&mut newer).await.contains("acknowledged"));
     served.registry.remove("t.host");
-    assert!(
-        piece(&mut older)
-            .await
-            .contains("notifications/tools/list_changed")
-    );
+    let (told, ()) = tokio::join!(piece(&mut older), describe(&mut served));
+    assert!(told.contains("notifications/tools/list_changed"));
     let told = piece(&mut newer).await;
     assert!(told.contains("notifications/tools/list_changed"), "{told}");
     assert!(told.contains(r#""io.modelcontextprotocol/subscriptionId":5"#));
@@ -338,12 +335,12 @@ async fn a_conversation_by_lines() {
     let running = tokio::spawn(conversation.run(lines));
     let hello = message(1, "initialize", &json!({ "protocolVersion": "2025-06-18" }));
     say.send(hello.to_string()).await.unwrap();
+    describe(&mut served).await;
     let answer: Value = serde_json::from_str(&said.recv().await.unwrap()).unwrap();
     assert_eq!(answer["result"]["protocolVersion"], "2025-06-18");
     say.send(message(2, "tools/call", &json!({ "name": "t_secret" })).to_string())
         .await
         .unwrap();
-    describe(&mut served).await;
     let answer: Value = serde_json::from_str(&said.recv().await.unwrap()).unwrap();
     assert_eq!(answer["result"]["isError"], true, "here there is no status");
     say.send(message(3, "tools/call", &json!({ "name": "t_host" })).to_string())

@@ -1,6 +1,6 @@
 //! A registry, a host, and requests.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -63,6 +63,40 @@ impl Handler for Scripted {
     }
 }
 
+/// What the host says about its operations, to clients of HTTP.
+fn description() -> Value {
+    let flat = json!({
+        "type": "object",
+        "properties": { "gives": { "type": "string" }, "n": { "type": "integer" } },
+    });
+    let item = json!({
+        "type": "object",
+        "properties": { "gives": { "type": "string" }, "body": { "type": "object" } },
+        "required": ["gives"],
+    });
+    let request = json!({
+        "method": "PUT", "path": "/items/{gives}",
+        "parameters": [{
+            "name": "gives", "input": "gives", "location": "path", "style": "simple", "required": true,
+        }],
+        "body": { "input": "body", "mediaType": "application/json" },
+    });
+    let each = |name: &str, kind: &str, scopes: &[&str], input: &Value, request: &Value| {
+        json!({
+            "namespace": "t", "name": name, "type": kind, "description": "", "input": input,
+            "access": { "requiredScopes": scopes }, "request": request,
+        })
+    };
+    let (any, none) = (json!({}), json!(null));
+    json!([
+        each("native", "mutation", &[], &any, &none),
+        each("secret", "mutation", &["admin"], &any, &none),
+        each("flat", "query", &[], &flat, &none),
+        each("imported", "mutation", &["admin"], &item, &request),
+        each("stream", "subscription", &[], &any, &none),
+    ])
+}
+
 /// What the host is asked, as `(kind, id, value)`.
 pub(crate) type Asked = (u64, String, Value);
 
@@ -93,21 +127,31 @@ pub(crate) fn served(more: &Value) -> Served {
     add("native", "mutation", &[], native());
     add("secret", "mutation", &["admin"], native());
     add("stream", "subscription", &[], native());
+    add("flat", "query", &[], native());
+    add("imported", "mutation", &["admin"], native());
     add("host", "mutation", &[], Work::Host);
     add("events", "subscription", &[], Work::Host);
     let (tell, asked) = mpsc::unbounded_channel();
     // The mailbox wakes us; what is in it is taken at once, as an idle host would.
     let mailbox: Arc<Mutex<Option<Arc<Mailbox>>>> = Arc::default();
     let reader = Arc::clone(&mailbox);
+    let hosted: Arc<OnceLock<Arc<Host>>> = Arc::default();
+    let answers = Arc::clone(&hosted);
     let made = Arc::new(Mailbox::new(move || {
         let reader = Arc::clone(&reader);
         let tell = tell.clone();
+        let answers = Arc::clone(&answers);
         tokio::spawn(async move {
             let mailbox = reader.lock().unwrap().clone();
             while let Some(batch) = mailbox.as_ref().and_then(|mailbox| mailbox.take()) {
                 let items: Value = serde_json::from_str(&batch.text).expect("a batch is JSON");
                 for item in items.as_array().unwrap().iter().skip(1) {
                     let id = item[1].as_str().unwrap().to_owned();
+                    if item[2] == json!({ "describe": "http" }) {
+                        let host = answers.get().expect("a host");
+                        host.respond(&id, &description().to_string());
+                        continue;
+                    }
                     let _ = tell.send((item[0].as_u64().unwrap(), id, item[2].clone()));
                 }
             }
@@ -124,6 +168,7 @@ pub(crate) fn served(more: &Value) -> Served {
     }
     let options = Options::read(&options.to_string()).unwrap();
     let host = Arc::new(Host::new(made));
+    let _ = hosted.set(Arc::clone(&host));
     let service = Service::new(
         options,
         Arc::clone(&registry),

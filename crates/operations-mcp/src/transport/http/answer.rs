@@ -28,7 +28,7 @@ impl HttpTransport {
         let status = response.status();
         // What these say of a notification, they cannot say of a request: its answer comes here or nowhere.
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
-            let what = format!("HTTP {status}, which has no body, in place of an answer");
+            let what = format!("HTTP {status}, which has no body, instead of an answer");
             return Err(Failure::answered(what));
         }
         if status == StatusCode::NOT_FOUND && had_session {
@@ -58,7 +58,9 @@ impl HttpTransport {
             return EventStream::default().answer(self, response, id).await;
         }
         if !kind.starts_with(JSON) {
-            let what = format!("a body of the type '{kind}' in place of an answer");
+            let what = format!(
+                "a body of type '{kind}' instead of JSON or an event stream. Check that the URL is the address of an MCP server"
+            );
             return Err(Failure::answered(what));
         }
         let limit = self.conversation.config.max_message_bytes;
@@ -68,7 +70,7 @@ impl HttpTransport {
         let text = String::from_utf8_lossy(&body);
         let way: Arc<dyn Transport> = Arc::clone(self) as _;
         if !self.conversation.hear(&text, &way) {
-            let what = format!("a body that is no message: {}", quote(&text));
+            let what = format!("a body that is not a JSON-RPC message: {}", quote(&text));
             return Err(Failure::answered(what));
         }
         if self.conversation.requests.is_waiting(id) {

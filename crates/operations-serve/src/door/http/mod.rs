@@ -1,49 +1,136 @@
-//! Plain HTTP: `POST <door>/<namespace>/<name>` with the input as JSON; the data comes back as the body.
+//! Plain HTTP. How an operation is called is decided in [`route`]; `POST <door>/<namespace>/<name>` with the input as JSON works
+//! for each. The data comes back as the body.
 
 mod answer;
+mod described;
+mod document;
 mod events;
 pub mod problem;
 pub(crate) mod request;
+mod route;
+mod routes;
+mod schemas;
+mod text;
 
-use http::Method;
+use std::sync::Arc;
+
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderValue, Method, Response, StatusCode};
 use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::registry::Operation;
 use serde_json::json;
 
+pub use self::described::Described;
+pub use self::document::{About, Version};
+use self::request::Part;
+use self::routes::{DOCUMENT, Found};
+pub use self::routes::{Kept, Routes};
+use crate::body::{self, Body};
 use crate::call::NewCall;
 use crate::failure::{self, Outcome};
+use crate::options::HttpDoor;
 use crate::service::{Answered, Exchange, Shared};
 
 /// Answers a request. `path` is what is left of its path.
-pub(crate) async fn serve(shared: &Shared, exchange: Exchange, path: &str) -> Answered {
-    let request_id = exchange.request_id.clone();
-    let Some((namespace, name)) = request::named(path) else {
-        return Ok(problem::not_found(&request_id));
-    };
-    let id = format!("{namespace}.{name}");
-    let operation = shared
-        .calls
-        .operation(&id)
-        .filter(|operation| operation.spec.namespace == namespace);
-    let Some(operation) = operation else {
-        let message = format!("Operation not found: {id}");
-        let error = CallError::new(InfrastructureErrorCode::OperationNotFound, message)
-            .with_details(json!({ "operationId": id }));
-        return Ok(problem::of_call(
-            &error,
-            http::StatusCode::NOT_FOUND,
-            &id,
-            &request_id,
-        ));
-    };
-    if exchange.head.method != Method::POST {
-        return Ok(problem::wrong_method("POST", &request_id));
+pub(crate) async fn serve(
+    shared: &Shared,
+    door: &HttpDoor,
+    exchange: Exchange,
+    path: &str,
+) -> Answered {
+    let by_name = named(shared, path);
+    if let Some(operation) = by_name
+        .clone()
+        .filter(|_| exchange.head.method == Method::POST)
+    {
+        return call(shared, exchange, operation, Part::Input).await;
     }
+    let request_id = Arc::clone(&exchange.request_id);
+    let routes = match shared.http.current(shared).await {
+        Ok(routes) => routes,
+        Err(error) => {
+            shared.log_failure(&request_id, &error);
+            let status = match failure::outcome(&error, None, true) {
+                Outcome::Answer(status) => status,
+                Outcome::Closed => StatusCode::INTERNAL_SERVER_ERROR,
+            };
+            return Ok(problem::of(&failure::masked(error), status, &request_id));
+        }
+    };
+    let is_served = |id: &str| shared.calls.operation(id).is_some();
+    if path == DOCUMENT && exchange.head.method == Method::GET {
+        let identity = exchange.caller.identity.as_ref();
+        return Ok(shown(routes.document_for(
+            identity,
+            &door.about(),
+            is_served,
+        )));
+    }
+    match routes.find(&exchange.head.method, path, is_served) {
+        Found::Route(described, route, variables) => {
+            let id = described.id();
+            let Some(operation) = shared.calls.operation(&id) else {
+                return Ok(not_found(&id, &request_id));
+            };
+            let query = exchange.head.uri.query().unwrap_or_default();
+            let members = match route.members(&variables, query, &exchange.head.headers) {
+                Ok(members) => members,
+                Err(unread) => return Ok(problem::unreadable(&id, &unread, &request_id)),
+            };
+            let part = Part::of(&route.body, members);
+            call(shared, exchange, operation, part).await
+        }
+        Found::OtherMethods(mut methods) => {
+            methods.extend(by_name.map(|_| Method::POST));
+            Ok(problem::wrong_method_of(&methods, &request_id))
+        }
+        Found::Nothing if by_name.is_some() => Ok(problem::wrong_method("POST", &request_id)),
+        Found::Nothing => Ok(match request::named(path) {
+            Some((namespace, name)) => not_found(&format!("{namespace}.{name}"), &request_id),
+            None => problem::not_found(&request_id),
+        }),
+    }
+}
+
+/// The operation that a path names.
+fn named(shared: &Shared, path: &str) -> Option<Arc<Operation>> {
+    let (namespace, name) = request::named(path)?;
+    let operation = shared.calls.operation(&format!("{namespace}.{name}"))?;
+    (operation.spec.namespace == namespace).then_some(operation)
+}
+
+fn not_found(id: &str, request_id: &str) -> Response<Body> {
+    let message = format!("Operation not found: {id}");
+    let error = CallError::new(InfrastructureErrorCode::OperationNotFound, message)
+        .with_details(json!({ "operationId": id }));
+    problem::of_call(&error, StatusCode::NOT_FOUND, id, request_id)
+}
+
+/// The document, which is for whoever asked.
+fn shown(document: bytes::Bytes) -> Response<Body> {
+    let mut response = Response::new(body::full(document));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+    answer::secure(&mut response);
+    response
+}
+
+/// Calls an operation with what a request has for it.
+async fn call(
+    shared: &Shared,
+    exchange: Exchange,
+    operation: Arc<Operation>,
+    part: Part,
+) -> Answered {
+    let id = operation.spec.id();
+    let request_id = exchange.request_id.clone();
     let wants_envelope = request::accepts_envelope(&exchange.head.headers);
     let metadata = request::metadata(&exchange.head.headers, &shared.options.request_headers);
     let caller = exchange.caller.clone();
     let deadline = exchange.deadline;
     let last_event_id = request::last_event_id(&exchange.head.headers);
-    let input = match request::input(shared, exchange, &id).await {
+    let input = match request::input(shared, exchange, &id, part).await {
         Ok(input) => input,
         Err(refusal) => return Ok(*refusal),
     };
@@ -55,7 +142,7 @@ pub(crate) async fn serve(shared: &Shared, exchange: Exchange, path: &str) -> An
         request_id: request_id.clone(),
         deadline,
         metadata: Some(metadata),
-        progress: None,
+        line: None,
     };
     let spec = &call.operation.clone().spec;
     let answered = if call.is_subscription() {

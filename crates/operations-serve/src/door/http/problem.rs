@@ -1,7 +1,7 @@
 //! Errors as problem details (RFC 9457).
 
 use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderValue, Response, StatusCode};
+use http::{HeaderValue, Method, Response, StatusCode};
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use serde_json::{Value, json};
 
@@ -91,6 +91,29 @@ pub fn wrong_method(allowed: &'static str, request_id: &str) -> Response<Body> {
     let headers = response.headers_mut();
     headers.insert(ALLOW, HeaderValue::from_static(allowed));
     response
+}
+
+/// The same, where there are several.
+#[must_use]
+pub fn wrong_method_of(allowed: &[Method], request_id: &str) -> Response<Body> {
+    let mut names: Vec<&str> = allowed.iter().map(Method::as_str).collect();
+    names.sort_unstable();
+    names.dedup();
+    let message = format!("What is here is called with {}", names.join(" or "));
+    let mut response = refusal(StatusCode::METHOD_NOT_ALLOWED, message, request_id);
+    if let Ok(value) = HeaderValue::from_str(&names.join(", ")) {
+        response.headers_mut().insert(ALLOW, value);
+    }
+    response
+}
+
+/// A part of the input is not a text.
+#[must_use]
+pub fn unreadable(id: &str, what: &str, request_id: &str) -> Response<Body> {
+    let message = format!("The input of operation {id} cannot be read: {what:?} is not UTF-8");
+    let error =
+        CallError::invalid(message).with_details(json!({ "operationId": id, "delivery": "none" }));
+    malformed(&error, request_id)
 }
 
 /// The body is of a type that means nothing here.

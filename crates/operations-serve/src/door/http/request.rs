@@ -10,6 +10,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 use super::problem;
+use super::route::Takes;
 use crate::body::{self, Body};
 use crate::service::{Exchange, Shared};
 
@@ -74,11 +75,70 @@ pub(super) fn last_event_id(headers: &HeaderMap) -> Option<String> {
     String::from_utf8(value.as_bytes().to_vec()).ok()
 }
 
-/// The input of a call: the whole body; nothing if there is none.
+/// What the body of a request is to the input of its call.
+#[derive(Debug)]
+pub(super) enum Part {
+    /// All of it.
+    Input,
+    /// A property, if it has a name, beside members that were found elsewhere.
+    Members(Vec<(String, Value)>, Option<String>),
+}
+
+impl Part {
+    pub(super) fn of(body: &Takes, members: Vec<(String, Value)>) -> Self {
+        match body {
+            Takes::Input => Self::Input,
+            Takes::Nothing => Self::Members(members, None),
+            Takes::Property { name, .. } => Self::Members(members, Some(name.clone())),
+        }
+    }
+}
+
+/// The input of a call.
 pub(super) async fn input(
     shared: &Shared,
     exchange: Exchange,
     id: &str,
+    part: Part,
+) -> Result<Option<String>, Box<Response<Body>>> {
+    match part {
+        Part::Input => body(shared, exchange, id, LEVELS_ABOVE_INPUT).await,
+        Part::Members(members, None) => Ok(Some(object(members, None))),
+        Part::Members(members, Some(name)) => {
+            let body = body(shared, exchange, id, LEVELS_ABOVE_INPUT + 1).await?;
+            let body = body.map(|text| (name, text));
+            Ok(Some(object(members, body)))
+        }
+    }
+}
+
+/// A JSON object of these members, the last of which is JSON text.
+fn object(members: Vec<(String, Value)>, last: Option<(String, String)>) -> String {
+    let mut text = String::from("{");
+    let mut add = |name: &str, value: &str| {
+        if text.len() > 1 {
+            text.push(',');
+        }
+        json::push_string(&mut text, name);
+        text.push(':');
+        text.push_str(value);
+    };
+    for (name, value) in members {
+        add(&name, &value.to_string());
+    }
+    if let Some((name, value)) = last {
+        add(&name, &value);
+    }
+    text.push('}');
+    text
+}
+
+/// The body as JSON; nothing if there is none.
+async fn body(
+    shared: &Shared,
+    exchange: Exchange,
+    id: &str,
+    levels_above: usize,
 ) -> Result<Option<String>, Box<Response<Body>>> {
     let Exchange {
         head,
@@ -102,7 +162,7 @@ pub(super) async fn input(
     }
     let text = String::from_utf8(bytes.into())
         .map_err(|_| json::Malformed::Encoding)
-        .and_then(|text| json::check_below(LEVELS_ABOVE_INPUT, &text).map(|()| text));
+        .and_then(|text| json::check_below(levels_above, &text).map(|()| text));
     text.map(Some).map_err(|why| {
         let message = format!("The input of operation {id} cannot be read: {why}");
         let error =

@@ -1,69 +1,89 @@
-//! Telling clients that the list of tools is another.
+//! Telling clients that a list is another, or a resource.
 
+use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use operations_core::json::Object;
-use serde_json::json;
-use tokio::sync::watch;
-use tokio::time::sleep;
+use serde_json::{Map, Value, json};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, watch};
+use tokio::time::{Instant, sleep_until};
 
+use super::catalog::Fingerprints;
 use super::message::{self, INVALID_PARAMS, Refusal};
+use crate::identity::Caller;
+use crate::service::Shared;
 
 /// Registrations come in rows, and what is served is chosen a moment later: all of it is one change.
 const SETTLES: Duration = Duration::from_millis(250);
+/// Resources that one request may watch.
+const MOST_WATCHED: usize = 1_000;
 
 const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
-
-/// Waits for a change, and until no more is to be expected. Nothing if there never will be one.
-pub(super) async fn next(revision: &mut watch::Receiver<u64>) -> Option<()> {
-    revision.changed().await.ok()?;
-    // Whoever waits may stop waiting in between, and ask again.
-    revision.mark_changed();
-    sleep(SETTLES).await;
-    revision.borrow_and_update();
-    Some(())
-}
-
-/// What older clients are told.
-pub(super) fn announcement() -> String {
-    message::notification("notifications/tools/list_changed", "{}")
-}
 
 /// What a client of the newer generation has subscribed to.
 #[derive(Debug)]
 pub(super) struct Subscription {
     /// The id of the request, as JSON.
     id: String,
-    pub(super) wants_tools: bool,
+    tools: bool,
+    prompts: bool,
+    resources: bool,
+    watched: HashSet<String>,
 }
 
 impl Subscription {
     /// Reads the parameters of `subscriptions/listen`.
     pub(super) fn read(id: &str, params: &Object<'_>) -> Result<Self, Refusal> {
+        let wrong = |message: &str| Refusal::new(INVALID_PARAMS, message);
         let wanted = params
             .object("notifications")
-            .ok_or_else(|| Refusal::new(INVALID_PARAMS, "\"notifications\" must be an object"))?;
+            .ok_or_else(|| wrong("\"notifications\" must be an object"))?;
+        let is_wanted = |name| wanted.get(name) == Some("true");
+        let watched: HashSet<String> = match wanted.get("resourceSubscriptions") {
+            None => HashSet::new(),
+            Some(list) => serde_json::from_str(list)
+                .map_err(|_| wrong("\"resourceSubscriptions\" must be a list of addresses"))?,
+        };
+        if watched.len() > MOST_WATCHED {
+            return Err(wrong("\"resourceSubscriptions\" has too many addresses"));
+        }
         Ok(Self {
             id: id.to_owned(),
-            wants_tools: wanted.get("toolsListChanged") == Some("true"),
+            tools: is_wanted("toolsListChanged"),
+            prompts: is_wanted("promptsListChanged"),
+            resources: is_wanted("resourcesListChanged"),
+            watched,
         })
+    }
+
+    /// Whether there is nothing to wait for.
+    pub(super) fn is_empty(&self) -> bool {
+        !self.tools && !self.prompts && !self.resources && self.watched.is_empty()
     }
 
     /// The first that a client hears: what it will be told of.
     pub(super) fn acknowledgement(&self) -> String {
-        let honoured = if self.wants_tools {
-            json!({ "toolsListChanged": true })
-        } else {
-            json!({})
-        };
-        let params = format!(r#"{{"notifications":{honoured},"_meta":{}}}"#, self.meta());
+        let mut honoured = Map::new();
+        for (name, is_wanted) in [
+            ("toolsListChanged", self.tools),
+            ("promptsListChanged", self.prompts),
+            ("resourcesListChanged", self.resources),
+        ] {
+            if is_wanted {
+                honoured.insert(name.to_owned(), Value::Bool(true));
+            }
+        }
+        if !self.watched.is_empty() {
+            honoured.insert("resourceSubscriptions".to_owned(), json!(self.watched));
+        }
+        let params = format!(
+            r#"{{"notifications":{},"_meta":{}}}"#,
+            Value::Object(honoured),
+            self.meta()
+        );
         message::notification("notifications/subscriptions/acknowledged", &params)
-    }
-
-    /// The list is another.
-    pub(super) fn announcement(&self) -> String {
-        let params = format!(r#"{{"_meta":{}}}"#, self.meta());
-        message::notification("notifications/tools/list_changed", &params)
     }
 
     /// The last that a client hears.
@@ -75,4 +95,182 @@ impl Subscription {
     fn meta(&self) -> String {
         format!(r#"{{"{SUBSCRIPTION_KEY}":{}}}"#, self.id)
     }
+}
+
+/// Who is told, and of what.
+#[derive(Debug)]
+pub(super) enum Audience {
+    /// An older client: of all lists, and of the resources that its session watches.
+    Session(Option<String>),
+    /// A newer one: of what its request names.
+    Subscription(Subscription),
+}
+
+/// Something that has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Changed {
+    Tools,
+    Prompts,
+    Resources,
+}
+
+impl Changed {
+    fn method(self) -> &'static str {
+        match self {
+            Self::Tools => "notifications/tools/list_changed",
+            Self::Prompts => "notifications/prompts/list_changed",
+            Self::Resources => "notifications/resources/list_changed",
+        }
+    }
+}
+
+impl Audience {
+    fn list(&self, changed: Changed) -> Option<String> {
+        let params = match self {
+            Self::Session(_) => "{}".to_owned(),
+            Self::Subscription(wanted) => {
+                let is_wanted = match changed {
+                    Changed::Tools => wanted.tools,
+                    Changed::Prompts => wanted.prompts,
+                    Changed::Resources => wanted.resources,
+                };
+                if !is_wanted {
+                    return None;
+                }
+                format!(r#"{{"_meta":{}}}"#, wanted.meta())
+            }
+        };
+        Some(message::notification(changed.method(), &params))
+    }
+
+    fn watched(&self, shared: &Shared, caller: &Caller) -> HashSet<String> {
+        match self {
+            Self::Session(None) => HashSet::new(),
+            Self::Session(Some(session)) => shared.mcp.sessions.watched(session, caller.id()),
+            Self::Subscription(wanted) => wanted.watched.clone(),
+        }
+    }
+
+    fn updated(&self, uri: &str) -> String {
+        let uri = Value::String(uri.to_owned());
+        let params = match self {
+            Self::Session(_) => format!(r#"{{"uri":{uri}}}"#),
+            Self::Subscription(wanted) => format!(r#"{{"uri":{uri},"_meta":{}}}"#, wanted.meta()),
+        };
+        message::notification("notifications/resources/updated", &params)
+    }
+}
+
+/// Waits for what there is to tell.
+#[derive(Debug)]
+pub(super) struct Watcher {
+    shared: Arc<Shared>,
+    caller: Arc<Caller>,
+    pub(super) audience: Audience,
+    revision: watch::Receiver<u64>,
+    updates: broadcast::Receiver<Arc<str>>,
+    /// When a change that has been seen will have settled.
+    settling: Option<Instant>,
+    /// The lists as they were; nothing if nobody has looked at them yet.
+    seen: Option<Fingerprints>,
+}
+
+impl Watcher {
+    pub(super) fn new(shared: &Arc<Shared>, caller: &Arc<Caller>, audience: Audience) -> Self {
+        let mut watcher = Self {
+            revision: shared.calls.revision(),
+            updates: shared.mcp.updates.subscribe(),
+            shared: Arc::clone(shared),
+            caller: Arc::clone(caller),
+            audience,
+            settling: None,
+            seen: None,
+        };
+        if let Some(newest) = shared.mcp.catalog.newest(shared) {
+            watcher.seen = Some(watcher.fingerprints(&newest));
+        }
+        watcher
+    }
+
+    fn fingerprints(&self, catalog: &super::catalog::Catalog) -> Fingerprints {
+        let is_served = |id: &str| self.shared.calls.operation(id).is_some();
+        catalog.fingerprints(self.caller.identity.as_ref(), is_served)
+    }
+
+    /// The next messages. Nothing if there never will be any. Whoever waits may stop, and ask again.
+    pub(super) async fn next(&mut self) -> Option<Vec<String>> {
+        loop {
+            let messages = tokio::select! {
+                biased;
+                updated = self.updates.recv() => self.updated(updated)?,
+                changed = settled(&mut self.revision, &mut self.settling) => {
+                    changed?;
+                    self.changed().await
+                }
+            };
+            if !messages.is_empty() {
+                return Some(messages);
+            }
+        }
+    }
+
+    fn updated(&self, updated: Result<Arc<str>, RecvError>) -> Option<Vec<String>> {
+        let mut watched = self.audience.watched(&self.shared, &self.caller);
+        match updated {
+            Ok(uri) => watched.retain(|each| **each == *uri),
+            // Some were missed: each of them may have been.
+            Err(RecvError::Lagged(_)) => {}
+            Err(RecvError::Closed) => return None,
+        }
+        let messages = watched.iter().map(|uri| self.audience.updated(uri));
+        Some(messages.collect())
+    }
+
+    async fn changed(&mut self) -> Vec<String> {
+        let all = [Changed::Tools, Changed::Prompts, Changed::Resources];
+        let current = self.shared.mcp.catalog.current(&self.shared).await;
+        let changed: Vec<Changed> = match &current {
+            // It can be told by asking for the list.
+            Err(_) => {
+                self.revision.borrow_and_update();
+                vec![Changed::Tools]
+            }
+            Ok(catalog) => {
+                let now = self.fingerprints(catalog);
+                let is_another = |which: &Changed| match (&self.seen, which) {
+                    (None, Changed::Tools) => true,
+                    (None, Changed::Prompts) => catalog.has_prompts(),
+                    (None, Changed::Resources) => catalog.has_resources(),
+                    (Some(seen), Changed::Tools) => seen.tools != now.tools,
+                    (Some(seen), Changed::Prompts) => seen.prompts != now.prompts,
+                    (Some(seen), Changed::Resources) => seen.resources != now.resources,
+                };
+                let changed = all.into_iter().filter(is_another).collect();
+                self.seen = Some(now);
+                // What has changed meanwhile is another change.
+                if *self.revision.borrow() == catalog.revision() {
+                    self.revision.borrow_and_update();
+                }
+                changed
+            }
+        };
+        let messages = changed.iter().filter_map(|each| self.audience.list(*each));
+        messages.collect()
+    }
+}
+
+/// Waits for a change, and until no more is to be expected. It stays unseen. Nothing if there never will be one. Whoever waits
+/// may stop, and ask again, without waiting longer.
+async fn settled(
+    revision: &mut watch::Receiver<u64>,
+    settling: &mut Option<Instant>,
+) -> Option<()> {
+    if settling.is_none() {
+        revision.changed().await.ok()?;
+        revision.mark_changed();
+    }
+    let until = *settling.get_or_insert_with(|| Instant::now() + SETTLES);
+    sleep_until(until).await;
+    *settling = None;
+    Some(())
 }

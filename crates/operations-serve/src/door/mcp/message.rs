@@ -31,8 +31,12 @@ pub(super) enum Kind<'a> {
     Request { id: &'a str, method: String },
     /// Wants none.
     Notification { method: String },
-    /// Is one. We have not asked for anything.
-    Answer,
+    /// Is one, to a question of ours: a result or an error, which are JSON.
+    Answer {
+        id: &'a str,
+        result: Option<&'a str>,
+        error: Option<&'a str>,
+    },
 }
 
 /// Why there is no result.
@@ -96,7 +100,15 @@ impl<'a> Message<'a> {
         let kind = match (id, members.string("method")) {
             (Some(id), Some(method)) => Kind::Request { id, method },
             (None, Some(method)) => Kind::Notification { method },
-            _ if members.get("result").is_some() || members.get("error").is_some() => Kind::Answer,
+            (Some(id), None)
+                if members.get("result").is_some() || members.get("error").is_some() =>
+            {
+                Kind::Answer {
+                    id,
+                    result: members.get("result"),
+                    error: members.get("error"),
+                }
+            }
             _ => return Err(invalid("\"method\" must be a string")),
         };
         Ok(Self { kind, params })
@@ -173,7 +185,11 @@ mod tests {
         ));
         assert!(matches!(
             read(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#),
-            Ok(Kind::Answer)
+            Ok(Kind::Answer {
+                id: "1",
+                result: Some("{}"),
+                error: None
+            })
         ));
         for (odd, code) in [
             ("", PARSE_ERROR),

@@ -3,32 +3,44 @@
 
 mod catalog;
 mod changes;
+mod client;
+mod completion;
+mod dialogue;
+mod events;
 mod generation;
+mod level;
 mod message;
 mod progress;
+mod prompts;
+mod questions;
 mod request;
+mod resources;
 mod result;
 mod running;
+mod seal;
+mod session;
 pub mod stdio;
+mod tools;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
 use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use operations_core::error::CallError;
 use operations_core::json::Object;
-use tokio::sync::mpsc;
-use tokio::time::{sleep, timeout};
-use uuid::Uuid;
+use tokio::sync::{broadcast, mpsc};
 
-use self::changes::Subscription;
+use self::changes::{Audience, Subscription, Watcher};
+use self::client::Abilities;
 use self::generation::{Generation, STATELESS};
 use self::message::{INVALID_REQUEST, Kind, Message, PARSE_ERROR, Refusal};
+use self::questions::Questions;
 use self::request::{Asked, Reply};
 use self::running::{Key, Running};
+use self::seal::Seal;
+use self::session::Sessions;
 use crate::body::{self, Body};
 use crate::challenge;
 use crate::door::http::{problem, request as plain};
@@ -36,18 +48,46 @@ use crate::options::McpDoor;
 use crate::service::{Answered, Closed, Exchange, Shared};
 
 const SESSION_HEADER: &str = "mcp-session-id";
-/// Silence after which a comment is sent: what is in between ends connections on which nothing happens.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Signs of progress that wait to be sent; more are left out.
-const WAITING_NOTES: usize = 64;
+/// Messages before an answer that wait to be sent; more are left out.
+const WAITING_MESSAGES: usize = 64;
+/// Resources that were said to be others, and that a slow client has not heard of yet.
+const WAITING_UPDATES: usize = 1_024;
 /// The most messages of a batch that are worked on at a time.
 const BATCH_AT_ONCE: usize = 16;
 
 /// What all requests share.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct State {
     catalog: catalog::Kept,
     running: Running,
+    sessions: Sessions,
+    questions: Questions,
+    seal: Seal,
+    updates: broadcast::Sender<Arc<str>>,
+}
+
+impl State {
+    /// Nothing is known at first.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no random numbers.
+    pub(crate) fn new(door: Option<&McpDoor>) -> Result<Self, CallError> {
+        Ok(Self {
+            catalog: catalog::Kept::default(),
+            running: Running::default(),
+            sessions: Sessions::default(),
+            questions: Questions::default(),
+            seal: Seal::new(door.and_then(|door| door.state_key.as_deref()))?,
+            updates: broadcast::Sender::new(WAITING_UPDATES),
+        })
+    }
+
+    /// A resource is another: whoever watches it is told.
+    pub(crate) fn resource_updated(&self, uri: &str) {
+        // Nobody may be watching.
+        let _ = self.updates.send(uri.into());
+    }
 }
 
 /// Answers a request.
@@ -76,14 +116,33 @@ fn get(shared: &Arc<Shared>, exchange: &Exchange) -> Response<Body> {
     if is_stateless || !accepts(headers, "text/event-stream") {
         return wrong_method(&exchange.request_id);
     }
-    announcing(shared, None)
+    let session = session_of(headers);
+    if is_over(shared, session.as_deref(), exchange.caller.id()) {
+        return gone(None);
+    }
+    let watcher = Watcher::new(shared, &exchange.caller, Audience::Session(session));
+    events::announcing(watcher, shared.closing.clone())
+}
+
+fn is_over(shared: &Shared, session: Option<&str>, caller: &str) -> bool {
+    session.is_some_and(|session| shared.mcp.sessions.is_over(session, caller))
+}
+
+/// What is said to a client that has said goodbye before.
+fn gone(id: Option<&str>) -> Response<Body> {
+    let refusal = Refusal::new(
+        INVALID_REQUEST,
+        "This session is over. Begin with initialize",
+    );
+    refused(id, &refusal.with_status(StatusCode::NOT_FOUND))
 }
 
 /// An older client says goodbye.
 fn delete(shared: &Shared, exchange: &Exchange) -> Response<Body> {
     let session = session_of(&exchange.head.headers).unwrap_or_default();
-    let running = &shared.mcp.running;
-    running.cancel_all(&session, exchange.caller.id());
+    let caller = exchange.caller.id();
+    shared.mcp.running.cancel_all(&session, caller);
+    shared.mcp.sessions.end(&session, caller);
     let mut response = Response::new(body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     response
@@ -177,9 +236,15 @@ impl Origin {
             Ok(message) => message,
             Err(refusal) => return Ok(refused(None, &refusal)),
         };
+        let session = session_of(&self.headers);
+        let is_over = is_over(&self.shared, session.as_deref(), self.caller.id());
         let params = message.params;
         let (id, method) = match message.kind {
-            Kind::Answer => return Ok(accepted()),
+            _ if is_over => return Ok(gone(None)),
+            Kind::Answer { id, result, error } => {
+                self.answered(id, result, error);
+                return Ok(accepted());
+            }
             Kind::Notification { method } => {
                 self.notified(&method, &params);
                 return Ok(accepted());
@@ -192,44 +257,81 @@ impl Origin {
         };
         if method == "subscriptions/listen" && generation == Generation::Stateless {
             return Ok(match Subscription::read(id, &params) {
-                Ok(subscription) => announcing(&self.shared, Some(subscription)),
+                Ok(subscription) => self.listening(subscription),
                 Err(refusal) => refused(Some(id), &refusal),
             });
         }
         let is_greeting = method == "initialize" && generation == Generation::Handshake;
-        let token =
-            progress::token(&params).filter(|_| accepts(&self.headers, "text/event-stream"));
-        let (tell, notes) = mpsc::channel(WAITING_NOTES);
-        let progress = token.is_some().then_some(tell);
-        let asked = self.asked(method, &params_text(text), generation, progress);
+        let (say, messages) = mpsc::channel(WAITING_MESSAGES);
+        let out = accepts(&self.headers, "text/event-stream").then_some(say);
+        let asked = self.asked(method, &params, params_text(text), generation, out);
+        let may_be_told = asked.out.is_some()
+            && (asked.token.is_some() || asked.level.is_some() || asked.client.any());
         let work = self.work(id, asked);
-        let mut response = match token {
-            None => plain_answer(id, work.await)?,
-            Some(token) => telling(id, work, token, notes).await?,
+        let mut response = if may_be_told {
+            events::telling(id, work, messages).await?
+        } else {
+            plain_answer(id, work.await)?
         };
-        if is_greeting && let Ok(name) = HeaderValue::try_from(Uuid::new_v4().to_string()) {
-            response.headers_mut().insert(SESSION_HEADER, name);
+        if is_greeting {
+            let capabilities = params.object("capabilities");
+            let name = session::name(Abilities::read(capabilities.as_ref()));
+            if let Ok(name) = HeaderValue::try_from(name) {
+                response.headers_mut().insert(SESSION_HEADER, name);
+            }
         }
         Ok(response)
+    }
+
+    fn listening(&self, subscription: Subscription) -> Response<Body> {
+        let audience = Audience::Subscription(subscription);
+        let watcher = Watcher::new(&self.shared, &self.caller, audience);
+        events::announcing(watcher, self.shared.closing.clone())
     }
 
     fn asked(
         &self,
         method: String,
-        params: &str,
+        params: &Object<'_>,
+        text: String,
         generation: Generation,
-        progress: Option<mpsc::Sender<String>>,
+        out: Option<mpsc::Sender<String>>,
     ) -> Asked {
         let allowed = &self.shared.options.request_headers;
+        let session = session_of(&self.headers);
+        let (client, level) = match (generation, &session) {
+            (Generation::Stateless, _) => {
+                let level = client::level_of_request(params);
+                (Abilities::of_request(params), level)
+            }
+            (Generation::Handshake, None) => (Abilities::default(), None),
+            (Generation::Handshake, Some(session)) => {
+                let level = self.shared.mcp.sessions.level(session, self.caller.id());
+                (session::abilities(session), level)
+            }
+        };
         Asked {
             method,
-            params: params.to_owned(),
+            params: text,
             generation,
+            client,
+            level,
+            token: progress::token(params),
+            session,
             caller: Arc::clone(&self.caller),
             request_id: Arc::clone(&self.request_id),
             deadline: self.deadline,
             metadata: Some(plain::metadata(&self.headers, allowed)),
-            progress,
+            out,
+            questions: self.shared.mcp.questions.clone(),
+            server: request::server_info(&self.door),
+        }
+    }
+
+    /// A client answers a question of ours.
+    fn answered(&self, id: &str, result: Option<&str>, error: Option<&str>) {
+        if let Some(key) = self.key(id) {
+            self.shared.mcp.questions.answered(&key, result, error);
         }
     }
 
@@ -295,7 +397,10 @@ impl Origin {
             Err(refusal) => return Some(message::error(None, &refusal)),
         };
         let (id, method) = match message.kind {
-            Kind::Answer => return None,
+            Kind::Answer { id, result, error } => {
+                self.answered(id, result, error);
+                return None;
+            }
             Kind::Notification { method } => {
                 self.notified(&method, &message.params);
                 return None;
@@ -305,7 +410,9 @@ impl Origin {
         let generation = generation::of(&method, &message.params, Some(&self.headers));
         let refusal = match generation {
             Ok(Generation::Handshake) if method != "initialize" => {
-                let asked = self.asked(method, &params_text(text), Generation::Handshake, None);
+                let params = &message.params;
+                let text = params_text(text);
+                let asked = self.asked(method, params, text, Generation::Handshake, None);
                 return reply_text(id, self.work(id, asked).await);
             }
             Ok(_) => Refusal::new(INVALID_REQUEST, format!("{method} cannot be in a batch")),
@@ -335,8 +442,7 @@ fn reply_text(id: &str, reply: Reply) -> Option<String> {
 
 fn plain_answer(id: &str, reply: Reply) -> Answered {
     match reply {
-        Reply::Refused(refusal) => Ok(refused(Some(id), &refusal)),
-        Reply::Denied(refusal, _) => {
+        Reply::Refused(refusal) | Reply::Denied(refusal, _) => {
             let mut response = refused(Some(id), &refusal);
             if refusal.status == StatusCode::FORBIDDEN {
                 let missing = challenge::missing_scopes(refusal.data.as_ref());
@@ -349,134 +455,6 @@ fn plain_answer(id: &str, reply: Reply) -> Answered {
             None => Err(Closed),
         },
     }
-}
-
-/// What is left of a call whose client is told how far it is.
-struct Telling {
-    id: String,
-    token: String,
-    first: Option<String>,
-    notes: mpsc::Receiver<String>,
-    work: BoxFuture<'static, Reply>,
-}
-
-/// A call whose client wants to know how far it is. As long as there is nothing to tell, it is answered like any other.
-async fn telling(
-    id: &str,
-    mut work: BoxFuture<'static, Reply>,
-    token: String,
-    mut notes: mpsc::Receiver<String>,
-) -> Answered {
-    let first = tokio::select! {
-        biased;
-        Some(note) = notes.recv() => Some(note),
-        reply = &mut work => return plain_answer(id, reply),
-        () = sleep(KEEP_ALIVE) => None,
-    };
-    let state = Telling {
-        id: id.to_owned(),
-        token,
-        first,
-        notes,
-        work,
-    };
-    let pieces = stream::unfold(Some(state), |state| async move {
-        let mut state = state?;
-        let note = if let Some(note) = state.first.take() {
-            Some(note)
-        } else {
-            tokio::select! {
-                biased;
-                Some(note) = state.notes.recv() => Some(note),
-                reply = &mut state.work => {
-                    let last = reply_text(&state.id, reply).map(event);
-                    return Some((last.unwrap_or_default(), None));
-                }
-                () = sleep(KEEP_ALIVE) => None,
-            }
-        };
-        let piece = match note {
-            None => comment(),
-            Some(note) => {
-                let told = progress::notification(&state.token, &note);
-                told.map(event).unwrap_or_default()
-            }
-        };
-        Some((piece, Some(state)))
-    });
-    Ok(event_stream(body::streamed(pieces.boxed())))
-}
-
-/// How far a stream of announcements is.
-enum Stage {
-    First,
-    Open,
-    Over,
-}
-
-/// A stream that tells when the list of tools is another.
-fn announcing(shared: &Arc<Shared>, subscription: Option<Subscription>) -> Response<Body> {
-    let revision = shared.calls.revision();
-    let closing = shared.closing.clone();
-    let begun = (Stage::First, revision, closing, subscription);
-    let pieces = stream::unfold(
-        begun,
-        |(stage, mut revision, closing, subscription)| async move {
-            let (piece, stage) = match (stage, &subscription) {
-                (Stage::Over, _) => return None,
-                // Something, so that the client knows that it stands.
-                (Stage::First, None) => (comment(), Stage::Open),
-                (Stage::First, Some(subscription)) => {
-                    let mut piece = event(subscription.acknowledgement()).to_vec();
-                    if subscription.wants_tools {
-                        (Bytes::from(piece), Stage::Open)
-                    } else {
-                        piece.extend_from_slice(&event(subscription.end()));
-                        (Bytes::from(piece), Stage::Over)
-                    }
-                }
-                (Stage::Open, subscription) => {
-                    let changed = tokio::select! {
-                        biased;
-                        () = closing.cancelled() => None,
-                        changed = timeout(KEEP_ALIVE, changes::next(&mut revision)) => Some(changed),
-                    };
-                    match (changed, subscription) {
-                        (Some(Err(_)), _) => (comment(), Stage::Open),
-                        (Some(Ok(Some(()))), None) => (event(changes::announcement()), Stage::Open),
-                        (Some(Ok(Some(()))), Some(subscription)) => {
-                            (event(subscription.announcement()), Stage::Open)
-                        }
-                        (_, Some(subscription)) => (event(subscription.end()), Stage::Over),
-                        (_, None) => return None,
-                    }
-                }
-            };
-            Some((piece, (stage, revision, closing, subscription)))
-        },
-    );
-    event_stream(body::streamed(pieces.boxed()))
-}
-
-fn event(text: String) -> Bytes {
-    let line = message::one_line(text);
-    Bytes::from(format!("event: message\ndata: {line}\n\n"))
-}
-
-fn comment() -> Bytes {
-    Bytes::from_static(b":\n\n")
-}
-
-fn event_stream(body: Body) -> Response<Body> {
-    let mut response = Response::new(body);
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(
-        CACHE_CONTROL,
-        HeaderValue::from_static("no-cache, no-transform"),
-    );
-    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    response
 }
 
 fn refused(id: Option<&str>, refusal: &Refusal) -> Response<Body> {

@@ -5,19 +5,22 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::StatusCode;
 use operations_core::error::CallError;
-use operations_core::json::{self, Object};
+use operations_core::json::Object;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use super::catalog::{Catalog, List};
+use super::client::Abilities;
 use super::generation::{self, Generation, STATELESS};
+use super::level::Level;
 use super::message::{INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Refusal};
-use super::result::{self, Failed};
+use super::questions::Questions;
+use super::{completion, prompts, resources, tools};
 use crate::call::NewCall;
-use crate::door::http::request::LEVELS_ABOVE_INPUT;
-use crate::failure;
 use crate::identity::Caller;
 use crate::options::McpDoor;
 use crate::service::Shared;
+use operations_core::registry::Operation;
 
 /// Where the newer generation has what a server says about itself.
 pub(super) const SERVER_KEY: &str = "io.modelcontextprotocol/serverInfo";
@@ -29,14 +32,52 @@ pub(super) struct Asked {
     /// A JSON object.
     pub(super) params: String,
     pub(super) generation: Generation,
+    /// What the client can be asked.
+    pub(super) client: Abilities,
+    /// The log lines that it wants to see.
+    pub(super) level: Option<Level>,
+    /// Under what it wants to be told how far the call is: JSON.
+    pub(super) token: Option<String>,
+    /// The conversation that it belongs to, where there are any.
+    pub(super) session: Option<String>,
     pub(super) caller: Arc<Caller>,
     pub(super) request_id: Arc<str>,
     /// Unix milliseconds.
     pub(super) deadline: Option<f64>,
     /// What handlers learn of it: a JSON object.
     pub(super) metadata: Option<String>,
-    /// Where handlers tell how far they are.
-    pub(super) progress: Option<mpsc::Sender<String>>,
+    /// Messages to the client before the answer.
+    pub(super) out: Option<mpsc::Sender<String>>,
+    /// Where answers of the client to messages of ours are waited for.
+    pub(super) questions: Questions,
+    /// What the server says about itself.
+    pub(super) server: Value,
+}
+
+impl Asked {
+    /// A call of an operation, for this request.
+    pub(super) fn call(&self, operation: &Arc<Operation>, input: Option<String>) -> NewCall {
+        NewCall {
+            operation: Arc::clone(operation),
+            input,
+            caller: Arc::clone(&self.caller),
+            request_id: Arc::clone(&self.request_id),
+            deadline: self.deadline,
+            metadata: self.metadata.clone(),
+            line: None,
+        }
+    }
+
+    /// What results have in this generation: `_meta` and what else belongs to it, as members of an object that has others.
+    pub(super) fn about(&self) -> String {
+        match self.generation {
+            Generation::Handshake => String::new(),
+            Generation::Stateless => format!(
+                r#","resultType":"complete","_meta":{{"{SERVER_KEY}":{}}}"#,
+                self.server
+            ),
+        }
+    }
 }
 
 /// What is said to it.
@@ -57,8 +98,28 @@ pub(super) fn server_info(door: &McpDoor) -> Value {
     json!({ "name": door.name, "version": door.version })
 }
 
-fn capabilities() -> Value {
-    json!({ "tools": { "listChanged": true } })
+/// What clients find here.
+fn capabilities(catalog: Option<&Catalog>, generation: Generation) -> Value {
+    let mut all = json!({ "tools": { "listChanged": true } });
+    let Some(members) = all.as_object_mut() else {
+        return all;
+    };
+    let has_prompts = catalog.is_some_and(Catalog::has_prompts);
+    let has_resources = catalog.is_some_and(Catalog::has_resources);
+    if has_prompts {
+        members.insert("prompts".to_owned(), json!({ "listChanged": true }));
+    }
+    if has_resources {
+        let resources = json!({ "listChanged": true, "subscribe": true });
+        members.insert("resources".to_owned(), resources);
+    }
+    if has_prompts || has_resources {
+        members.insert("completions".to_owned(), json!({}));
+    }
+    if generation == Generation::Handshake {
+        members.insert("logging".to_owned(), json!({}));
+    }
+    all
 }
 
 /// Answers a request.
@@ -67,39 +128,72 @@ pub(super) async fn answer(shared: &Shared, door: &McpDoor, asked: Asked) -> Rep
     // It was read before.
     let params = Object::read(&params).unwrap_or_default();
     let is_stateless = asked.generation == Generation::Stateless;
-    let answered = match asked.method.as_str() {
-        "initialize" if !is_stateless => Ok(initialized(door, &params)),
-        "ping" if !is_stateless => Ok(Bytes::from_static(b"{}")),
-        "server/discover" if is_stateless => Ok(discovered(door)),
-        "tools/list" => list(shared, door, &asked, &params).await,
-        "tools/call" => return call(shared, door, asked, &params).await,
-        method => {
-            let refusal = Refusal::new(METHOD_NOT_FOUND, format!("Method not found: {method}"));
-            Err(if is_stateless {
-                refusal.with_status(StatusCode::NOT_FOUND)
-            } else {
-                refusal
-            })
+    let method = asked.method.as_str();
+    if method == "ping" && !is_stateless {
+        return Reply::Result(Bytes::from_static(b"{}"));
+    }
+    let known = shared.mcp.catalog.current(shared).await;
+    let catalog = match &known {
+        Ok(catalog) => catalog,
+        // It can be greeted, even so.
+        Err(_) if method == "initialize" && !is_stateless => {
+            return Reply::Result(initialized(door, &params, None));
         }
+        Err(error) => return Reply::Refused(unlisted(shared, &asked, error)),
+    };
+    let answered = match method {
+        "initialize" if !is_stateless => Ok(initialized(door, &params, Some(catalog))),
+        "server/discover" if is_stateless => Ok(discovered(door, catalog)),
+        "tools/list" => list(shared, catalog, List::Tools, &asked, &params),
+        "tools/call" => return tools::call(shared, catalog, &asked, &params).await,
+        "logging/setLevel" if !is_stateless => set_level(shared, &asked, &params),
+        method if method.starts_with("prompts/") && catalog.has_prompts() => match method {
+            "prompts/list" => list(shared, catalog, List::Prompts, &asked, &params),
+            "prompts/get" => return prompts::get(shared, catalog, &asked, &params).await,
+            method => Err(unknown(method, is_stateless)),
+        },
+        method if method.starts_with("resources/") && catalog.has_resources() => match method {
+            "resources/list" => list(shared, catalog, List::Resources, &asked, &params),
+            "resources/templates/list" => list(shared, catalog, List::Templates, &asked, &params),
+            "resources/read" => return resources::read(shared, catalog, &asked, &params).await,
+            "resources/subscribe" if !is_stateless => {
+                resources::watch(shared, catalog, &asked, &params)
+            }
+            "resources/unsubscribe" if !is_stateless => resources::unwatch(shared, &asked, &params),
+            method => Err(unknown(method, is_stateless)),
+        },
+        "completion/complete" if catalog.has_prompts() || catalog.has_resources() => {
+            completion::complete(shared, catalog, &asked, &params).await
+        }
+        method => Err(unknown(method, is_stateless)),
     };
     answered.map_or_else(Reply::Refused, Reply::Result)
 }
 
-fn initialized(door: &McpDoor, params: &Object<'_>) -> Bytes {
+fn unknown(method: &str, is_stateless: bool) -> Refusal {
+    let refusal = Refusal::new(METHOD_NOT_FOUND, format!("Method not found: {method}"));
+    if is_stateless {
+        refusal.with_status(StatusCode::NOT_FOUND)
+    } else {
+        refusal
+    }
+}
+
+fn initialized(door: &McpDoor, params: &Object<'_>, catalog: Option<&Catalog>) -> Bytes {
     let mut result = json!({
         "protocolVersion": generation::agreed(params),
-        "capabilities": capabilities(),
+        "capabilities": capabilities(catalog, Generation::Handshake),
         "serverInfo": server_info(door),
     });
     instruct(&mut result, door);
     result.to_string().into()
 }
 
-fn discovered(door: &McpDoor) -> Bytes {
+fn discovered(door: &McpDoor, catalog: &Catalog) -> Bytes {
     let mut result = json!({
         "resultType": "complete",
         "supportedVersions": [STATELESS],
-        "capabilities": capabilities(),
+        "capabilities": capabilities(Some(catalog), Generation::Stateless),
         "ttlMs": 0,
         "cacheScope": "private",
         "_meta": { SERVER_KEY: server_info(door) },
@@ -114,9 +208,10 @@ fn instruct(result: &mut Value, door: &McpDoor) {
     }
 }
 
-async fn list(
+fn list(
     shared: &Shared,
-    door: &McpDoor,
+    catalog: &Catalog,
+    list: List,
     asked: &Asked,
     params: &Object<'_>,
 ) -> Result<Bytes, Refusal> {
@@ -124,85 +219,32 @@ async fn list(
         let message = "There is one page, and so there is no cursor";
         return Err(Refusal::new(INVALID_PARAMS, message));
     }
-    let catalog = shared
-        .mcp
-        .catalog
-        .current(shared)
-        .await
-        .map_err(|error| unlisted(shared, asked, &error))?;
     let about = format!(
         r#""resultType":"complete","_meta":{{"{SERVER_KEY}":{}}}"#,
-        server_info(door)
+        asked.server
     );
     let is_served = |id: &str| shared.calls.operation(id).is_some();
     let identity = asked.caller.identity.as_ref();
-    Ok(catalog.list(identity, is_served, asked.generation, &about))
+    Ok(catalog.list(list, identity, is_served, asked.generation, &about))
+}
+
+fn set_level(shared: &Shared, asked: &Asked, params: &Object<'_>) -> Result<Bytes, Refusal> {
+    let level = params.string("level").and_then(|name| Level::read(&name));
+    let level = level.ok_or_else(|| {
+        let message =
+            "\"level\" must be debug, info, notice, warning, error, critical, alert or emergency";
+        Refusal::new(INVALID_PARAMS, message)
+    })?;
+    // A client without a session cannot be told from others.
+    if let Some(session) = &asked.session {
+        let sessions = &shared.mcp.sessions;
+        sessions.set_level(session, asked.caller.id(), level);
+    }
+    Ok(Bytes::from_static(b"{}"))
 }
 
 /// The operator is told why.
 fn unlisted(shared: &Shared, asked: &Asked, error: &CallError) -> Refusal {
     shared.log_failure(&asked.request_id, error);
-    Refusal::new(INTERNAL_ERROR, "The tools cannot be listed")
-}
-
-async fn call(shared: &Shared, door: &McpDoor, asked: Asked, params: &Object<'_>) -> Reply {
-    let catalog = match shared.mcp.catalog.current(shared).await {
-        Ok(catalog) => catalog,
-        Err(error) => return Reply::Refused(unlisted(shared, &asked, &error)),
-    };
-    let refused = |message: &str| Reply::Refused(Refusal::new(INVALID_PARAMS, message));
-    let Some(name) = params.string("name") else {
-        return refused("\"name\" must be a string");
-    };
-    let tool = catalog.tool(&name);
-    let found = tool.and_then(|tool| Some((tool, shared.calls.operation(&tool.id)?)));
-    let Some((tool, operation)) = found else {
-        return refused(&format!("Unknown tool: {name}"));
-    };
-    let arguments = params.get("arguments");
-    if let Some(arguments) = arguments {
-        if !arguments.starts_with('{') {
-            return refused("\"arguments\" must be an object");
-        }
-        if let Err(why) = json::check_below(LEVELS_ABOVE_INPUT, arguments) {
-            return refused(&format!("\"arguments\" cannot be read: {why}"));
-        }
-    }
-    let has_identity = asked.caller.identity.is_some();
-    let new = NewCall {
-        operation: Arc::clone(&operation),
-        input: tool.input(arguments),
-        caller: asked.caller,
-        request_id: Arc::clone(&asked.request_id),
-        deadline: asked.deadline,
-        metadata: asked.metadata,
-        progress: asked.progress,
-    };
-    let info = (asked.generation == Generation::Stateless).then(|| server_info(door));
-    let error = match shared.calls.call(new).await {
-        Err(error) => error,
-        Ok(envelope) => {
-            let draft = result::of_envelope(
-                &envelope,
-                &tool.id,
-                tool.output,
-                asked.generation,
-                &shared.options.response_headers,
-            );
-            match draft {
-                Some(draft) => return Reply::Result(draft.finished(info.as_ref()).into()),
-                // It was written by us or by the host; whatever else it were, nobody could use.
-                None => CallError::new("UNKNOWN_ERROR", "The answer is no envelope"),
-            }
-        }
-    };
-    if failure::is_masked(&error) {
-        shared.log_failure(&asked.request_id, &error);
-    }
-    match result::of_error(error, &operation.spec, has_identity) {
-        Failed::Told(draft) => Reply::Result(draft.finished(info.as_ref()).into()),
-        Failed::Refused(refusal) => Reply::Refused(refusal),
-        Failed::Denied(refusal, draft) => Reply::Denied(refusal, draft.finished(info.as_ref())),
-        Failed::Silence => Reply::Silence,
-    }
+    Refusal::new(INTERNAL_ERROR, "The operations cannot be listed")
 }

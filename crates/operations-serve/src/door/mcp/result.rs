@@ -10,9 +10,10 @@ use serde_json::{Map, Value, json};
 
 use super::catalog::Output;
 use super::generation::Generation;
-use super::message::{DENIED, INVALID_PARAMS, Refusal};
+use super::message::{DENIED, INTERNAL_ERROR, INVALID_PARAMS, Refusal};
 use super::request::SERVER_KEY;
 use crate::failure::{self, Outcome};
+use crate::upstream::AllowedHeaders;
 
 /// What the `_meta` of a result has about where it came from.
 const META_KEY: &str = "alkdev.operations/meta";
@@ -51,7 +52,7 @@ pub(super) fn of_envelope(
     id: &str,
     output: Output,
     generation: Generation,
-    allowed_headers: &[String],
+    allowed_headers: &AllowedHeaders,
 ) -> Option<Draft> {
     let members = Object::read(envelope).ok()?;
     let data = members.get("data");
@@ -117,7 +118,7 @@ fn push_structured(text: &mut String, data: &str, output: Output, generation: Ge
 }
 
 /// What clients learn of where a result came from.
-fn shown_meta(source: &str, meta: &Object<'_>, allowed_headers: &[String]) -> Option<Value> {
+fn shown_meta(source: &str, meta: &Object<'_>, allowed_headers: &AllowedHeaders) -> Option<Value> {
     let mut shown = Map::new();
     let mut copy = |name: &str| {
         let value = meta
@@ -132,10 +133,7 @@ fn shown_meta(source: &str, meta: &Object<'_>, allowed_headers: &[String]) -> Op
         copy("statusCode");
         copy("contentType");
         if let Some(headers) = meta.object("headers") {
-            let headers: Map<String, Value> = allowed_headers
-                .iter()
-                .filter_map(|name| Some((name.clone(), Value::String(headers.string(name)?))))
-                .collect();
+            let headers = allowed_headers.of(&headers);
             shown.insert("headers".to_owned(), Value::Object(headers));
         }
     }
@@ -146,14 +144,19 @@ fn shown_meta(source: &str, meta: &Object<'_>, allowed_headers: &[String]) -> Op
     Some(Value::Object(shown))
 }
 
-/// Binary data, where the data as a whole is such, as a block of content.
-fn binary(data: &str, meta: &Object<'_>, id: &str) -> Option<Value> {
+/// Binary data, where the data as a whole is such, in base64.
+pub(super) fn bytes_of(data: &str) -> Option<String> {
     if !data.starts_with("{\"$bytes\"") {
         return None;
     }
-    let members = Object::read(data).ok()?;
-    let encoded = members.string("$bytes")?;
+    let encoded = Object::read(data).ok()?.string("$bytes")?;
     STANDARD.decode(&encoded).ok()?;
+    Some(encoded)
+}
+
+/// Binary data as a block of content.
+fn binary(data: &str, meta: &Object<'_>, id: &str) -> Option<Value> {
+    let encoded = bytes_of(data)?;
     let media_type = meta.string("contentType").unwrap_or_default();
     let media_type = media_type.split(';').next().unwrap_or_default().trim();
     let kind = match media_type.split('/').next() {
@@ -210,6 +213,39 @@ pub(super) fn of_error(error: CallError, spec: &OperationSpec, has_identity: boo
     Failed::Denied(refusal, told)
 }
 
+/// The same where there is no result that could tell of a failure.
+pub(super) fn refusal_of_error(
+    error: CallError,
+    spec: &OperationSpec,
+    has_identity: bool,
+) -> Failed {
+    let status = match failure::outcome(&error, Some(spec), has_identity) {
+        Outcome::Closed => return Failed::Silence,
+        Outcome::Answer(status) => status,
+    };
+    let may_have_run = failure::may_have_run(&error, &spec.id());
+    let error = failure::masked(error);
+    if error.is(Code::AccessDenied)
+        && matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+    {
+        let mut refusal = Refusal::new(DENIED, error.message).with_status(status);
+        refusal.data = error.details;
+        return Failed::Refused(refusal);
+    }
+    let is_callers = error.is(Code::ValidationError) && status == StatusCode::BAD_REQUEST
+        || error.is(Code::OperationNotFound);
+    let code = if is_callers {
+        INVALID_PARAMS
+    } else {
+        INTERNAL_ERROR
+    };
+    let mut data = json!({ "code": error.code, "mayHaveRun": may_have_run });
+    if let (Some(details), Some(data)) = (error.details, data.as_object_mut()) {
+        data.insert("details".to_owned(), details);
+    }
+    Failed::Refused(Refusal::new(code, error.message).with_data(data))
+}
+
 /// A failure in words that a model can read, and as data for others.
 fn told(error: &CallError, may_have_run: bool) -> Draft {
     let mut text = String::from("\"content\":[{\"type\":\"text\",\"text\":");
@@ -237,7 +273,7 @@ mod tests {
     use super::*;
 
     fn result(envelope: &Value, output: Output, generation: Generation) -> Value {
-        let allowed = ["etag".to_owned()];
+        let allowed = AllowedHeaders::new(&["etag".to_owned()]);
         let members = of_envelope(&envelope.to_string(), "a.b", output, generation, &allowed);
         let text = members.expect("an envelope").finished(None);
         serde_json::from_str(&text).expect("JSON")

@@ -4,12 +4,14 @@
 use std::sync::Arc;
 
 use operations_core::clock;
-use tokio::sync::{mpsc, watch};
+use operations_core::json::Object;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::changes::{self, Subscription};
+use super::changes::{Audience, Subscription, Watcher};
+use super::client::{self, Abilities};
 use super::generation::{self, Generation};
 use super::message::{self, Kind, Message};
 use super::progress;
@@ -19,8 +21,8 @@ use crate::identity::Caller;
 use crate::options::McpDoor;
 use crate::service::Shared;
 
-/// Signs of progress that wait to be sent; more are left out.
-const WAITING_NOTES: usize = 64;
+/// Messages before an answer that wait to be sent; more are left out.
+const WAITING_MESSAGES: usize = 64;
 
 /// A conversation with one client.
 #[derive(Debug)]
@@ -33,7 +35,11 @@ pub struct Conversation {
     /// Everything ends with it.
     over: CancellationToken,
     out: mpsc::UnboundedSender<String>,
-    /// An older client was told, or is to be told, when the list of tools changes.
+    /// The conversation among those of this server.
+    session: String,
+    /// What an older client can be asked.
+    abilities: Abilities,
+    /// An older client was told, or is to be told, what changes.
     announces: bool,
 }
 
@@ -54,6 +60,8 @@ impl Conversation {
             tasks: TaskTracker::new(),
             over: CancellationToken::new(),
             out,
+            session: Uuid::new_v4().to_string(),
+            abilities: Abilities::default(),
             announces: false,
         }
     }
@@ -89,7 +97,12 @@ impl Conversation {
         };
         let params = message.params;
         match message.kind {
-            Kind::Answer => {}
+            Kind::Answer { id, result, error } => {
+                let mut key = key(id);
+                key.session.clone_from(&self.session);
+                self.caller.id().clone_into(&mut key.caller);
+                self.shared.mcp.questions.answered(&key, result, error);
+            }
             Kind::Notification { method } => match method.as_str() {
                 "notifications/initialized" => self.announce(),
                 "notifications/cancelled" => {
@@ -108,9 +121,12 @@ impl Conversation {
                     }
                 }
                 Ok(generation) => {
-                    let token = progress::token(&params);
+                    if method == "initialize" {
+                        let capabilities = params.object("capabilities");
+                        self.abilities = Abilities::read(capabilities.as_ref());
+                    }
                     let text = super::params_text(line);
-                    self.answer(id, method, text, generation, token);
+                    self.answer(id, method, &params, text, generation);
                 }
             },
         }
@@ -125,22 +141,39 @@ impl Conversation {
         &self,
         id: &str,
         method: String,
-        params: String,
+        params: &Object<'_>,
+        text: String,
         generation: Generation,
-        token: Option<String>,
     ) {
         let timeout = self.shared.options.timeout;
-        let (tell, mut notes) = mpsc::channel::<String>(WAITING_NOTES);
+        let (say, mut messages) = mpsc::channel::<String>(WAITING_MESSAGES);
+        let (client, level) = match generation {
+            Generation::Stateless => {
+                let level = client::level_of_request(params);
+                (Abilities::of_request(params), level)
+            }
+            Generation::Handshake => {
+                let sessions = &self.shared.mcp.sessions;
+                let level = sessions.level(&self.session, self.caller.id());
+                (self.abilities, level)
+            }
+        };
         let asked = Asked {
             method,
-            params,
+            params: text,
             generation,
+            client,
+            level,
+            token: progress::token(params),
+            session: Some(self.session.clone()),
             caller: Arc::clone(&self.caller),
             request_id: Uuid::new_v4().to_string().into(),
             deadline: timeout
                 .map(|timeout| (clock::now() + timeout.as_secs_f64() * 1_000.0).ceil()),
             metadata: None,
-            progress: token.is_some().then_some(tell),
+            out: Some(say),
+            questions: self.shared.mcp.questions.clone(),
+            server: request::server_info(&self.door),
         };
         let entry = self.running.begin(key(id));
         let (shared, door, out) = (
@@ -158,15 +191,15 @@ impl Conversation {
                     biased;
                     () = entry.cancel.cancelled() => return,
                     () = over.cancelled() => return,
-                    Some(note) = notes.recv() => {
-                        let token = token.as_deref().unwrap_or_default();
-                        if let Some(line) = progress::notification(token, &note) {
-                            let _ = out.send(line);
-                        }
+                    Some(line) = messages.recv() => {
+                        let _ = out.send(message::one_line(line));
                     }
                     reply = &mut work => break reply,
                 }
             };
+            while let Ok(line) = messages.try_recv() {
+                let _ = out.send(message::one_line(line));
+            }
             let line = match reply {
                 Reply::Result(result) => message::result(&id, &String::from_utf8_lossy(&result)),
                 Reply::Refused(refusal) => message::error(Some(&id), &refusal),
@@ -177,45 +210,47 @@ impl Conversation {
         });
     }
 
-    /// From now on an older client is told when the list of tools changes.
+    /// From now on an older client is told what changes.
     fn announce(&mut self) {
         if std::mem::replace(&mut self.announces, true) {
             return;
         }
-        let revision = self.shared.calls.revision();
-        self.tell(revision, CancellationToken::new(), changes::announcement());
+        let audience = Audience::Session(Some(self.session.clone()));
+        self.tell(audience, CancellationToken::new());
     }
 
     fn subscribe(&self, id: &str, subscription: Subscription) {
         self.say(subscription.acknowledgement());
-        if !subscription.wants_tools {
+        if subscription.is_empty() {
             self.say(subscription.end());
             return;
         }
         let entry = self.running.begin(key(id));
         let cancel = entry.cancel.clone();
-        let revision = self.shared.calls.revision();
-        self.tell(revision, cancel.clone(), subscription.announcement());
-        let (out, over) = (self.out.clone(), self.over.clone());
+        let (out, over, end) = (self.out.clone(), self.over.clone(), subscription.end());
+        self.tell(Audience::Subscription(subscription), cancel.clone());
         self.tasks.spawn(async move {
             let _entry = entry;
             tokio::select! {
                 () = cancel.cancelled() => {}
-                () = over.cancelled() => { let _ = out.send(subscription.end()); }
+                () = over.cancelled() => { let _ = out.send(end); }
             }
         });
     }
 
-    fn tell(&self, mut revision: watch::Receiver<u64>, cancel: CancellationToken, line: String) {
+    fn tell(&self, audience: Audience, cancel: CancellationToken) {
         let (out, over) = (self.out.clone(), self.over.clone());
+        let mut watcher = Watcher::new(&self.shared, &self.caller, audience);
         self.tasks.spawn(async move {
             loop {
                 tokio::select! {
                     biased;
                     () = cancel.cancelled() => return,
                     () = over.cancelled() => return,
-                    changed = changes::next(&mut revision) => match changed {
-                        Some(()) => { let _ = out.send(line.clone()); }
+                    messages = watcher.next() => match messages {
+                        Some(messages) => for line in messages {
+                            let _ = out.send(message::one_line(line));
+                        },
                         None => return,
                     },
                 }

@@ -1,4 +1,10 @@
-//! What clients are shown: the operations of a registry as tools, ready to be sent.
+//! What clients are shown: the operations of a registry as tools, prompts and resources, ready to be sent.
+
+mod look;
+mod prompt;
+mod resource;
+mod template;
+mod tool;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, RwLock};
@@ -8,14 +14,16 @@ use bytes::Bytes;
 use operations_core::access::{AccessControl, Identity, enforce_access};
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::lock::{locked, reading, writing};
-use operations_core::spec::{DeclaredError, OperationType};
+use operations_tools::Target;
 use operations_tools::names::tool_names;
-use operations_tools::{Projection, Target, project_schema};
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 use uuid::Uuid;
 
+use self::look::Described;
+pub(super) use self::prompt::{Prompt, Source};
+pub(super) use self::resource::Resource;
+pub(super) use self::tool::{Output, Tool};
 use super::generation::Generation;
 use crate::host::Wanted;
 use crate::service::Shared;
@@ -23,89 +31,85 @@ use crate::service::Shared;
 /// What the `_meta` of a tool has about its operation.
 pub(super) const OPERATION_KEY: &str = "alkdev.operations/operation";
 
+/// The one argument that is the input itself, where that is no object. Only our own client knows of it.
+const INPUT_KEY: &str = "alkdev.operations/input";
+
 /// How long the host may take to describe its operations.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Lists that are kept for callers who may call different things.
 const KEPT_LISTS: usize = 64;
 
-const JSON_TYPES: [&str; 7] = [
-    "object", "array", "string", "number", "integer", "boolean", "null",
-];
-
-/// An operation as the host describes it.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Described {
-    id: String,
-    #[serde(rename = "type")]
-    operation_type: OperationType,
-    description: String,
-    #[serde(default)]
-    title: Option<String>,
-    /// The rules that can be checked here.
-    access: AccessControl,
-    /// Nothing where the schema cannot be written as JSON.
-    #[serde(default)]
-    input: Option<Value>,
-    #[serde(default)]
-    output: Option<Value>,
-    #[serde(default)]
-    errors: Vec<DeclaredError>,
-    #[serde(default)]
-    annotations: Option<Map<String, Value>>,
-}
-
-/// What a tool declares to give.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Output {
-    /// Nothing in particular.
-    Undeclared,
-    /// An object.
-    Object,
-    /// Something else, for which the older generation has no word.
-    Other,
-}
-
-/// An operation as a tool.
+/// Something in a list.
 #[derive(Debug)]
-pub(super) struct Tool {
+pub(super) struct Listed {
+    /// The operation.
     pub(super) id: String,
-    pub(super) output: Output,
     access: AccessControl,
-    /// How arguments become an input, where they are not the same.
-    projection: Option<Projection>,
     /// As JSON, for each generation.
     handshake: String,
     stateless: String,
 }
 
-impl Tool {
-    /// The input that arguments stand for; both are JSON.
-    pub(super) fn input(&self, arguments: Option<&str>) -> Option<String> {
-        let Some(projection) = &self.projection else {
-            return Some(arguments.unwrap_or("{}").to_owned());
-        };
-        if projection.takes_nothing() {
-            return None;
+impl Listed {
+    fn new(each: &Described, handshake: String, stateless: String) -> Self {
+        Self {
+            id: each.id.clone(),
+            access: each.access.clone(),
+            handshake,
+            stateless,
         }
-        let value = arguments.and_then(|text| serde_json::from_str(text).ok());
-        let value = value.unwrap_or_else(|| Value::Object(Map::new()));
-        Some(projection.restore(value).to_string())
     }
 
-    fn is_for(&self, identity: Option<&Identity>) -> bool {
+    /// Whether somebody may have it.
+    pub(super) fn is_for(&self, identity: Option<&Identity>) -> bool {
         enforce_access(&self.access, identity, &self.id).is_ok()
     }
 }
+
+/// A list that there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum List {
+    Tools,
+    Prompts,
+    Resources,
+    Templates,
+}
+
+impl List {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Prompts => "prompts",
+            Self::Resources => "resources",
+            Self::Templates => "resourceTemplates",
+        }
+    }
+}
+
+/// What each list is at one time: they are compared to see which has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Fingerprints {
+    pub(super) tools: [u8; 32],
+    pub(super) prompts: [u8; 32],
+    pub(super) resources: [u8; 32],
+}
+
+/// A list as it was sent before: which one, what is in it, and for which generation.
+type ListKey = (List, Vec<bool>, bool);
 
 /// What there is to be shown, at one time.
 #[derive(Debug)]
 pub(super) struct Catalog {
     revision: u64,
     tools: Vec<Tool>,
-    by_name: HashMap<String, usize>,
-    /// Lists, by which tools are in them, and by generation.
-    lists: Mutex<HashMap<(Vec<bool>, bool), Bytes>>,
+    tools_by_name: HashMap<String, usize>,
+    prompts: Vec<Prompt>,
+    prompts_by_name: HashMap<String, usize>,
+    /// Those at one address.
+    resources: Vec<Resource>,
+    /// Those at many.
+    templates: Vec<Resource>,
+    lists: Mutex<HashMap<ListKey, Bytes>>,
 }
 
 impl Catalog {
@@ -117,58 +121,119 @@ impl Catalog {
         })?;
         let ids: Vec<_> = described.iter().map(|each| (&*each.id, None)).collect();
         let names = tool_names(&ids, Target::Mcp.rules());
-        let mut tools = Vec::with_capacity(described.len());
-        let mut by_name = HashMap::new();
+        let mut made = Self {
+            revision,
+            tools: Vec::new(),
+            tools_by_name: HashMap::new(),
+            prompts: Vec::new(),
+            prompts_by_name: HashMap::new(),
+            resources: Vec::new(),
+            templates: Vec::new(),
+            lists: Mutex::default(),
+        };
         for (each, name) in described.iter().zip(names) {
-            // What takes nothing that could be sent cannot be called.
-            if let Some(tool) = tool(each, &name) {
-                by_name.insert(name, tools.len());
-                tools.push(tool);
+            made.add(each, name);
+        }
+        Ok(made)
+    }
+
+    fn add(&mut self, each: &Described, name: String) {
+        if let Some(resource) = Resource::new(each, &name) {
+            if resource.is_template() {
+                self.templates.push(resource);
+            } else {
+                self.resources.push(resource);
             }
         }
-        Ok(Self {
-            revision,
-            tools,
-            by_name,
-            lists: Mutex::default(),
-        })
+        if let Some(prompt) = Prompt::new(each, &name) {
+            let index = self.prompts.len();
+            self.prompts_by_name.insert(name.clone(), index);
+            self.prompts.push(prompt);
+        }
+        // What takes nothing that could be sent cannot be called.
+        if each.mcp.tool
+            && let Some(tool) = Tool::new(each, &name)
+        {
+            self.tools_by_name.insert(name, self.tools.len());
+            self.tools.push(tool);
+        }
     }
 
     /// The tool of this name.
     pub(super) fn tool(&self, name: &str) -> Option<&Tool> {
-        self.by_name
-            .get(name)
-            .and_then(|index| self.tools.get(*index))
+        let index = self.tools_by_name.get(name)?;
+        self.tools.get(*index)
     }
 
-    /// The result of `tools/list`: what the caller may call and what is served. `about` is what results have in the newer
-    /// generation, as members of an object.
+    /// The prompt of this name.
+    pub(super) fn prompt(&self, name: &str) -> Option<&Prompt> {
+        let index = self.prompts_by_name.get(name)?;
+        self.prompts.get(*index)
+    }
+
+    /// The resource at an address, and what the address says about it.
+    pub(super) fn resource(&self, uri: &str) -> Option<(&Resource, Vec<(String, String)>)> {
+        let mut all = self.resources.iter().chain(&self.templates);
+        all.find_map(|resource| Some((resource, resource.at(uri)?)))
+    }
+
+    /// The template that is written like this.
+    pub(super) fn template(&self, uri: &str) -> Option<&Resource> {
+        self.templates.iter().find(|each| each.uri() == uri)
+    }
+
+    /// How often what is served had changed when this was made.
+    pub(super) fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    pub(super) fn has_prompts(&self) -> bool {
+        !self.prompts.is_empty()
+    }
+
+    pub(super) fn has_resources(&self) -> bool {
+        !self.resources.is_empty() || !self.templates.is_empty()
+    }
+
+    /// Everything in a list, whoever may have it.
+    fn listed(&self, list: List) -> Box<dyn Iterator<Item = &Listed> + '_> {
+        match list {
+            List::Tools => Box::new(self.tools.iter().map(|tool| &tool.listed)),
+            List::Prompts => Box::new(self.prompts.iter().map(|prompt| &prompt.listed)),
+            List::Resources => Box::new(self.resources.iter().map(|resource| &resource.listed)),
+            List::Templates => Box::new(self.templates.iter().map(|resource| &resource.listed)),
+        }
+    }
+
+    /// The result of a request for a list: what the caller may have and what is served. `about` is what results have in the
+    /// newer generation, as members of an object.
     pub(super) fn list(
         &self,
+        list: List,
         identity: Option<&Identity>,
         is_served: impl Fn(&str) -> bool,
         generation: Generation,
         about: &str,
     ) -> Bytes {
         let shown: Vec<bool> = self
-            .tools
-            .iter()
-            .map(|tool| tool.is_for(identity) && is_served(&tool.id))
+            .listed(list)
+            .map(|each| each.is_for(identity) && is_served(&each.id))
             .collect();
         let is_stateless = generation == Generation::Stateless;
-        let key = (shown, is_stateless);
+        let key = (list, shown, is_stateless);
         let mut lists = locked(&self.lists);
         if let Some(list) = lists.get(&key) {
             return list.clone();
         }
-        let tools = self.tools.iter().zip(&key.0);
-        let texts: Vec<&str> = tools
+        let texts: Vec<&str> = self
+            .listed(list)
+            .zip(&key.1)
             .filter(|(_, is_shown)| **is_shown)
-            .map(|(tool, _)| {
+            .map(|(each, _)| {
                 if is_stateless {
-                    tool.stateless.as_str()
+                    each.stateless.as_str()
                 } else {
-                    &tool.handshake
+                    &each.handshake
                 }
             })
             .collect();
@@ -177,134 +242,40 @@ impl Catalog {
         } else {
             String::new()
         };
-        let list = Bytes::from(format!(r#"{{"tools":[{}]{members}}}"#, texts.join(",")));
+        let name = list.name();
+        let text = Bytes::from(format!(r#"{{"{name}":[{}]{members}}}"#, texts.join(",")));
         if lists.len() >= KEPT_LISTS {
             lists.clear();
         }
-        lists.insert(key, list.clone());
-        list
+        lists.insert(key, text.clone());
+        text
     }
-}
 
-fn tool(each: &Described, name: &str) -> Option<Tool> {
-    let (input_schema, projection) = input(each.input.as_ref())?;
-    let output_schema = each
-        .output
-        .as_ref()
-        .filter(|schema| schema.is_object() && !is_anything(schema) && has_json_types(schema));
-    let output = match output_schema {
-        None => Output::Undeclared,
-        Some(schema) if is_object(schema) => Output::Object,
-        Some(_) => Output::Other,
-    };
-    let mut annotations = each.annotations.clone().unwrap_or_default();
-    if each.operation_type == OperationType::Query {
-        annotations.insert("readOnlyHint".to_owned(), Value::Bool(true));
-    }
-    let codes: Vec<&str> = each
-        .errors
-        .iter()
-        .map(|error| error.code.as_str())
-        .collect();
-    let written = |output_schema: Option<&Value>| {
-        let mut tool = json!({
-            "name": name,
-            "description": each.description,
-            "inputSchema": input_schema,
-            "_meta": {
-                OPERATION_KEY: {
-                    "id": each.id, "type": each.operation_type, "errors": codes,
-                },
-            },
-        });
-        if let Some(members) = tool.as_object_mut() {
-            if let Some(title) = &each.title {
-                members.insert("title".to_owned(), json!(title));
+    /// What the lists are for a caller.
+    pub(super) fn fingerprints(
+        &self,
+        identity: Option<&Identity>,
+        is_served: impl Fn(&str) -> bool,
+    ) -> Fingerprints {
+        let of = |lists: &[List]| {
+            let mut digest = Sha256::new();
+            for list in lists {
+                for each in self.listed(*list) {
+                    if each.is_for(identity) && is_served(&each.id) {
+                        digest.update(&each.stateless);
+                        digest.update([0]);
+                    }
+                }
+                digest.update([1]);
             }
-            if let Some(schema) = output_schema {
-                members.insert("outputSchema".to_owned(), schema.clone());
-            }
-            if !annotations.is_empty() {
-                members.insert("annotations".to_owned(), json!(annotations));
-            }
+            digest.finalize().into()
+        };
+        Fingerprints {
+            tools: of(&[List::Tools]),
+            prompts: of(&[List::Prompts]),
+            resources: of(&[List::Resources, List::Templates]),
         }
-        tool.to_string()
-    };
-    let wrapped = output_schema
-        .filter(|_| output == Output::Other)
-        .map(|schema| wrapped(schema, &each.id));
-    Some(Tool {
-        id: each.id.clone(),
-        output,
-        access: each.access.clone(),
-        projection,
-        handshake: written(wrapped.as_ref().or(output_schema)),
-        stateless: written(output_schema),
-    })
-}
-
-/// What a tool says about its arguments: the operation's own schema where that is of an object, as arguments always are.
-fn input(schema: Option<&Value>) -> Option<(Value, Option<Projection>)> {
-    let Some(schema) = schema.filter(|schema| !is_anything(schema)) else {
-        return Some((json!({ "type": "object" }), None));
-    };
-    if is_object(schema) && has_json_types(schema) {
-        return Some((schema.clone(), None));
     }
-    let projection = project_schema(schema, Target::Mcp).ok()?;
-    let projected = projection.schema.clone();
-    let is_needed = projection.restores() || projection.takes_nothing();
-    Some((projected, is_needed.then_some(projection)))
-}
-
-fn is_object(schema: &Value) -> bool {
-    schema.get("type").and_then(Value::as_str) == Some("object")
-}
-
-/// Whether a schema lets everything pass.
-fn is_anything(schema: &Value) -> bool {
-    const WORDS: [&str; 6] = [
-        "title",
-        "description",
-        "$id",
-        "$schema",
-        "examples",
-        "$comment",
-    ];
-    match schema {
-        Value::Object(members) => members.keys().all(|name| WORDS.contains(&name.as_str())),
-        schema => *schema == Value::Bool(true),
-    }
-}
-
-/// Whether all types are those of JSON; a `Date`, say, is not.
-fn has_json_types(schema: &Value) -> bool {
-    let is_known = |name: &Value| name.as_str().is_none_or(|name| JSON_TYPES.contains(&name));
-    match schema {
-        Value::Object(members) => members.iter().all(|(name, value)| match value {
-            Value::String(_) if name == "type" => is_known(value),
-            Value::Array(list) if name == "type" => list.iter().all(is_known),
-            value => has_json_types(value),
-        }),
-        Value::Array(list) => list.iter().all(has_json_types),
-        _ => true,
-    }
-}
-
-/// The schema of `{ result }`. References within the schema go on to mean what they meant, because it is a document of its
-/// own.
-fn wrapped(schema: &Value, id: &str) -> Value {
-    let mut inner = schema.clone();
-    if let Some(members) = inner.as_object_mut()
-        && !members.contains_key("$id")
-        && schema.to_string().contains("\"$ref\"")
-    {
-        members.insert(
-            "$id".to_owned(),
-            json!(format!("urn:operation:{id}:output")),
-        );
-    }
-    json!({ "type": "object", "properties": { "result": inner }, "required": ["result"] })
 }
 
 /// The newest catalogue that is known.
@@ -341,7 +312,8 @@ impl Kept {
         Ok(made)
     }
 
-    fn newest(&self, shared: &Shared) -> Option<Arc<Catalog>> {
+    /// The catalogue as it is now, if it is known.
+    pub(super) fn newest(&self, shared: &Shared) -> Option<Arc<Catalog>> {
         let revision = *shared.calls.revision().borrow();
         let newest = reading(&self.newest);
         newest
@@ -359,6 +331,8 @@ mod tests {
         reason = "tests: a failure should stop them"
     )]
 
+    use serde_json::{Value, json};
+
     use super::*;
 
     fn catalog(operations: &Value) -> Catalog {
@@ -366,7 +340,7 @@ mod tests {
     }
 
     fn listed(catalog: &Catalog, generation: Generation, identity: Option<&Identity>) -> Value {
-        let list = catalog.list(identity, |_| true, generation, r#""x":1"#);
+        let list = catalog.list(List::Tools, identity, |_| true, generation, r#""x":1"#);
         serde_json::from_slice(&list).expect("JSON")
     }
 
@@ -434,7 +408,7 @@ mod tests {
         let list = listed(&catalog, Generation::Handshake, None);
         assert_eq!(list["tools"][0]["annotations"]["readOnlyHint"], true);
         assert_eq!(list["tools"][0]["_meta"][OPERATION_KEY]["id"], "a.open");
-        let none = catalog.list(None, |_| false, Generation::Handshake, "");
+        let none = catalog.list(List::Tools, None, |_| false, Generation::Handshake, "");
         assert_eq!(&*none, br#"{"tools":[]}"#);
     }
 
@@ -467,5 +441,60 @@ mod tests {
             .expect("a property");
         let arguments = json!({ property: "x" }).to_string();
         assert_eq!(input("a_text", Some(&arguments)).as_deref(), Some("\"x\""));
+    }
+
+    #[test]
+    fn an_operation_can_be_a_prompt_or_a_resource() {
+        let input = json!({
+            "type": "object",
+            "properties": { "id": { "type": "integer" }, "kind": { "enum": ["a", "b"] } },
+            "required": ["id"],
+        });
+        let resource = |uri: &str| json!({ "tool": false, "resource": { "uri": uri } });
+        let catalog = catalog(&json!([
+            operation(
+                "a.prompt",
+                &json!({ "input": input, "mcp": { "tool": false, "prompt": true } })
+            ),
+            operation(
+                "a.one",
+                &json!({ "type": "query", "mcp": resource("x://one") })
+            ),
+            operation(
+                "a.many",
+                &json!({ "type": "query", "input": input, "mcp": resource("x://{id}") })
+            ),
+            operation("a.writes", &json!({ "mcp": resource("x://writes") })),
+        ]));
+        let list = |list| {
+            let text = catalog.list(list, None, |_| true, Generation::Handshake, "");
+            serde_json::from_slice::<Value>(&text).expect("JSON")
+        };
+        assert_eq!(list(List::Tools), json!({ "tools": [] }));
+        let prompts = list(List::Prompts);
+        assert_eq!(prompts["prompts"][0]["name"], "a_prompt");
+        assert_eq!(
+            prompts["prompts"][0]["arguments"][0],
+            json!({ "name": "id", "required": true })
+        );
+        assert_eq!(list(List::Resources)["resources"][0]["uri"], "x://one");
+        assert_eq!(
+            list(List::Templates)["resourceTemplates"][0]["uriTemplate"],
+            "x://{id}"
+        );
+        let (one, variables) = catalog.resource("x://one").expect("a resource");
+        assert_eq!((&*one.listed.id, variables.len()), ("a.one", 0));
+        let (many, variables) = catalog.resource("x://7").expect("a resource");
+        let variables = variables
+            .into_iter()
+            .map(|(name, value)| (name, json!(value)));
+        assert_eq!(many.arguments.input(variables), json!({ "id": 7 }));
+        assert!(catalog.resource("x://writes/no").is_none());
+        let words = vec!["a".to_owned(), "b".to_owned()];
+        assert_eq!(
+            many.arguments.completions("kind"),
+            Some(Source::Words(words))
+        );
+        assert_eq!(many.arguments.completions("id"), None);
     }
 }

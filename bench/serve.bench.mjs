@@ -1,0 +1,95 @@
+// A registry that is served, next to Fastify and Hono with the same checks: requests per second, and how long the main thread
+// of the server works for each. Each server is a process of its own, and so is the load; rounds are interleaved.
+// `--requests=N` per round, `--rounds=N`.
+
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { performance } from "node:perf_hooks";
+import { fileURLToPath } from "node:url";
+import { Pool } from "undici";
+import { startServer } from "./http-support.mjs";
+import { median, printTable } from "./support.mjs";
+
+const option = (name, usual) =>
+  Number(process.argv.find((argument) => argument.startsWith(`--${name}=`))?.split("=")[1] ?? usual);
+const REQUESTS = option("requests", 10_000);
+const ROUNDS = option("rounds", 5);
+const IN_FLIGHT = 32;
+
+const cases = [
+  {
+    what: "POST of a local operation",
+    path: "/api/tasks/create",
+    body: JSON.stringify({ title: "Water the plants", tags: ["home", "green"] }),
+    who: ["fastify", "hono", "createHandler", "serve"],
+  },
+  {
+    what: "an imported operation",
+    path: "/api/pets/small",
+    body: "{}",
+    who: ["fastify", "createHandler", "serve"],
+  },
+];
+
+const upstream = await startServer();
+const servers = {};
+for (const who of new Set(cases.flatMap((each) => each.who))) servers[who] = await start(who);
+
+for (const { what, path, body, who } of cases) {
+  const results = Object.fromEntries(who.map((name) => [name, []]));
+  for (let round = -1; round < ROUNDS; round++) {
+    for (const name of who) {
+      const result = await measure(servers[name], path, body);
+      // The first round warms up.
+      if (round >= 0) results[name].push(result);
+    }
+  }
+  const of = (name, field) => median(results[name].map((result) => result[field]));
+  console.log(`\n${what}: ${IN_FLIGHT} in flight, ${REQUESTS} requests a round, ${ROUNDS} rounds`);
+  printTable(
+    ["", "req/s", "next to fastify", "main thread us", "next to fastify"],
+    who.map((name) => [
+      name,
+      Math.round(of(name, "rate")),
+      (of(name, "rate") / of("fastify", "rate")).toFixed(2),
+      of(name, "thread").toFixed(1),
+      (of(name, "thread") / of("fastify", "thread")).toFixed(2),
+    ]),
+  );
+}
+for (const { stop } of Object.values(servers)) await stop();
+upstream.stop();
+
+async function start(who) {
+  const file = fileURLToPath(new URL("serve-contestant.mjs", import.meta.url));
+  const child = fork(file, [who, upstream.baseUrl]);
+  const [{ url }] = await once(child, "message");
+  const pool = new Pool(url, { connections: IN_FLIGHT });
+  const busy = async () => {
+    child.send("busy?");
+    const [told] = await once(child, "message");
+    return told.busy;
+  };
+  const stop = async () => {
+    await pool.destroy();
+    child.disconnect();
+  };
+  return { pool, busy, stop };
+}
+
+async function measure({ pool, busy }, path, body) {
+  let left = REQUESTS;
+  const headers = { "content-type": "application/json" };
+  const worker = async () => {
+    while (left-- > 0) {
+      const response = await pool.request({ method: "POST", path, headers, body });
+      if (response.statusCode !== 200) throw new Error(`${path}: ${response.statusCode}`);
+      await response.body.text();
+    }
+  };
+  const before = await busy();
+  const began = performance.now();
+  await Promise.all(Array.from({ length: IN_FLIGHT }, worker));
+  const elapsed = performance.now() - began;
+  return { rate: (REQUESTS / elapsed) * 1000, thread: (((await busy()) - before) / REQUESTS) * 1000 };
+}

@@ -1,0 +1,21 @@
+// The server that the conformance suite looks at: a registry behind `serve()`, as any program would have it. It writes the
+// address of its MCP door to standard output, and runs until its standard input ends. With `--stdio` it speaks over the
+// standard streams instead.
+
+import { OperationRegistry } from "@alkdev/operations";
+import { serve, serveStdio } from "@alkdev/operations/serve";
+import { changes } from "./fixture/changes.mjs";
+import { operations } from "./fixture/operations.mjs";
+
+const registry = new OperationRegistry();
+registry.registerAll([...operations, ...changes(registry)]);
+
+if (process.argv.includes("--stdio")) {
+  await serveStdio(registry, { name: "conformance", version: "1.0.0" });
+} else {
+  const served = await serve(registry, {
+    doors: { mcp: { name: "conformance", version: "1.0.0" } },
+  });
+  console.log(`${served.url}/mcp`);
+  process.stdin.resume().on("end", () => served.close({ drain: 0 }));
+}

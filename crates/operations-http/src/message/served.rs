@@ -1,0 +1,139 @@
+//! Answers of a server of our own (`operations-serve`): envelopes, and errors that have kept their codes. An operation that was
+//! imported from such a server then gives what it gives there.
+
+use operations_core::error::{CallError, Failure};
+use operations_core::json::Object;
+use serde_json::{Value, json};
+
+use super::integers::Note;
+use super::media::essence;
+use super::reply::Reply;
+use super::response::Decoded;
+
+/// The media type of envelopes.
+pub const ENVELOPE: &str = "application/vnd.alkdev.envelope+json";
+
+/// What is in an envelope, for somebody who makes another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Opened {
+    /// JSON; nothing for `undefined`.
+    pub(crate) data: Option<String>,
+    /// What the server says about the data. With notes, it is as good as the server could make it.
+    pub(crate) notes: Vec<Note>,
+}
+
+/// Opens an envelope, if the text is one.
+pub(crate) fn opened(text: &str) -> Option<Opened> {
+    let members = Object::read(text).ok()?;
+    let meta = members.object("meta")?;
+    let notes = meta
+        .get("notes")
+        .and_then(|notes| serde_json::from_str(notes).ok())
+        .unwrap_or_default();
+    Some(Opened {
+        data: members.get("data").map(str::to_owned),
+        notes,
+    })
+}
+
+/// Takes the data out of a reply that is an envelope.
+pub(crate) fn open(reply: &mut Reply) {
+    if essence(&reply.head.content_type) != ENVELOPE {
+        return;
+    }
+    let Decoded::Json(text) = &reply.body else {
+        return;
+    };
+    if let Some(Opened { data, notes }) = opened(text) {
+        reply.body = data.map_or(Decoded::Empty, Decoded::Json);
+        // Whatever could not be made right there cannot be made right here.
+        reply.head.is_undeclared = !notes.is_empty();
+        reply.head.notes.extend(notes);
+    }
+}
+
+/// The error that the server tells of, in the place of one about its answer.
+pub(crate) fn told(failure: Failure) -> Failure {
+    let details = failure.error.details.as_ref();
+    let is_problem = details
+        .and_then(|details| details.get("contentType")?.as_str())
+        .is_some_and(|media_type| essence(media_type) == "application/problem+json");
+    let told = details
+        .filter(|_| is_problem)
+        .and_then(|details| problem(details.get("body")?));
+    match told {
+        None => failure,
+        Some(mut error) => {
+            if let (Some(Value::Object(details)), Some(status)) = (
+                &mut error.details,
+                failure
+                    .error
+                    .details
+                    .as_ref()
+                    .and_then(|details| details.get("statusCode")),
+            ) {
+                details.entry("statusCode").or_insert(status.clone());
+            }
+            error.into()
+        }
+    }
+}
+
+/// The error that a problem tells of (RFC 9457, with `code`, `details` and `mayHaveRun`).
+pub(crate) fn problem(problem: &Value) -> Option<CallError> {
+    let code = problem.get("code")?.as_str()?.to_owned();
+    let message = problem
+        .get("detail")
+        .and_then(Value::as_str)
+        .unwrap_or(&code);
+    let mut error = CallError::new(code.clone(), message);
+    let mut details = match problem.get("details") {
+        Some(Value::Object(details)) => details.clone(),
+        None => serde_json::Map::new(),
+        Some(_) => return Some(error.with_details(problem.get("details").cloned()?)),
+    };
+    let may_have_run = problem.get("mayHaveRun").and_then(Value::as_bool);
+    let delivery = if may_have_run == Some(false) {
+        "none"
+    } else {
+        "done"
+    };
+    details.entry("delivery").or_insert(json!(delivery));
+    if let Some(id) = problem.get("requestId") {
+        details.entry("requestId").or_insert(id.clone());
+    }
+    error.details = Some(Value::Object(details));
+    Some(error)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::expect_used, reason = "tests: a failure should stop them")]
+
+    use super::*;
+
+    #[test]
+    fn an_envelope_is_opened() {
+        let text =
+            r#"{"data":[1.0],"meta":{"source":"local","notes":[{"path":"/0","message":"m"}]}}"#;
+        let found = opened(text).expect("an envelope");
+        assert_eq!(found.data.as_deref(), Some("[1.0]"));
+        assert_eq!(found.notes.len(), 1);
+        assert_eq!(opened(r#"{"meta":{}}"#).expect("an envelope").data, None);
+        assert_eq!(opened("[]"), None);
+    }
+
+    #[test]
+    fn a_problem_is_the_error_that_it_tells_of() {
+        let error = problem(&json!({
+            "code": "NO_TASK", "detail": "no such task", "details": { "id": 7 }, "mayHaveRun": true, "requestId": "r",
+        }))
+        .expect("an error");
+        assert_eq!((&*error.code, &*error.message), ("NO_TASK", "no such task"));
+        assert_eq!(
+            error.details,
+            Some(json!({ "id": 7, "delivery": "done", "requestId": "r" }))
+        );
+        assert!(problem(&json!({ "title": "Not Found" })).is_none());
+    }
+}

@@ -1,0 +1,372 @@
+//! An OpenAPI document about operations, as they are called ([`super::route`]).
+
+use std::collections::HashSet;
+
+use operations_core::error::CallError;
+use operations_core::spec::OperationType;
+use operations_http::message::Location;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::described::Described;
+use super::route::{Parameter, Route, Takes};
+use super::schemas::{Placed, Schemas};
+
+/// The extension that tells what OpenAPI has no words for, so that an import gives the same operation
+/// (`crates/operations-openapi/src/origin.rs`).
+const ORIGIN: &str = "x-operation";
+/// The extension of the document itself.
+const ORIGINS: &str = "x-operations";
+
+/// What a document says beside its operations.
+#[derive(Debug, Clone, Deserialize)]
+pub struct About {
+    /// `title` and `version`, at least.
+    pub info: Map<String, Value>,
+    /// Where the operations are.
+    #[serde(default)]
+    pub servers: Vec<Value>,
+    /// `3.1` or `3.2`.
+    #[serde(default)]
+    pub version: Version,
+}
+
+/// The version of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+pub enum Version {
+    /// 3.1.
+    #[default]
+    #[serde(rename = "3.1")]
+    Three1,
+    /// 3.2, which has words for streams.
+    #[serde(rename = "3.2")]
+    Three2,
+}
+
+impl About {
+    /// Reads it from JSON.
+    ///
+    /// # Errors
+    ///
+    /// When it is not what the facade should have sent.
+    pub fn read(json: &str) -> Result<Self, CallError> {
+        serde_json::from_str(json)
+            .map_err(|error| CallError::invalid(format!("toOpenAPI: {error}")))
+    }
+}
+
+/// The document.
+pub(super) fn of<'o>(
+    operations: impl Iterator<Item = (&'o Described, &'o Route)>,
+    about: &About,
+) -> Value {
+    let mut schemas = Schemas::default();
+    schemas.components.insert("Problem".to_owned(), problem());
+    let mut paths: Map<String, Value> = Map::new();
+    let mut names: HashSet<String> = HashSet::new();
+    let mut is_guarded = false;
+    for (operation, route) in operations {
+        is_guarded |= !operation.is_open();
+        let mut name = safe_name(&operation.id());
+        while !names.insert(name.clone()) {
+            name.push('_');
+        }
+        let written = written(operation, route, name, about.version, &mut schemas);
+        let item = paths.entry(&route.path).or_insert_with(|| json!({}));
+        if let Some(item) = item.as_object_mut() {
+            item.insert(route.method.as_str().to_ascii_lowercase(), written);
+        }
+    }
+    let mut components = json!({
+        "schemas": schemas.components,
+        "responses": { "Problem": refusal("The call was refused, or failed", &json!({ "$ref": "#/components/schemas/Problem" })) },
+    });
+    if let (true, Some(components)) = (is_guarded, components.as_object_mut()) {
+        components.insert(
+            "securitySchemes".to_owned(),
+            json!({ "bearer": { "type": "http", "scheme": "bearer" } }),
+        );
+    }
+    json!({
+        "openapi": match about.version {
+            Version::Three1 => "3.1.1",
+            Version::Three2 => "3.2.0",
+        },
+        "info": about.info,
+        "servers": about.servers,
+        "paths": paths,
+        "components": components,
+        // Its operations have namespaces of their own, however few it has.
+        ORIGINS: true,
+    })
+}
+
+fn written(
+    operation: &Described,
+    route: &Route,
+    name: String,
+    version: Version,
+    schemas: &mut Schemas,
+) -> Value {
+    let id = operation.id();
+    let input = schemas.place(operation.input.as_ref(), &format!("{id}.input"));
+    let summary = operation
+        .title
+        .as_deref()
+        .or_else(|| operation.description.lines().next())
+        .filter(|text| !text.trim().is_empty())
+        .unwrap_or(&id);
+    let tags = if operation.tags.is_empty() {
+        vec![operation.namespace.clone()]
+    } else {
+        operation.tags.clone()
+    };
+    let mut members = Map::new();
+    let mut put = |name: &str, value: Value| members.insert(name.to_owned(), value);
+    put("operationId", name.into());
+    put("summary", summary.into());
+    if !operation.description.is_empty() {
+        put("description", operation.description.as_str().into());
+    }
+    put("tags", json!(tags));
+    if operation.deprecated {
+        put("deprecated", true.into());
+    }
+    let parameters = route.parameters.iter();
+    let parameters: Vec<Value> = parameters.map(|each| parameter(each, &input)).collect();
+    if !parameters.is_empty() {
+        put("parameters", parameters.into());
+    }
+    match &route.body {
+        Takes::Nothing => {}
+        Takes::Input => put_body(
+            &mut put,
+            "application/json",
+            &input.schema,
+            operation
+                .input
+                .as_ref()
+                .is_some_and(|schema| !is_anything(schema)),
+        ),
+        Takes::Property {
+            name,
+            is_required,
+            media_type,
+        } => put_body(&mut put, media_type, &input.property(name), *is_required),
+    }
+    put("responses", responses(operation, version, schemas));
+    let security = if operation.is_open() {
+        json!([])
+    } else {
+        json!([{ "bearer": [] }])
+    };
+    put("security", security);
+    put(ORIGIN, origin(operation, route));
+    Value::Object(members)
+}
+
+/// An id with what generators of clients, and URLs, can have in a name.
+fn safe_name(id: &str) -> String {
+    let is_safe = |char: &char| char.is_ascii_alphanumeric() || "._-".contains(*char);
+    id.chars()
+        .map(|char| if is_safe(&char) { char } else { '_' })
+        .collect()
+}
+
+fn put_body(
+    put: &mut impl FnMut(&str, Value) -> Option<Value>,
+    media_type: &str,
+    schema: &Value,
+    is_required: bool,
+) {
+    let content = json!({ media_type: { "schema": schema } });
+    put(
+        "requestBody",
+        json!({ "required": is_required, "content": content }),
+    );
+}
+
+fn parameter(parameter: &Parameter, input: &Placed) -> Value {
+    let schema = input.property(&parameter.property);
+    let mut written = json!({
+        "name": parameter.name,
+        "in": parameter.location.as_str(),
+        "required": parameter.is_required,
+    });
+    if let Some(members) = written.as_object_mut() {
+        if let Some(description) = schema.get("description").filter(|text| text.is_string()) {
+            members.insert("description".to_owned(), description.clone());
+        }
+        if parameter.location == Location::Query && parameter.is_repeated == Some(false) {
+            members.insert("explode".to_owned(), false.into());
+        }
+        members.insert("schema".to_owned(), schema);
+    }
+    written
+}
+
+fn responses(operation: &Described, version: Version, schemas: &mut Schemas) -> Value {
+    let mut responses = Map::new();
+    let output_type = operation
+        .output
+        .as_ref()
+        .and_then(|schema| schema.get("type")?.as_str());
+    let output = schemas.place(
+        operation.output.as_ref(),
+        &format!("{}.output", operation.id()),
+    );
+    let (status, success) = match (operation.operation_type, output_type) {
+        (OperationType::Subscription, _) => {
+            let media = match version {
+                Version::Three1 => json!({ "schema": output.schema }),
+                Version::Three2 => json!({ "itemSchema": event(&output.schema) }),
+            };
+            let content = json!({ "text/event-stream": media });
+            (
+                "200",
+                json!({ "description": "Events", "content": content }),
+            )
+        }
+        (_, Some("undefined" | "void")) => ("204", json!({ "description": "Done" })),
+        (_, Some("Uint8Array")) => {
+            let content = json!({ "application/octet-stream": {} });
+            ("200", json!({ "description": "Bytes", "content": content }))
+        }
+        _ => {
+            let content = json!({ "application/json": { "schema": output.schema } });
+            (
+                "200",
+                json!({ "description": "The result", "content": content }),
+            )
+        }
+    };
+    responses.insert(status.to_owned(), success);
+    for (status, response) in declared(operation, schemas) {
+        responses.insert(status, response);
+    }
+    for range in ["4XX", "5XX"] {
+        let problem = json!({ "$ref": "#/components/responses/Problem" });
+        responses.insert(range.to_owned(), problem);
+    }
+    Value::Object(responses)
+}
+
+/// The errors that the operation announces, by status.
+fn declared(operation: &Described, schemas: &mut Schemas) -> Vec<(String, Value)> {
+    let mut by_status: Vec<(u16, Vec<String>, Vec<Value>)> = Vec::new();
+    for error in &operation.errors {
+        let status = error
+            .http_status
+            .filter(|status| (400..600).contains(status))
+            .unwrap_or(500);
+        let name = format!("{}.{}", operation.id(), error.code);
+        let details = schemas.place(
+            error.schema.as_ref().filter(|schema| schema.is_object()),
+            &name,
+        );
+        let mut variant = json!({ "properties": { "code": { "const": error.code } } });
+        if details.schema != json!({})
+            && let Some(properties) = variant.get_mut("properties").and_then(Value::as_object_mut)
+        {
+            properties.insert("details".to_owned(), details.schema);
+        }
+        let words = error
+            .description
+            .clone()
+            .unwrap_or_else(|| error.code.clone());
+        match by_status.iter_mut().find(|(known, _, _)| *known == status) {
+            Some((_, descriptions, variants)) => {
+                descriptions.push(words);
+                variants.push(variant);
+            }
+            None => by_status.push((status, vec![words], vec![variant])),
+        }
+    }
+    by_status
+        .into_iter()
+        .map(|(status, descriptions, variants)| {
+            let problem = json!({ "$ref": "#/components/schemas/Problem" });
+            // Other errors can have the status as well.
+            let schema = json!({ "anyOf": variants.iter().map(|variant| json!({ "allOf": [problem, variant] })).chain([problem.clone()]).collect::<Vec<_>>() });
+            (status.to_string(), refusal(&descriptions.join("; "), &schema))
+        })
+        .collect()
+}
+
+fn refusal(description: &str, schema: &Value) -> Value {
+    let content = json!({ "application/problem+json": { "schema": schema } });
+    json!({ "description": description, "content": content })
+}
+
+/// An event of a stream, as OpenAPI 3.2 describes them.
+fn event(data: &Value) -> Value {
+    json!({
+        "type": "object",
+        "required": ["data"],
+        "properties": {
+            "event": { "type": "string" },
+            "id": { "type": "string" },
+            "data": { "type": "string", "contentMediaType": "application/json", "contentSchema": data },
+        },
+    })
+}
+
+/// What an import would not know otherwise.
+fn origin(operation: &Described, route: &Route) -> Value {
+    let mut origin = json!({
+        "namespace": operation.namespace,
+        "name": operation.name,
+        "type": operation.operation_type,
+    });
+    let Some(members) = origin.as_object_mut() else {
+        return origin;
+    };
+    if route.body == Takes::Input {
+        members.insert("input".to_owned(), "body".into());
+    } else if operation.request.is_none() {
+        // What the parameters do not say of the object that they are.
+        let schema = operation.input.as_ref().and_then(Value::as_object);
+        let others = schema.into_iter().flatten().filter(|(name, _)| {
+            !["type", "properties", "required", "$id", "$schema"].contains(&name.as_str())
+        });
+        let others: Map<String, Value> = others
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        members.insert("input".to_owned(), others.into());
+    }
+    origin
+}
+
+fn is_anything(schema: &Value) -> bool {
+    const WORDS: [&str; 4] = ["title", "description", "$id", "$schema"];
+    schema
+        .as_object()
+        .is_some_and(|members| members.keys().all(|name| WORDS.contains(&name.as_str())))
+}
+
+fn problem() -> Value {
+    json!({
+        "type": "object",
+        "description": "Why a call was refused, or failed (RFC 9457).",
+        "required": ["title", "status", "detail", "code", "requestId", "mayHaveRun"],
+        "properties": {
+            "title": { "type": "string" },
+            "status": { "type": "integer" },
+            "detail": { "type": "string" },
+            "code": { "type": "string" },
+            "details": {},
+            "errors": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": { "path": { "type": "string" }, "message": { "type": "string" } },
+                },
+            },
+            "requestId": { "type": "string" },
+            "mayHaveRun": {
+                "type": "boolean",
+                "description": "Whether the operation may have done something. If this is false, it has not.",
+            },
+        },
+    })
+}

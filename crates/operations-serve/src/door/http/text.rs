@@ -1,0 +1,178 @@
+//! Values of parameters: what a text in a URL or a header stands for, and for which schemas that is certain.
+
+use serde_json::{Map, Number, Value};
+
+/// What a text is read as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scalar {
+    /// The text itself.
+    Text,
+    /// A number, where the text is one and nothing is lost.
+    Number,
+    /// `true` or `false`.
+    Boolean,
+}
+
+impl Scalar {
+    /// The value that a text stands for. A text that is nothing of the kind stays one: it does not fit the schema, and whoever
+    /// sent it is told so.
+    pub(super) fn read(self, text: &str) -> Value {
+        let read = match self {
+            Self::Text => None,
+            Self::Number => number(text),
+            Self::Boolean => text.parse().ok().map(Value::Bool),
+        };
+        read.unwrap_or_else(|| text.into())
+    }
+
+    /// What all texts for a schema are read as; nothing where that depends.
+    pub(super) fn of(schema: &Value) -> Option<Self> {
+        let schema = schema.as_object()?;
+        if let Some(types) = schema.get("type") {
+            return Self::of_type(types.as_str()?);
+        }
+        if let Some(constant) = schema.get("const") {
+            return Self::of_value(constant);
+        }
+        if let Some(Value::Array(values)) = schema.get("enum") {
+            return agreed(values.iter().map(Self::of_value));
+        }
+        let variants = schema.get("anyOf").or_else(|| schema.get("oneOf"))?;
+        agreed(variants.as_array()?.iter().map(Self::of))
+    }
+
+    fn of_type(name: &str) -> Option<Self> {
+        match name {
+            "string" => Some(Self::Text),
+            "number" | "integer" => Some(Self::Number),
+            "boolean" => Some(Self::Boolean),
+            _ => None,
+        }
+    }
+
+    fn of_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::String(_) => Some(Self::Text),
+            Value::Number(_) => Some(Self::Number),
+            Value::Bool(_) => Some(Self::Boolean),
+            _ => None,
+        }
+    }
+}
+
+/// What all say, if they say the same.
+fn agreed(mut all: impl Iterator<Item = Option<Scalar>>) -> Option<Scalar> {
+    let first = all.next()??;
+    all.all(|other| other == Some(first)).then_some(first)
+}
+
+/// A number as JSON writes it. One that a JavaScript number cannot hold is none.
+fn number(text: &str) -> Option<Value> {
+    /// Beyond it, integers have neighbours that look the same.
+    const MOST: i64 = 1 << 53;
+    let number: Number = serde_json::from_str(text).ok()?;
+    if let Some(integer) = number.as_i64() {
+        let is_held = integer.abs() <= MOST;
+        return is_held.then(|| integer.into());
+    }
+    let is_written_as_integer = text
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'-');
+    let is_finite = number.as_f64().is_some_and(f64::is_finite);
+    (is_finite && !is_written_as_integer).then_some(Value::Number(number))
+}
+
+/// The properties of an object whose values can all be told from texts, and the schema's other keywords.
+pub(super) fn flat(schema: &Value) -> Option<&Map<String, Value>> {
+    /// What else an object may say and still be nothing but its properties.
+    const KNOWN: [&str; 12] = [
+        "type",
+        "properties",
+        "required",
+        "additionalProperties",
+        "title",
+        "description",
+        "$id",
+        "$schema",
+        "$comment",
+        "examples",
+        "deprecated",
+        "default",
+    ];
+    let schema = schema.as_object()?;
+    let is_object = schema.get("type").and_then(Value::as_str) == Some("object");
+    let is_known = schema.keys().all(|key| KNOWN.contains(&key.as_str()));
+    // What has a schema for undeclared properties wants some.
+    let is_closed = !schema
+        .get("additionalProperties")
+        .is_some_and(Value::is_object);
+    if !is_object || !is_known || !is_closed {
+        return None;
+    }
+    let properties = schema.get("properties")?.as_object()?;
+    let are_scalars = properties
+        .iter()
+        .all(|(name, schema)| !name.is_empty() && Scalar::of(schema).is_some());
+    are_scalars.then_some(properties)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_text_is_converted_where_nothing_is_lost() {
+        for (scalar, text, value) in [
+            (Scalar::Number, "42", json!(42)),
+            (Scalar::Number, "-1.5e3", json!(-1.5e3)),
+            (Scalar::Number, "007", json!("007")),
+            (Scalar::Number, "", json!("")),
+            (Scalar::Number, " 1", json!(" 1")),
+            (Scalar::Number, "1e999", json!("1e999")),
+            (
+                Scalar::Number,
+                "9007199254740993",
+                json!("9007199254740993"),
+            ),
+            (
+                Scalar::Number,
+                "99999999999999999999",
+                json!("99999999999999999999"),
+            ),
+            (Scalar::Number, "NaN", json!("NaN")),
+            (Scalar::Boolean, "true", json!(true)),
+            (Scalar::Boolean, "1", json!("1")),
+            (Scalar::Text, "42", json!("42")),
+        ] {
+            assert_eq!(scalar.read(text), value, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_object_is_flat_if_its_values_can_be_told_from_texts() {
+        let of = |properties: Value| json!({ "type": "object", "properties": properties });
+        for schema in [
+            of(json!({})),
+            of(json!({ "a": { "type": "string" }, "b": { "type": "integer" } })),
+            of(json!({ "a": { "anyOf": [{ "const": "x", "type": "string" }, { "const": "y" }] } })),
+            of(json!({ "a": { "enum": [1, 2] } })),
+        ] {
+            assert!(flat(&schema).is_some(), "{schema}");
+        }
+        for schema in [
+            json!({}),
+            json!({ "type": "string" }),
+            of(json!({ "a": {} })),
+            of(json!({ "a": { "type": ["string", "null"] } })),
+            of(json!({ "a": { "type": "array", "items": { "type": "string" } } })),
+            of(json!({ "a": { "enum": [1, "1"] } })),
+            of(json!({ "a": { "type": "Date" } })),
+            json!({ "type": "object", "properties": {}, "minProperties": 1 }),
+            json!({ "type": "object", "properties": {}, "additionalProperties": { "type": "string" } }),
+        ] {
+            assert!(flat(&schema).is_none(), "{schema}");
+        }
+    }
+}

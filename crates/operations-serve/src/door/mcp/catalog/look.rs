@@ -1,0 +1,67 @@
+//! An operation as the host describes it (`facade/serve/describe.ts`).
+
+use operations_core::access::AccessControl;
+use operations_core::spec::OperationType;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// An operation.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Described {
+    pub(super) id: String,
+    #[serde(rename = "type")]
+    pub(super) operation_type: OperationType,
+    pub(super) description: String,
+    #[serde(default)]
+    pub(super) title: Option<String>,
+    /// The rules that can be checked here.
+    pub(super) access: AccessControl,
+    /// Nothing where the schema cannot be written as JSON.
+    #[serde(default)]
+    pub(super) input: Option<Value>,
+    #[serde(default)]
+    pub(super) output: Option<Value>,
+    /// What clients that know us make an operation of, beside what all clients see.
+    #[serde(default)]
+    pub(super) operation: Map<String, Value>,
+    #[serde(default)]
+    pub(super) annotations: Option<Map<String, Value>>,
+    /// How it appears.
+    #[serde(default)]
+    pub(super) mcp: Look,
+}
+
+/// How an operation appears to clients.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Look {
+    pub(super) tool: bool,
+    pub(super) prompt: bool,
+    pub(super) resource: Option<ResourceLook>,
+    /// What a client must be able to do: names of capabilities.
+    pub(super) requires: Vec<String>,
+    /// Where completions come from, by argument.
+    pub(super) complete: Map<String, Value>,
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        Self {
+            tool: true,
+            prompt: false,
+            resource: None,
+            requires: Vec::new(),
+            complete: Map::new(),
+        }
+    }
+}
+
+/// Where a resource is.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ResourceLook {
+    pub(super) uri: String,
+    #[serde(default)]
+    pub(super) mime_type: Option<String>,
+}

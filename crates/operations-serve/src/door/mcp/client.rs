@@ -1,0 +1,134 @@
+//! What the client of a request can do.
+
+use http::StatusCode;
+use operations_core::json::Object;
+use serde_json::{Map, Value, json};
+
+use super::generation::{CAPABILITIES_KEY, Generation};
+use super::level::Level;
+use super::message::Refusal;
+
+/// The client cannot do what the request needs.
+const MISSING_CAPABILITY: i64 = -32021;
+const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
+
+/// What a client can be asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Abilities {
+    pub(super) elicitation: bool,
+    pub(super) sampling: bool,
+    pub(super) roots: bool,
+}
+
+impl Abilities {
+    /// What a client says about itself: its capabilities.
+    pub(super) fn read(capabilities: Option<&Object<'_>>) -> Self {
+        let has = |name| {
+            let member = capabilities.and_then(|all| all.get(name));
+            member.is_some_and(|member| member.starts_with('{'))
+        };
+        Self {
+            elicitation: has("elicitation"),
+            sampling: has("sampling"),
+            roots: has("roots"),
+        }
+    }
+
+    /// What a client of the newer generation says in each request.
+    pub(super) fn of_request(params: &Object<'_>) -> Self {
+        let meta = params.object("_meta");
+        Self::read(meta.and_then(|meta| meta.object(CAPABILITIES_KEY)).as_ref())
+    }
+
+    /// A letter for each, so that the name of a session can have them.
+    pub(super) fn letters(self) -> String {
+        let all = [
+            ('e', self.elicitation),
+            ('s', self.sampling),
+            ('r', self.roots),
+        ];
+        all.iter()
+            .filter(|(_, has)| *has)
+            .map(|(it, _)| it)
+            .collect()
+    }
+
+    pub(super) fn of_letters(letters: &str) -> Self {
+        Self {
+            elicitation: letters.contains('e'),
+            sampling: letters.contains('s'),
+            roots: letters.contains('r'),
+        }
+    }
+
+    pub(super) fn any(self) -> bool {
+        self.elicitation || self.sampling || self.roots
+    }
+
+    /// Why a request is refused that needs more than the client can do; nothing where it can.
+    pub(super) fn lacks(self, needed: &[String], generation: Generation) -> Option<Refusal> {
+        let missing: Vec<&str> = needed
+            .iter()
+            .map(String::as_str)
+            .filter(|name| match *name {
+                "elicitation" => !self.elicitation,
+                "sampling" => !self.sampling,
+                "roots" => !self.roots,
+                _ => false,
+            })
+            .collect();
+        if missing.is_empty() {
+            return None;
+        }
+        let message = format!("This needs a client with {}", missing.join(" and "));
+        let required: Map<String, Value> = missing
+            .iter()
+            .map(|name| ((*name).to_owned(), json!({})))
+            .collect();
+        let refusal = Refusal::new(MISSING_CAPABILITY, message)
+            .with_data(json!({ "requiredCapabilities": required }));
+        Some(match generation {
+            Generation::Stateless => refusal.with_status(StatusCode::BAD_REQUEST),
+            Generation::Handshake => refusal,
+        })
+    }
+}
+
+/// The log lines that a client of the newer generation wants to see of this request.
+pub(super) fn level_of_request(params: &Object<'_>) -> Option<Level> {
+    let meta = params.object("_meta")?;
+    Level::read(&meta.string(LEVEL_KEY)?)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::expect_used, reason = "tests: a failure should stop them")]
+
+    use super::*;
+
+    #[test]
+    fn a_session_can_carry_what_its_client_can_do() {
+        let capabilities = Object::read(r#"{"elicitation":{},"roots":{},"sampling":null}"#);
+        let abilities = Abilities::read(capabilities.ok().as_ref());
+        assert!(abilities.elicitation && abilities.roots && !abilities.sampling);
+        assert_eq!(Abilities::of_letters(&abilities.letters()), abilities);
+        assert!(!Abilities::default().any());
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let needed = ["sampling".to_owned(), "elicitation".to_owned()];
+        let able = Abilities::of_letters("e");
+        let refusal = able
+            .lacks(&needed, Generation::Stateless)
+            .expect("a refusal");
+        assert_eq!(refusal.code, MISSING_CAPABILITY);
+        assert_eq!(
+            refusal.data,
+            Some(json!({ "requiredCapabilities": { "sampling": {} } }))
+        );
+        assert_eq!(refusal.status, StatusCode::BAD_REQUEST);
+        let able = Abilities::of_letters("es");
+        assert_eq!(able.lacks(&needed, Generation::Handshake), None);
+    }
+}

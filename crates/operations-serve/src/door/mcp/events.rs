@@ -1,0 +1,166 @@
+//! Answers that come bit by bit: what is said before the result of a call, and announcements.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use futures::{StreamExt, stream};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderValue, Response};
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::changes::{Audience, Watcher};
+use super::message;
+use super::request::Reply;
+use super::{plain_answer, reply_text};
+use crate::body::{self, Body};
+use crate::service::Answered;
+
+/// Silence after which a comment is sent: what is in between ends connections on which nothing happens.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// What is left of a call whose client is told something before its end.
+struct Telling {
+    id: String,
+    first: Option<String>,
+    messages: mpsc::Receiver<String>,
+    work: BoxFuture<'static, Reply>,
+}
+
+/// A call whose client may be told something before its end. As long as there is nothing to tell, it is answered like any
+/// other.
+pub(super) async fn telling(
+    id: &str,
+    mut work: BoxFuture<'static, Reply>,
+    mut messages: mpsc::Receiver<String>,
+) -> Answered {
+    let first = tokio::select! {
+        biased;
+        Some(message) = messages.recv() => Some(message),
+        reply = &mut work => match messages.try_recv() {
+            // It was said at the very end.
+            Ok(first) => return Ok(event_stream(last_words(id, first, messages, reply))),
+            Err(_) => return plain_answer(id, reply),
+        },
+        () = sleep(KEEP_ALIVE) => None,
+    };
+    let state = Telling {
+        id: id.to_owned(),
+        first,
+        messages,
+        work,
+    };
+    let pieces = stream::unfold(Some(state), |state| async move {
+        let mut state = state?;
+        let message = if let Some(message) = state.first.take() {
+            Some(message)
+        } else {
+            tokio::select! {
+                biased;
+                Some(message) = state.messages.recv() => Some(message),
+                reply = &mut state.work => {
+                    let last = left(&mut state.messages, &state.id, reply);
+                    return Some((last, None));
+                }
+                () = sleep(KEEP_ALIVE) => None,
+            }
+        };
+        let piece = message.map_or_else(comment, event);
+        Some((piece, Some(state)))
+    });
+    Ok(event_stream(body::streamed(pieces.boxed())))
+}
+
+/// What is still to be said, and the answer.
+fn left(messages: &mut mpsc::Receiver<String>, id: &str, reply: Reply) -> Bytes {
+    let mut piece = Vec::new();
+    while let Ok(message) = messages.try_recv() {
+        piece.extend_from_slice(&event(message));
+    }
+    if let Some(last) = reply_text(id, reply) {
+        piece.extend_from_slice(&event(last));
+    }
+    piece.into()
+}
+
+fn last_words(id: &str, first: String, mut messages: mpsc::Receiver<String>, reply: Reply) -> Body {
+    let mut whole = event(first).to_vec();
+    whole.extend_from_slice(&left(&mut messages, id, reply));
+    body::full(whole)
+}
+
+/// How far a stream of announcements is.
+enum Stage {
+    First,
+    Open,
+    Over,
+}
+
+/// A stream that tells what has changed.
+pub(super) fn announcing(watcher: Watcher, closing: CancellationToken) -> Response<Body> {
+    let begun = (Stage::First, watcher, closing);
+    let pieces = stream::unfold(begun, |(stage, mut watcher, closing)| async move {
+        let (piece, stage) = match stage {
+            Stage::Over => return None,
+            Stage::First => first(&watcher.audience),
+            Stage::Open => {
+                let changed = tokio::select! {
+                    biased;
+                    () = closing.cancelled() => None,
+                    changed = timeout(KEEP_ALIVE, watcher.next()) => Some(changed),
+                };
+                match changed {
+                    Some(Err(_)) => (comment(), Stage::Open),
+                    Some(Ok(Some(messages))) => {
+                        let pieces: Vec<Bytes> = messages.into_iter().map(event).collect();
+                        (Bytes::from(pieces.concat()), Stage::Open)
+                    }
+                    Some(Ok(None)) | None => match &watcher.audience {
+                        Audience::Subscription(wanted) => (event(wanted.end()), Stage::Over),
+                        Audience::Session(_) => return None,
+                    },
+                }
+            }
+        };
+        Some((piece, (stage, watcher, closing)))
+    });
+    event_stream(body::streamed(pieces.boxed()))
+}
+
+fn first(audience: &Audience) -> (Bytes, Stage) {
+    match audience {
+        // Something, so that the client knows that it stands.
+        Audience::Session(_) => (comment(), Stage::Open),
+        Audience::Subscription(wanted) => {
+            let acknowledgement = event(wanted.acknowledgement());
+            if wanted.is_empty() {
+                let both = [acknowledgement, event(wanted.end())].concat();
+                return (Bytes::from(both), Stage::Over);
+            }
+            (acknowledgement, Stage::Open)
+        }
+    }
+}
+
+fn event(text: String) -> Bytes {
+    let line = message::one_line(text);
+    Bytes::from(format!("event: message\ndata: {line}\n\n"))
+}
+
+fn comment() -> Bytes {
+    Bytes::from_static(b":\n\n")
+}
+
+fn event_stream(body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(
+        CACHE_CONTROL,
+        HeaderValue::from_static("no-cache, no-transform"),
+    );
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}

@@ -1,0 +1,203 @@
+//! Resources: operations that are read at an address.
+
+use bytes::Bytes;
+use operations_core::error::CallError;
+use operations_core::json::Object;
+use operations_core::spec::OperationSpec;
+use serde_json::{Value, json};
+
+use super::catalog::Catalog;
+use super::dialogue::{self, Ended};
+use super::generation::Generation;
+use super::message::{INTERNAL_ERROR, INVALID_PARAMS, Refusal};
+use super::request::{Asked, Reply};
+use super::result::{self, Failed};
+use crate::failure;
+use crate::service::Shared;
+
+/// What the older generation says of an address where nothing is.
+const NOT_FOUND: i64 = -32002;
+
+pub(super) async fn read(
+    shared: &Shared,
+    catalog: &Catalog,
+    asked: &Asked,
+    params: &Object<'_>,
+) -> Reply {
+    let uri = match uri_of(params) {
+        Ok(uri) => uri,
+        Err(refusal) => return Reply::Refused(refusal),
+    };
+    let found = catalog.resource(&uri).and_then(|(resource, variables)| {
+        let operation = shared.calls.operation(&resource.listed.id)?;
+        Some((resource, variables, operation))
+    });
+    let Some((resource, variables, operation)) = found else {
+        return Reply::Refused(not_found(&uri, asked.generation));
+    };
+    let variables = variables
+        .into_iter()
+        .map(|(name, value)| (name, Value::String(value)));
+    let input = resource.arguments.input(variables).to_string();
+    let new = asked.call(&operation, Some(input));
+    let envelope = match dialogue::call(shared, asked, &uri, new, params).await {
+        Ok(Ended::Done(Ok(envelope))) => envelope,
+        Ok(Ended::Done(Err(error))) => return refused(shared, asked, error, &operation.spec),
+        Ok(Ended::NeedsInput(result)) => return Reply::Result(result.into()),
+        Err(refusal) => return Reply::Refused(refusal),
+    };
+    let Some(contents) = contents(&envelope, &uri, resource.mime_type.as_deref()) else {
+        return unusable(shared, asked, &operation.spec);
+    };
+    let caching = match asked.generation {
+        Generation::Handshake => "",
+        Generation::Stateless => r#","ttlMs":0,"cacheScope":"private""#,
+    };
+    let result = format!(r#"{{"contents":{contents}{caching}{}}}"#, asked.about());
+    Reply::Result(result.into())
+}
+
+fn uri_of(params: &Object<'_>) -> Result<String, Refusal> {
+    let uri = params.string("uri");
+    uri.ok_or_else(|| Refusal::new(INVALID_PARAMS, "\"uri\" must be a string"))
+}
+
+fn not_found(uri: &str, generation: Generation) -> Refusal {
+    let code = match generation {
+        Generation::Handshake => NOT_FOUND,
+        Generation::Stateless => INVALID_PARAMS,
+    };
+    Refusal::new(code, "Resource not found").with_data(json!({ "uri": uri }))
+}
+
+/// What is at an address, as JSON.
+fn contents(envelope: &str, uri: &str, declared: Option<&str>) -> Option<String> {
+    let members = Object::read(envelope).ok()?;
+    let data = members.get("data")?;
+    let meta = members.object("meta").unwrap_or_default();
+    // An operation that knows what it gives says so itself.
+    let own = Object::read(data)
+        .ok()
+        .and_then(|data| data.get("contents"));
+    if let Some(own) = own.filter(|own| own.starts_with('[')) {
+        return Some(own.to_owned());
+    }
+    let sent = meta.string("contentType");
+    let sent = sent.as_deref().and_then(|sent| sent.split(';').next());
+    let mime_type = |usual| declared.or(sent).unwrap_or(usual).trim();
+    let content = if let Some(blob) = result::bytes_of(data) {
+        json!({ "uri": uri, "mimeType": mime_type("application/octet-stream"), "blob": blob })
+    } else if let Ok(text) = serde_json::from_str::<String>(data) {
+        json!({ "uri": uri, "mimeType": mime_type("text/plain"), "text": text })
+    } else {
+        json!({ "uri": uri, "mimeType": mime_type("application/json"), "text": data })
+    };
+    Some(format!("[{content}]"))
+}
+
+/// From now on the client of a session is told when a resource is another.
+pub(super) fn watch(
+    shared: &Shared,
+    catalog: &Catalog,
+    asked: &Asked,
+    params: &Object<'_>,
+) -> Result<Bytes, Refusal> {
+    let uri = uri_of(params)?;
+    if !is_readable(shared, catalog, asked, &uri) {
+        return Err(not_found(&uri, asked.generation));
+    }
+    if let Some(session) = &asked.session {
+        let sessions = &shared.mcp.sessions;
+        if !sessions.watch(session, asked.caller.id(), &uri) {
+            let message = "Too many resources are watched already";
+            return Err(Refusal::new(INVALID_PARAMS, message));
+        }
+    }
+    Ok(Bytes::from_static(b"{}"))
+}
+
+/// Whether there is something that the caller may read.
+pub(super) fn is_readable(shared: &Shared, catalog: &Catalog, asked: &Asked, uri: &str) -> bool {
+    catalog.resource(uri).is_some_and(|(resource, _)| {
+        shared.calls.operation(&resource.listed.id).is_some()
+            && resource.listed.is_for(asked.caller.identity.as_ref())
+    })
+}
+
+pub(super) fn unwatch(
+    shared: &Shared,
+    asked: &Asked,
+    params: &Object<'_>,
+) -> Result<Bytes, Refusal> {
+    let uri = uri_of(params)?;
+    if let Some(session) = &asked.session {
+        let sessions = &shared.mcp.sessions;
+        sessions.unwatch(session, asked.caller.id(), &uri);
+    }
+    Ok(Bytes::from_static(b"{}"))
+}
+
+/// What becomes of a failure where only errors of the protocol can tell of it.
+pub(super) fn refused(
+    shared: &Shared,
+    asked: &Asked,
+    error: CallError,
+    spec: &OperationSpec,
+) -> Reply {
+    if failure::is_masked(&error) {
+        shared.log_failure(&asked.request_id, &error);
+    }
+    let has_identity = asked.caller.identity.is_some();
+    match result::refusal_of_error(error, spec, has_identity) {
+        Failed::Refused(refusal) => Reply::Refused(refusal),
+        Failed::Silence => Reply::Silence,
+        Failed::Told(_) | Failed::Denied(..) => {
+            Reply::Refused(Refusal::new(INTERNAL_ERROR, "The operation failed"))
+        }
+    }
+}
+
+/// What an operation gave is nothing that could be sent.
+pub(super) fn unusable(shared: &Shared, asked: &Asked, spec: &OperationSpec) -> Reply {
+    let message = format!("{} gave nothing that could be sent", spec.id());
+    let error = CallError::new("UNKNOWN_ERROR", message);
+    refused(shared, asked, error, spec)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::expect_used, reason = "tests: a failure should stop them")]
+
+    use super::*;
+
+    fn of(data: &Value, meta: &Value, declared: Option<&str>) -> Value {
+        let envelope = json!({ "data": data, "meta": meta }).to_string();
+        let text = contents(&envelope, "a://b", declared).expect("contents");
+        serde_json::from_str(&text).expect("JSON")
+    }
+
+    #[test]
+    fn data_becomes_contents() {
+        let local = json!({ "source": "local" });
+        let content = |mime_type: &str, name: &str, value: &str| json!([{ "uri": "a://b", "mimeType": mime_type, name: value }]);
+        assert_eq!(
+            of(&json!("x"), &local, None),
+            content("text/plain", "text", "x")
+        );
+        assert_eq!(
+            of(&json!({ "a": 1 }), &local, None),
+            content("application/json", "text", "{\"a\":1}")
+        );
+        assert_eq!(
+            of(&json!({ "$bytes": "AAAA" }), &local, Some("image/png")),
+            content("image/png", "blob", "AAAA")
+        );
+        let http = json!({ "source": "http", "contentType": "text/csv; charset=utf-8" });
+        assert_eq!(
+            of(&json!("x"), &http, None),
+            content("text/csv", "text", "x")
+        );
+        let own = json!([{ "uri": "c://d", "text": "y" }]);
+        assert_eq!(of(&json!({ "contents": own }), &local, None), own);
+    }
+}

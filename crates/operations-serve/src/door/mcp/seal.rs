@@ -1,0 +1,167 @@
+//! State that a client carries for us from one request to the next. It is sealed: a client can neither read nor change it,
+//! and it is good for the same request of the same caller only.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use operations_core::clock;
+use operations_core::error::CallError;
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::rand::{SecureRandom as _, SystemRandom};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+
+/// How long a client may take to answer, in milliseconds.
+const GOOD_FOR: f64 = 3_600_000.0;
+
+/// What is carried.
+#[derive(Debug, Serialize, Deserialize)]
+struct State {
+    /// Unix milliseconds.
+    until: f64,
+    answers: Map<String, Value>,
+}
+
+/// Seals and opens.
+pub(super) struct Seal(LessSafeKey);
+
+impl std::fmt::Debug for Seal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Seal")
+    }
+}
+
+/// Whose state it is, and for what.
+pub(super) struct Binding<'a> {
+    pub(super) method: &'a str,
+    /// The tool, prompt or resource.
+    pub(super) target: &'a str,
+    pub(super) caller: &'a str,
+}
+
+impl Binding<'_> {
+    fn bytes(&self) -> Vec<u8> {
+        [self.method, self.target, self.caller]
+            .iter()
+            .flat_map(|part| {
+                let length = u64::try_from(part.len()).unwrap_or(u64::MAX);
+                [&length.to_le_bytes()[..], part.as_bytes()].concat()
+            })
+            .collect()
+    }
+}
+
+impl Seal {
+    /// A seal that others who have the same secret can open; without one, it is good for this process only.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no random numbers.
+    pub(super) fn new(secret: Option<&str>) -> Result<Self, CallError> {
+        let mut key = [0; 32];
+        match secret {
+            Some(secret) => key.copy_from_slice(&Sha256::digest(secret)),
+            None => SystemRandom::new()
+                .fill(&mut key)
+                .map_err(|_| no_random())?,
+        }
+        let key = UnboundKey::new(&CHACHA20_POLY1305, &key).map_err(|_| no_random())?;
+        Ok(Self(LessSafeKey::new(key)))
+    }
+
+    /// The state as a text. Nothing if the system has no random numbers.
+    pub(super) fn close(
+        &self,
+        binding: &Binding<'_>,
+        answers: &Map<String, Value>,
+    ) -> Option<String> {
+        let state = State {
+            until: clock::now() + GOOD_FOR,
+            answers: answers.clone(),
+        };
+        let mut nonce = [0; NONCE_LEN];
+        SystemRandom::new().fill(&mut nonce).ok()?;
+        let mut sealed = serde_json::to_vec(&state).ok()?;
+        self.0
+            .seal_in_place_append_tag(
+                Nonce::assume_unique_for_key(nonce),
+                Aad::from(binding.bytes()),
+                &mut sealed,
+            )
+            .ok()?;
+        let whole = [&nonce[..], &sealed].concat();
+        Some(URL_SAFE_NO_PAD.encode(whole))
+    }
+
+    /// The answers in a state; nothing if it is not ours, of another request, or too old.
+    pub(super) fn open(&self, binding: &Binding<'_>, text: &str) -> Option<Map<String, Value>> {
+        let mut whole = URL_SAFE_NO_PAD.decode(text).ok()?;
+        let (nonce, sealed) = whole.split_at_mut_checked(NONCE_LEN)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let opened = self
+            .0
+            .open_in_place(nonce, Aad::from(binding.bytes()), sealed)
+            .ok()?;
+        let state: State = serde_json::from_slice(opened).ok()?;
+        (state.until > clock::now()).then_some(state.answers)
+    }
+}
+
+fn no_random() -> CallError {
+    CallError::failed("serve: the system has no random numbers for a key")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::expect_used, reason = "tests: a failure should stop them")]
+
+    use serde_json::json;
+
+    use super::*;
+
+    const BINDING: Binding<'_> = Binding {
+        method: "tools/call",
+        target: "a_b",
+        caller: "ada",
+    };
+
+    fn answers() -> Map<String, Value> {
+        Map::from_iter([("name".to_owned(), json!({ "action": "accept" }))])
+    }
+
+    #[test]
+    fn only_the_same_request_of_the_same_caller_opens_it() {
+        let seal = Seal::new(Some("a secret")).expect("a seal");
+        let text = seal.close(&BINDING, &answers()).expect("a text");
+        assert_eq!(seal.open(&BINDING, &text), Some(answers()));
+        let others = [
+            ("prompts/get", "a_b", "ada"),
+            ("tools/call", "a_c", "ada"),
+            ("tools/call", "a_b", "bob"),
+            ("tools/calla", "_b", "ada"),
+        ];
+        for (method, target, caller) in others {
+            let binding = Binding {
+                method,
+                target,
+                caller,
+            };
+            assert_eq!(seal.open(&binding, &text), None);
+        }
+    }
+
+    #[test]
+    fn what_was_changed_is_not_opened() {
+        let seal = Seal::new(None).expect("a seal");
+        let text = seal.close(&BINDING, &answers()).expect("a text");
+        for odd in ["", "AAAA", &format!("{text}A"), &format!("A{text}"), "*"] {
+            assert_eq!(seal.open(&BINDING, odd), None, "{odd}");
+        }
+        let other = Seal::new(None).expect("a seal");
+        assert_eq!(other.open(&BINDING, &text), None);
+        let one = Seal::new(Some("x")).expect("a seal");
+        let text = one.close(&BINDING, &answers()).expect("a text");
+        let same = Seal::new(Some("x")).expect("a seal");
+        assert!(same.open(&BINDING, &text).is_some());
+    }
+}

@@ -1,0 +1,66 @@
+// What is served, as the HTTP door and its document show it (`crates/operations-serve/src/door/http/described.rs`).
+
+import { optionOf } from "../border/options.js";
+import { nativeWorkOf } from "../registry/native-handler.js";
+import { declaredErrors } from "../registry/native-twin.js";
+import type { OperationRegistry } from "../registry/registry.js";
+import type { OperationHandler, OperationSpec, SubscriptionHandler } from "../types.js";
+import { rulesOf, schemaText, wellFormed } from "./describe.js";
+
+/** All operations that can be called from outside, as a JSON list. */
+export function describeHttp(registry: OperationRegistry): string {
+  const all = registry.list().flatMap((operation) => {
+    const { handler, ...spec } = operation;
+    // Internal ones do not exist.
+    if (handler === undefined || spec.visibility === "internal") return [];
+    const described = describe(spec, handler);
+    return described === undefined ? [] : [described];
+  });
+  return wellFormed(`[${all.join(",")}]`);
+}
+
+function describe(spec: OperationSpec, handler: OperationHandler | SubscriptionHandler): string | undefined {
+  const rules = rulesOf(spec);
+  // What nobody can tell who may call, nobody is shown.
+  if (rules === undefined) return undefined;
+  const { namespace, name, type, title, description, tags } = spec;
+  const { customAuth, ...access } = rules;
+  const members = JSON.stringify({
+    namespace,
+    name,
+    type,
+    title: typeof title === "string" ? title : undefined,
+    description: String(description),
+    tags: Array.isArray(tags) ? tags.filter((tag) => typeof tag === "string") : undefined,
+    deprecated: optionOf(Object(spec._meta), "deprecated") === true,
+    access,
+    hasCustomAuth: customAuth !== undefined,
+  }).slice(0, -1);
+  const request = nativeWorkOf(handler)?.request?.() ?? "null";
+  const input = schemaText(spec, "inputSchema");
+  const output = schemaText(spec, "outputSchema");
+  return `${members},"errors":${errorsOf(spec)},"request":${request},"input":${input},"output":${output}}`;
+}
+
+/** The errors that an operation announces, with what can be told of them. */
+function errorsOf(spec: OperationSpec): string {
+  const described = declaredErrors(spec).map((declared) => {
+    const { description, schema } = Object(
+      spec.errorSchemas?.find((error) => Object(error).code === declared.code),
+    );
+    return `${JSON.stringify({
+      ...declared,
+      description: typeof description === "string" ? description : undefined,
+    }).slice(0, -1)},"schema":${jsonText(schema)}}`;
+  });
+  return `[${described.join(",")}]`;
+}
+
+/** A schema as JSON; null for one that has none. */
+function jsonText(schema: unknown): string {
+  try {
+    return (typeof schema === "object" ? JSON.stringify(schema) : undefined) ?? "null";
+  } catch {
+    return "null";
+  }
+}

@@ -1,0 +1,208 @@
+// A registry as a function from requests to answers, for whoever has a server already.
+
+import { clearInterval, setInterval } from "node:timers";
+import { onAbort } from "../border/abort.js";
+import { keepAlive, keepAliveDuring, letGo } from "../border/keep-alive.js";
+import { aPatience, checkedOptions, refusal } from "../border/options.js";
+import { CallError, InfrastructureErrorCode } from "../errors.js";
+import type { ServedExchange } from "../native-binding.js";
+import { OperationRegistry } from "../registry/registry.js";
+import { checkedServe, type ServeOptions } from "./options.js";
+import { DRAIN_FOR, LOOK_EVERY, Offered, type ServeCloseOptions } from "./serve.js";
+
+/**
+ * How a registry answers requests that somebody else has received.
+ *
+ * @example
+ * ```ts
+ * const options: RegistryHandlerOptions = { doors: { http: true }, allowedHosts: ["api.example.com"] };
+ * ```
+ */
+export type RegistryHandlerOptions = Omit<ServeOptions, "port" | "host" | "tls">;
+
+/**
+ * A registry as a function from requests to answers.
+ *
+ * @example
+ * ```ts
+ * const handler: RegistryHandler = createHandler(registry, { doors: { http: true } });
+ * const response = await handler.fetch(new Request("http://localhost/api/openapi.json"));
+ * await handler.close();
+ * ```
+ */
+export interface RegistryHandler {
+  /** Answers a request. It need not be called as a method. It rejects with `ABORTED` if the request was given up. */
+  readonly fetch: (request: Request) => Promise<Response>;
+  /** Ends streams, lets running calls finish, and ends what is left after `drain`. */
+  readonly close: (options?: ServeCloseOptions) => Promise<void>;
+}
+
+/** Bodies up to this size cross in one piece, if their size is known. In bytes. */
+const SMALL = 64 * 1024;
+
+/**
+ * Serves a registry without a port: for Hono, `Bun.serve`, `Deno.serve`, Next and everything else that works with `Request` and
+ * `Response`. `toNodeListener` makes it fit Express and `node:http`. The paths of the doors are those of the URL.
+ *
+ * @example
+ * ```ts
+ * const handler = createHandler(registry, { doors: { http: true } });
+ * export default { fetch: handler.fetch };
+ * ```
+ */
+export function createHandler(registry: OperationRegistry, options: RegistryHandlerOptions): RegistryHandler {
+  for (const name of ["port", "host", "tls"] as const) {
+    if (Object(options)[name] !== undefined) {
+      throw refusal(`createHandler: ${name}`, "is an option of serve(), which opens a port");
+    }
+  }
+  const checked = checkedServe(options, "createHandler");
+  if (!(registry instanceof OperationRegistry)) {
+    throw new CallError(
+      InfrastructureErrorCode.VALIDATION_ERROR,
+      "createHandler: an OperationRegistry is needed",
+    );
+  }
+  return new Handling(new Offered(registry, checked));
+}
+
+class Handling implements RegistryHandler {
+  readonly #offered: Offered;
+  readonly #looking: NodeJS.Timeout;
+  #closing: Promise<void> | undefined;
+
+  constructor(offered: Offered) {
+    this.#offered = offered;
+    this.#looking = setInterval(offered.look, LOOK_EVERY).unref();
+  }
+
+  // Functions of the object and not of its class, so that they can be taken out of it.
+
+  readonly fetch = async (request: Request): Promise<Response> => {
+    const exchange = this.#offered.native.exchange();
+    const { signal } = request;
+    if (signal.aborted) throw gone();
+    const forget = onAbort(signal, () => exchange.cancel());
+    try {
+      const head = JSON.parse(await keepAliveDuring(send(exchange, request))) as Head;
+      return answer(exchange, head, forget);
+    } catch (error) {
+      forget?.();
+      throw error;
+    }
+  };
+
+  readonly close = async (options: ServeCloseOptions = {}): Promise<void> => {
+    const { drain = DRAIN_FOR } = checkedOptions<ServeCloseOptions>(
+      options,
+      { drain: aPatience },
+      { prefix: "close: " },
+    );
+    this.#closing ??= this.#close(drain);
+    await this.#closing;
+  };
+
+  async #close(drain: number): Promise<void> {
+    this.#offered.flush();
+    try {
+      await keepAliveDuring(this.#offered.native.close(drain));
+      this.#offered.flush();
+    } finally {
+      clearInterval(this.#looking);
+    }
+  }
+}
+
+/** The head of an answer, as the native side tells it. */
+interface Head {
+  readonly status: number;
+  readonly headers: [name: string, value: string][];
+  /** Whether its body comes in pieces. */
+  readonly hasMore: boolean;
+}
+
+/** Brings a request, with its body. */
+async function send(exchange: ServedExchange, request: Request): Promise<string> {
+  const { pathname, search, host } = new URL(request.url);
+  const head = JSON.stringify({
+    method: request.method,
+    target: pathname + search,
+    host,
+    headers: [...request.headers],
+  });
+  if (request.body === null) return exchange.send(head, new Uint8Array());
+  const length = request.headers.get("content-length");
+  if (length !== null && Number(length) <= SMALL) {
+    return exchange.send(head, new Uint8Array(await request.arrayBuffer()));
+  }
+  const answered = exchange.send(head);
+  // What becomes of it is told with the answer, which may not need all of it.
+  void pump(exchange, request.body);
+  return answered;
+}
+
+async function pump(exchange: ServedExchange, body: ReadableStream<Uint8Array>): Promise<void> {
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) {
+        exchange.end(true);
+        return;
+      }
+      if (!(await exchange.push(value))) break;
+    }
+    exchange.end(false);
+    await reader.cancel();
+  } catch {
+    // Whoever sends it is gone.
+    exchange.end(false);
+  }
+}
+
+/** The answer. Its body is asked for as it is read. */
+function answer(exchange: ServedExchange, head: Head, forget: (() => void) | undefined): Response {
+  const { status } = head;
+  if (!head.hasMore) {
+    forget?.();
+    const whole = exchange.whole();
+    const isEmpty = whole === null || whole.length === 0 || status === 204 || status === 304;
+    return new Response(isEmpty ? null : whole, { status, headers: head.headers });
+  }
+  const over = () => {
+    forget?.();
+    letGo(exchange);
+  };
+  // Somebody is to read it, and nothing else may hold it.
+  keepAlive(exchange);
+  const body = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const piece = await exchange.next();
+          if (piece !== null) {
+            controller.enqueue(piece);
+            return;
+          }
+          over();
+          controller.close();
+        } catch (error) {
+          over();
+          controller.error(error);
+        }
+      },
+      cancel() {
+        over();
+        exchange.cancel();
+      },
+    },
+    // Nothing is read ahead: whoever does not read must not make the operation go on.
+    { highWaterMark: 0 },
+  );
+  return new Response(body, { status, headers: head.headers });
+}
+
+function gone(): CallError {
+  const details = { delivery: "none", reason: "aborted" };
+  return new CallError(InfrastructureErrorCode.ABORTED, "The request was given up before it began", details);
+}

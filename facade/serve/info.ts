@@ -1,0 +1,31 @@
+// What an OpenAPI document says about the whole.
+
+import { aString, type Check, checkedOptions, type Fields, required } from "../border/options.js";
+
+/**
+ * What an OpenAPI document says about the whole.
+ *
+ * @example
+ * ```ts
+ * const info: OpenAPIInfo = { title: "Tasks", version: "1.0.0" };
+ * ```
+ */
+export interface OpenAPIInfo {
+  title: string;
+  version: string;
+  description?: string;
+  /** What else OpenAPI has a place for: `contact`, `license`, `termsOfService`, `summary`. */
+  [field: string]: unknown;
+}
+
+const FIELDS: Fields<OpenAPIInfo> = {
+  title: required(aString),
+  version: required(aString),
+  description: aString,
+};
+
+/** What else is there is OpenAPI's business. */
+export const anInfo: Check = (value, path) => {
+  checkedOptions<OpenAPIInfo>(value, FIELDS, { prefix: `${path}.`, others: () => {} });
+  return value;
+};
