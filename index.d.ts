@@ -115,6 +115,7 @@ export type {
   ResponseMeta,
   ResponseNote,
   ResponseSource,
+  SpilledResult,
 } from "./dist/index.js";
 
 // Errors
@@ -177,6 +178,7 @@ export type {
   HTTPAuth,
   HTTPRetry,
   HTTPServiceConfig,
+  HTTPSpill,
   HTTPStreams,
   OpenAPICandidate,
   OpenAPIFS,
