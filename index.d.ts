@@ -51,6 +51,7 @@ export type {
   StreamId,
   Subscription,
   TypedCallMap,
+  UntypedOperations,
 } from "./dist/index.js";
 
 // Call protocol
@@ -132,6 +133,7 @@ export {
 export type {
   AccessErrorDetails,
   CallErrorCode,
+  CommonErrorDetails,
   HTTPErrorDetails,
   TimeoutDetails,
   ValidationErrorDetails,

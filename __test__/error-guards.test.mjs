@@ -53,6 +53,7 @@ describe("the guards", () => {
     assert.equal(isRetryable(error("OPERATION_NOT_FOUND", { delivery: "none", reason: "no-worker" })), true);
     assert.equal(isRetryable(error("OPERATION_NOT_FOUND", { delivery: "none" })), false);
     assert.equal(isRetryable(error("EXECUTION_ERROR", { delivery: "none", reason: "closed" })), false);
+    assert.equal(isRetryable(error("EXECUTION_ERROR", { delivery: "none", reason: "not-started" })), false);
     for (const delivery of ["unknown", "done", undefined]) {
       assert.equal(isRetryable(error("EXECUTION_ERROR", { delivery })), false);
     }

@@ -37,7 +37,11 @@ function moduleOf(page) {
   const imports = new Set(pieces.flatMap((text) => text.match(/^import [^;]+;$/gm) ?? []));
   const extensions = pieces.flatMap((text) => text.match(/^declare module [\s\S]*?^}$/gm) ?? []);
   const bodies = pieces.map((text) =>
-    text.replace(/^import [^;]+;$/gm, "").replace(/^declare module [\s\S]*?^}$/gm, ""),
+    text
+      .replace(/^import [^;]+;$/gm, "")
+      .replace(/^declare module [\s\S]*?^}$/gm, "")
+      // Within a block nothing can be exported.
+      .replace(/^export (?=const )/gm, ""),
   );
   return `${merged(imports)}\n${extensions.join("\n")}\n${SCENE}\n${REGISTRY}\n{ ${bodies.join("\n{ ")} ${"}".repeat(bodies.length)}\nexport {};\n`;
 }

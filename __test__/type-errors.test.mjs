@@ -54,6 +54,15 @@ await registry.execute("t.b", { id: 1 });
 await registry.execute("t.a", { id: "1" });
 (await registry.execute("t.a", { id: 1 })).data.nme;`,
 );
+modules.set(
+  "mixed",
+  `${START}import { FromOpenAPI } from "@alkdev/operations";
+const registry = createRegistry([defineOperation({ ...draft, namespace: "t", name: "a", type: "query",
+  handler: ({ id }) => ({ name: String(id) }) }), ...FromOpenAPI({}, { namespace: "shop" })]);
+await registry.execute("shop.getPet", { petId: 7 });
+await registry.execute("t.a", { id: "1" });
+(await registry.execute("t.a", { id: 1 })).data.nme;`,
+);
 const problems = problemsIn(modules);
 const saidOf = (module) =>
   problems.filter((line) => line.startsWith(`${module}(`)).map((line) => line.replace(/^[^:]*: /, ""));
@@ -73,6 +82,13 @@ describe("what the compiler says of", () => {
   it("calls of a typed registry", () => {
     assert.deepEqual(saidOf("calls"), [
       `Argument of type '"t.b"' is not assignable to parameter of type '"t.a"'.`,
+      "Type 'string' is not assignable to type 'number'.",
+      "Property 'nme' does not exist on type '{ name: string; }'. Did you mean 'name'?",
+    ]);
+  });
+
+  it("calls of a registry that holds untyped operations as well", () => {
+    assert.deepEqual(saidOf("mixed"), [
       "Type 'string' is not assignable to type 'number'.",
       "Property 'nme' does not exist on type '{ name: string; }'. Did you mean 'name'?",
     ]);

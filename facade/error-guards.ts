@@ -1,8 +1,28 @@
 // Questions about what a call rejected with. Each narrows `details`.
 
 import { isObject } from "./border/options.js";
+import type { ResponseEnvelope } from "./envelope.js";
 import { CallError, InfrastructureErrorCode } from "./errors.js";
 import type { ValueError } from "./schema/compiled.js";
+
+/**
+ * What every error may say about its call.
+ *
+ * @example
+ * ```ts
+ * if (isTimeout(error)) {
+ *   const { delivery, reason }: CommonErrorDetails = error.details;
+ *   console.warn(delivery, reason);
+ * }
+ * ```
+ */
+export interface CommonErrorDetails {
+  /** Whether the call was carried out: certainly not, perhaps, or yes. */
+  delivery?: "none" | "unknown" | "done";
+  /** A short word for what went wrong, to tell cases apart: `"timeout"`, `"closed"`, `"no-worker"`, ... */
+  reason?: string;
+  operationId?: string;
+}
 
 /**
  * What an HTTP answer outside 2XX leaves in `details`.
@@ -15,7 +35,7 @@ import type { ValueError } from "./schema/compiled.js";
  * }
  * ```
  */
-export interface HTTPErrorDetails {
+export interface HTTPErrorDetails extends CommonErrorDetails {
   statusCode: number;
   headers: Record<string, string>;
   contentType: string;
@@ -33,8 +53,10 @@ export interface HTTPErrorDetails {
  * }
  * ```
  */
-export interface ValidationErrorDetails {
+export interface ValidationErrorDetails extends CommonErrorDetails {
   errors: ValueError[];
+  /** Where an output was refused (`output: "strict"`): the answer as it arrived. */
+  envelope?: ResponseEnvelope;
 }
 
 /**
@@ -48,7 +70,7 @@ export interface ValidationErrorDetails {
  * }
  * ```
  */
-export interface AccessErrorDetails {
+export interface AccessErrorDetails extends CommonErrorDetails {
   operationId: string;
   identityRequired?: boolean;
   missingScopes?: string[];
@@ -68,9 +90,15 @@ export interface AccessErrorDetails {
  * }
  * ```
  */
-export interface TimeoutDetails {
+export interface TimeoutDetails extends CommonErrorDetails {
+  /** The deadline of the call, in milliseconds since 1970. */
   deadline?: number;
+  /** How long a stream may be silent, in milliseconds. */
   idleTimeout?: number;
+  /** The limit of the source, in milliseconds. */
+  timeout?: number;
+  /** The host that did not answer in time. */
+  host?: string;
 }
 
 /**
@@ -137,6 +165,9 @@ const FINAL: readonly string[] = [
   InfrastructureErrorCode.ABORTED,
 ];
 
+/** Reasons that last: what is closed stays closed, and a program that does not exist will not start. */
+const LASTING: readonly unknown[] = ["closed", "not-started"];
+
 /**
  * Whether the same call may be made again: it was certainly not carried out (`details.delivery` is `"none"`), and another
  * attempt could go better.
@@ -151,7 +182,7 @@ export function isRetryable(error: unknown): boolean {
   if (!(error instanceof CallError) || field(error, "delivery") !== "none") return false;
   if (error.code === InfrastructureErrorCode.OPERATION_NOT_FOUND)
     return field(error, "reason") === "no-worker";
-  return !FINAL.includes(error.code) && field(error, "reason") !== "closed";
+  return !FINAL.includes(error.code) && !LASTING.includes(field(error, "reason"));
 }
 
 function isCode(error: unknown, code: InfrastructureErrorCode): error is CallError {

@@ -48,6 +48,7 @@ export type {
   StreamId,
   Subscription,
   TypedCallMap,
+  UntypedOperations,
 } from "./operation-types.js";
 export type { AuthorisedCall, CustomAuth } from "./registry/authorise.js";
 export { createRegistry } from "./registry/create-registry.js";

@@ -70,8 +70,8 @@ export type SignatureOf<TOperation> = TOperation extends {
   : never;
 
 /**
- * Operations by namespace and name. A conditional type, so that an editor shows the operations and not the formula; and
- * in two forms, because the keys of the second, which the compiler has to work out at every look, are slow.
+ * Operations by namespace and name. A conditional type, so that an editor shows the operations and not the formula.
+ * Operations whose ids the compiler does not know, such as those of an adapter, are `UntypedOperations`.
  *
  * @example
  * ```ts
@@ -89,14 +89,44 @@ export type OperationsOf<TOperation extends { namespace: string; name: string }>
         };
       }
     : {
-        [TSpace in TOperation as TSpace["namespace"]]: {
-          [TNamed in TSpace as TNamed["name"]]: SignatureOf<TNamed>;
+        [N in KnownOf<TOperation>["namespace"]]: {
+          [K in Extract<KnownOf<TOperation>, { namespace: N }>["name"]]: SignatureOf<
+            Extract<Extract<KnownOf<TOperation>, { namespace: N }>, { name: K }>
+          >;
         };
-      };
+      } & UntypedOperations;
 
 /** Whether there are operations whose ids are not known to the compiler, such as those of an adapter. */
 type HasUnknownIds<TOperation extends { namespace: string; name: string }> =
   string extends TOperation["namespace"] ? true : string extends TOperation["name"] ? true : false;
+
+/** The operations whose ids are known to the compiler. */
+type KnownOf<TOperation extends { namespace: string; name: string }> = TOperation extends unknown
+  ? HasUnknownIds<TOperation> extends true
+    ? never
+    : TOperation
+  : never;
+
+declare const untyped: unique symbol;
+
+/**
+ * Says that there are other operations besides the ones in a table, whose ids the compiler does not know. Every id can then be
+ * called: one that is in the table with its types, any other with `unknown`.
+ *
+ * @example
+ * ```ts
+ * type Remote = { demo: { greet: Query<{ name: string }, string> } } & UntypedOperations;
+ * const remote = nats.callMap.typed<Remote>();
+ * await remote.call("shop.getPet", { petId: 7 }); // nothing is known about it, so nothing is checked
+ * ```
+ */
+export interface UntypedOperations {
+  /** For the type checker only: at run time there is no such property. */
+  readonly [untyped]: true;
+}
+
+/** Whether there are operations that the compiler does not know. */
+type HasUntyped<TOperations> = TOperations extends UntypedOperations ? true : false;
 
 /** What a type argument says about operations: `typeof registry`, or operations by namespace and name. */
 export type OperationsIn<T> = T extends { readonly "~operations": infer TOperations } ? TOperations : T;
@@ -120,7 +150,7 @@ type IdsOf<TOperations, TType> = {
  * ```
  */
 export type CallId<TOperations> =
-  IsAny<TOperations> extends true ? string : IdsOf<TOperations, "query" | "mutation">;
+  IsAny<TOperations> extends true ? string : IdsOf<TOperations, "query" | "mutation"> | OtherId<TOperations>;
 
 /**
  * What `subscribe` takes as id.
@@ -132,7 +162,10 @@ export type CallId<TOperations> =
  * ```
  */
 export type StreamId<TOperations> =
-  IsAny<TOperations> extends true ? string : IdsOf<TOperations, "subscription">;
+  IsAny<TOperations> extends true ? string : IdsOf<TOperations, "subscription"> | OtherId<TOperations>;
+
+/** Any id, where there are operations that the compiler does not know. Not `string`, so that editors still offer the known ids. */
+type OtherId<TOperations> = HasUntyped<TOperations> extends true ? string & {} : never;
 
 /** The operation that an id names. A namespace may have dots in it, so it is not enough to split the id. */
 type ById<TOperations, TId> = {
@@ -157,9 +190,17 @@ export interface Signature {
 export type OperationById<TOperations, TId extends string, TOtherwise extends Signature> =
   IsAny<TOperations> extends true
     ? TOtherwise
-    : ById<TOperations, TId> extends infer TOperation extends Signature
-      ? TOperation
-      : never;
+    : HasUntyped<TOperations> extends true
+      ? string extends TId
+        ? TOtherwise
+        : [ById<TOperations, TId>] extends [infer TOperation extends Signature]
+          ? [TOperation] extends [never]
+            ? TOtherwise
+            : TOperation
+          : never
+      : ById<TOperations, TId> extends infer TOperation extends Signature
+        ? TOperation
+        : never;
 
 /**
  * The environment that composition offers: each QUERY and MUTATION as a function.
@@ -174,15 +215,22 @@ export type OperationById<TOperations, TId extends string, TOtherwise extends Si
 export type EnvOf<TOperations> =
   IsAny<TOperations> extends true
     ? OperationEnv
-    : {
-        readonly [N in keyof TOperations]: {
-          readonly [K in keyof TOperations[N] as TOperations[N][K] extends { readonly type: "subscription" }
-            ? never
-            : K]: TOperations[N][K] extends { readonly input: infer TInput; readonly output: infer TOutput }
-            ? (input: TInput) => Promise<ResponseEnvelope<TOutput>>
-            : never;
-        };
+    : HasUntyped<TOperations> extends true
+      ? KnownEnv<Pick<TOperations, keyof TOperations & string>> & OperationEnv
+      : KnownEnv<TOperations>;
+
+/** The functions of the operations that are known. */
+type KnownEnv<TOperations> = TOperations extends unknown
+  ? {
+      readonly [N in keyof TOperations]: {
+        readonly [K in keyof TOperations[N] as TOperations[N][K] extends { readonly type: "subscription" }
+          ? never
+          : K]: TOperations[N][K] extends { readonly input: infer TInput; readonly output: infer TOutput }
+          ? (input: TInput) => Promise<ResponseEnvelope<TOutput>>
+          : never;
       };
+    }
+  : never;
 
 /**
  * A call map that knows the operations on the other side.

@@ -4,7 +4,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import {
+  buildEnv,
   createMCPClient,
+  createPortEventTarget,
+  createRegistry,
   FromOpenAPI,
   localEnvelope,
   OperationRegistry,
@@ -27,6 +30,10 @@ const places = {
   mcp: (options) => createMCPClient("m", { command: "x", ...options }),
   openapi: async (options) => FromOpenAPI(document, { namespace: "t", ...options }),
   serve: (options) => serve(new OperationRegistry(), { doors: { http: true }, ...options }),
+  env: async (options) => buildEnv({ registry: new OperationRegistry(), context: {}, ...options }),
+  target: async (target) => new PendingRequestMap(target),
+  port: async (port) => createPortEventTarget(port),
+  list: async (operations) => createRegistry(operations),
   tools: async (options) => toTools(new OperationRegistry(), { target: "openai", ...options }),
 };
 
@@ -39,6 +46,7 @@ function refusedBy(place, options) {
   });
 }
 
+const IDENTITY = "must have an identity, { id, scopes, resources? }, for each token";
 const TIME = "a number of milliseconds since 1970, such as Date.now() + 5_000";
 const PLAIN = "Object.fromEntries() makes one of a Headers object or a Map";
 
@@ -92,9 +100,43 @@ describe("an option of the wrong kind", () => {
     [
       "openapi",
       { auth: { type: "sk-a-secret", token: "bearer" } },
-      'config.auth.type must be "bearer", "apiKey" or "basic", not the text that was given',
+      'config.auth.type must be "bearer", "apiKey" or "basic". What was given is not shown, because it may be a secret',
     ],
-    ["openapi", { timeout: "5s" }, 'config.timeout must be a number of milliseconds above 0, not "5s"'],
+    [
+      "openapi",
+      { timeout: "5s" },
+      'config.timeout must be a number of milliseconds, 0 or more (0: no limit), not "5s"',
+    ],
+    [
+      "env",
+      { allowedNamespaces: "tasks" },
+      'buildEnv: allowedNamespaces must be a list of strings, not "tasks"',
+    ],
+    ["env", { registry: {} }, "buildEnv: registry must be an OperationRegistry, not an object"],
+    ["env", { context: undefined }, "buildEnv: context must be an object, not undefined"],
+    ["env", { callMap: 5 }, "buildEnv: callMap must be a call map, such as a PendingRequestMap, not 5"],
+    ["target", {}, "PendingRequestMap: eventTarget must be an EventTarget, not an object"],
+    [
+      "port",
+      {},
+      "createPortEventTarget: port must be a MessagePort or a Worker, with postMessage and addEventListener (or on), not an object",
+    ],
+    ["list", {}, "createRegistry: operations must be a list of operations, not an object"],
+    ["list", new Set(), "createRegistry: operations must be a list of operations: [...operations] makes one"],
+    ["serve", { tokens: { "": { id: "ada", scopes: [] } } }, "serve: tokens has an empty token"],
+    ["serve", { tokens: { t: "ada" } }, `serve: tokens ${IDENTITY}: one is a string`],
+    ["serve", { tokens: { t: { scopes: [] } } }, `serve: tokens ${IDENTITY}: the id of one is missing`],
+    ["serve", { tokens: { t: { id: "ada" } } }, `serve: tokens ${IDENTITY}: scopes of "ada" is missing`],
+    [
+      "serve",
+      { tokens: { t: { id: "ada", scopes: "all" } } },
+      `serve: tokens ${IDENTITY}: scopes of "ada" is not a list of strings`,
+    ],
+    [
+      "serve",
+      { tokens: { t: { id: "ada", scopes: [], resources: [] } } },
+      `serve: tokens ${IDENTITY}: resources of "ada" is not an object with a list of actions for each resource`,
+    ],
     ["tools", { maxResultBytes: 1 }, "toTools: maxResultBytes must be a whole number of at least 256, not 1"],
   ]) {
     it(message, async () => {
@@ -116,6 +158,7 @@ describe("a misspelt option is refused with the name that was meant", () => {
     ["mcp", "header", "headers"],
     ["openapi", "baseURL", "baseUrl"],
     ["serve", "allowedHost", "allowedHosts"],
+    ["env", "allowedNamespace", "allowedNamespaces"],
     ["tools", "maxResultByte", "maxResultBytes"],
   ]) {
     it(`${place}: ${name}`, async () => {

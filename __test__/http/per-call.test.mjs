@@ -82,7 +82,7 @@ for (const [name, fetch] of Object.entries(drivers)) {
       const registry = await service({ auth: () => ({ type: "secret-type", token: "secret-token" }) });
       const error = await failureOf(registry.execute("t.it", {}, {}));
       assert.equal(error.code, "VALIDATION_ERROR");
-      assert.match(error.message, /what config\.auth returned/);
+      assert.match(error.message, /config\.auth\(\)/);
       assert.equal(error.message.includes("secret-token"), false);
     });
 

@@ -165,6 +165,21 @@ describe("the log", () => {
     assert.deepEqual(texts(), ["Fields of the configuration that mean nothing here: team, owner"]);
   });
 
+  it("names what include and exclude name, and the document does not have", () => {
+    const get = { operationId: "listPets", tags: ["pets"], responses: { 200: { description: "" } } };
+    const pets = { ...document, paths: { "/pets": { get } } };
+    const found = FromOpenAPI(pets, {
+      namespace: "t",
+      include: ["pets", "listPet"],
+      exclude: ["owners", "/x/*"],
+    });
+    assert.equal(found.length, 1);
+    assert.deepEqual(texts(), [
+      'config.include has "listPet", which is neither an operation nor a tag of the document',
+      'config.exclude has "owners", which is neither an operation nor a tag of the document',
+    ]);
+  });
+
   it("tells of credentials that are none", () => {
     FromOpenAPI(document, { namespace: "t", auth: { type: "bearer", token: undefined } });
     assert.equal(texts().length, 1);
@@ -185,7 +200,7 @@ describe("the log", () => {
     }
     const told = texts().filter((text) => text.includes("has no token"));
     assert.equal(told.length, 2);
-    assert.match(told[0], /^what config\.auth returned has no token/);
+    assert.match(told[0], /^config\.auth\(\) has no token/);
   });
 
   it("tells of each operation that was degraded or skipped, and not of those that were filtered", () => {
@@ -209,7 +224,7 @@ describe("the log", () => {
     FromOpenAPI(document, { namespace: "t", include: "mispelt" });
     assert.match(
       texts().join("\n"),
-      /^None of the 1 operations of t was imported: include, exclude and methods/,
+      /^config\.include has "mispelt".*\nNone of the 1 operations of t was imported: include, exclude and methods/,
     );
   });
 

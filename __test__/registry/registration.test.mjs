@@ -420,6 +420,14 @@ describe("what a refusal says", () => {
       () => registry.register(operation({ visibility: "hidden" })),
       callError("VALIDATION_ERROR", 'visibility: Expected "external" or "internal", not "hidden"'),
     );
+    assert.throws(
+      () => registry.register(operation({ _meta: { output: "strickt" } })),
+      callError(
+        "VALIDATION_ERROR",
+        '_meta.output: Expected "normalise", "keep", "off" or "strict", not "strickt"',
+      ),
+    );
+    registry.register(operation({ _meta: { output: "strict", mine: "anything" } }));
   });
 
   it("names FromSchema where a plain JSON Schema stands", () => {

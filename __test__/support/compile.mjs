@@ -12,6 +12,8 @@ export const options = {
   lib: ["lib.es2023.d.ts"],
   types: ["node"],
   strict: true,
+  exactOptionalPropertyTypes: true,
+  noUncheckedIndexedAccess: true,
   noEmit: true,
   skipLibCheck: true,
 };

@@ -82,7 +82,12 @@ if (isValidationError(something))
   expectTypeOf(something.details.errors[0]?.path).toEqualTypeOf<string | undefined>();
 if (isAccessError(something))
   expectTypeOf(something.details.missingScopes).toEqualTypeOf<string[] | undefined>();
-if (isTimeout(something)) expectTypeOf(something.details.deadline).toEqualTypeOf<number | undefined>();
+if (isTimeout(something)) {
+  expectTypeOf(something.details.deadline).toEqualTypeOf<number | undefined>();
+  expectTypeOf(something.details.timeout).toEqualTypeOf<number | undefined>();
+  expectTypeOf(something.details.host).toEqualTypeOf<string | undefined>();
+  expectTypeOf(something.details.delivery).toEqualTypeOf<"none" | "unknown" | "done" | undefined>();
+}
 expectTypeOf(isRetryable(something)).toEqualTypeOf<boolean>();
 
 // The constants are TypeBox schemas with static types.

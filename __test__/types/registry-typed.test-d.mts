@@ -4,12 +4,15 @@ import {
   buildEnv,
   createRegistry,
   defineOperation,
+  FromOpenAPI,
   type Mutation,
+  type OpenAPISpec,
   type OperationRegistry,
   PendingRequestMap,
   type Query,
   type ResponseEnvelope,
   subscribe,
+  type UntypedOperations,
 } from "@alkdev/operations";
 import { Type } from "@sinclair/typebox";
 import { type } from "arktype";
@@ -133,4 +136,53 @@ expectTypeOf(inPlace).toEqualTypeOf<
 >();
 
 export const loose: OperationRegistry = registry;
+
+// Operations whose ids the compiler does not know do not spoil those that it knows.
+declare const document: OpenAPISpec;
+const mixed = createRegistry([greet, createTask, ticks, ...FromOpenAPI(document, { namespace: "shop" })]);
+expectTypeOf(mixed.execute("demo.greet", { name: "x" })).resolves.toEqualTypeOf<
+  ResponseEnvelope<{ greeting: string }>
+>();
+// @ts-expect-error a number is no name
+mixed.execute("demo.greet", { name: 1 });
+// @ts-expect-error no such property
+(await mixed.execute("demo.greet", { name: "x" })).data.greting;
+expectTypeOf(mixed.execute("shop.getPet", { petId: 7 })).resolves.toEqualTypeOf<ResponseEnvelope<unknown>>();
+expectTypeOf(
+  mixed.execute<{ petId: number }, { name: string }>("shop.getPet", { petId: 7 }),
+).resolves.toEqualTypeOf<ResponseEnvelope<{ name: string }>>();
+declare const anyId: string;
+expectTypeOf(mixed.execute(anyId, {})).resolves.toEqualTypeOf<ResponseEnvelope<unknown>>();
+// @ts-expect-error an id is a text
+mixed.execute(7, {});
+for await (const { data } of mixed.subscribe("demo.ticks", {})) expectTypeOf(data).toEqualTypeOf<number>();
+for await (const { data } of mixed.subscribe("shop.prices", {})) expectTypeOf(data).toEqualTypeOf<unknown>();
+for await (const { data } of subscribe(mixed, "shop.prices", {})) expectTypeOf(data).toEqualTypeOf<unknown>();
+const mixedEnv = buildEnv({ registry: mixed, context: {} });
+expectTypeOf(mixedEnv.demo.greet({ name: "x" })).resolves.toEqualTypeOf<
+  ResponseEnvelope<{ greeting: string }>
+>();
+await mixedEnv.shop?.getPet?.({ petId: 7 });
+// @ts-expect-error a number is no name
+mixedEnv.demo.greet({ name: 1 });
+const mixedMap = new PendingRequestMap().typed<typeof mixed>();
+expectTypeOf(mixedMap.call("demo.greet", { name: "x" })).resolves.toEqualTypeOf<
+  ResponseEnvelope<{ greeting: string }>
+>();
+expectTypeOf(mixedMap.call("shop.getPet", {})).resolves.toEqualTypeOf<ResponseEnvelope<unknown>>();
+// Only such operations, and a table that says that there are more.
+createRegistry(FromOpenAPI(document, { namespace: "shop" })).execute("shop.getPet", {});
+type Partly = { hub: { time: Query<{ zone: string }, number> } } & UntypedOperations;
+const partly = new PendingRequestMap().typed<Partly>();
+expectTypeOf(partly.call("hub.time", { zone: "UTC" })).resolves.toEqualTypeOf<ResponseEnvelope<number>>();
+expectTypeOf(partly.call("hub.other", {})).resolves.toEqualTypeOf<ResponseEnvelope<unknown>>();
+export const untyped: OperationRegistry = mixed;
+
+// Operations that are registered later.
+registry.registerAll(FromOpenAPI(document, { namespace: "shop" }));
+// @ts-expect-error the compiler does not know it
+registry.execute("shop.getPet", {});
+expectTypeOf(registry.untyped().execute("shop.getPet", {})).resolves.toEqualTypeOf<
+  ResponseEnvelope<unknown>
+>();
 export const a = registry;

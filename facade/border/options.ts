@@ -72,8 +72,11 @@ export function must(
 ): Check {
   return (value, path) => {
     if (holds(value)) return value;
-    const given = secret && typeof value === "string" ? "the text that was given" : quoted(value);
-    throw refusal(path, `must be ${allowed}, not ${given}`);
+    if (secret && typeof value === "string") {
+      const what = value === "" ? "It is empty" : "What was given is not shown, because it may be a secret";
+      throw refusal(path, `must be ${allowed}. ${what}`);
+    }
+    throw refusal(path, `must be ${allowed}, not ${quoted(value)}`);
   };
 }
 

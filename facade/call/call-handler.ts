@@ -15,7 +15,7 @@ import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, mapError } from "../errors.js";
 import { logger } from "../logging.js";
 import { tellOfOpenSources } from "../registry/open-sources.js";
-import { alwaysEnforceAccess, markMetadata, SERVED } from "../registry/protocol-context.js";
+import { alwaysEnforceAccess, markMetadata, SERVED, seesToDeadline } from "../registry/protocol-context.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { subscribe } from "../registry/subscribe.js";
 import { detailsWithoutCookies, withoutCookies } from "./cookies.js";
@@ -319,6 +319,7 @@ async function stream(
   const { requestId, operationId, input } = request;
   const context = running.context(registry);
   alwaysEnforceAccess(context);
+  seesToDeadline(context);
   const events = subscribe(registry, operationId, input, context);
   running.onAbort = () => events.return().catch(() => {});
   const turns = new Turns();

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { aSize, checkedOptions, type Fields } from "../border/options.js";
+import { aSize, checkedOptions, type Fields, isFunction, refusal } from "../border/options.js";
 import { PushedEvents, type PushSource } from "../border/pushed-events.js";
+import { kindOf } from "../border/text.js";
 import { callAt } from "../border/timer.js";
 import { isResponseEnvelope, type ResponseEnvelope } from "../envelope.js";
 import { type CallError, invalid } from "../errors.js";
@@ -84,6 +85,12 @@ const log = logger("call");
 const DEFAULT_WAITING_EVENTS = 65_536;
 const FIELDS: Fields<PendingRequestMapOptions> = { maxWaitingEvents: aSize };
 
+/** Whether it can stand for an `EventTarget`, which may be of another realm or written by hand. */
+function isEventTarget(value: unknown): boolean {
+  const { addEventListener, removeEventListener, dispatchEvent } = Object(value);
+  return [addEventListener, removeEventListener, dispatchEvent].every(isFunction);
+}
+
 /**
  * Calls and subscriptions over events. Two maps on one `EventTarget` talk to each other; without one, a map
  * talks to itself, which is how a hub serves its own operations.
@@ -115,6 +122,9 @@ export class PendingRequestMap {
     const { maxWaitingEvents } = checkedOptions<PendingRequestMapOptions>(options, FIELDS, {
       prefix: "PendingRequestMap: ",
     });
+    if (eventTarget !== undefined && !isEventTarget(eventTarget)) {
+      throw refusal("PendingRequestMap: eventTarget", `must be an EventTarget, not ${kindOf(eventTarget)}`);
+    }
     const receiver: Receiver = {
       "call.responded": (event) => this.#responded(event),
       "call.error": (event) => this.#answeredWith(event),

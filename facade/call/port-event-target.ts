@@ -1,5 +1,7 @@
 // Events of the call protocol over a MessagePort: between worker threads, or between pages.
 
+import { isFunction, isObject, refusal } from "../border/options.js";
+import { kindOf } from "../border/text.js";
 import { logger } from "../logging.js";
 import { leavesProcess } from "./remote.js";
 import { restored, wireText } from "./wire-value.js";
@@ -65,6 +67,12 @@ const log = logger("call");
  * ```
  */
 export function createPortEventTarget(port: MessagePortLike): PortEventTarget {
+  if (!isPort(port)) {
+    throw refusal(
+      "createPortEventTarget: port",
+      `must be a MessagePort or a Worker, with postMessage and addEventListener (or on), not ${kindOf(port)}`,
+    );
+  }
   return new PortTarget(port);
 }
 
@@ -102,6 +110,14 @@ class PortTarget extends EventTarget implements PortEventTarget {
     }
     super.dispatchEvent(new CustomEvent(message.type, { detail: restored(message.detail) }));
   }
+}
+
+function isPort(port: unknown): boolean {
+  if (!isObject(port) || !isFunction(port.postMessage)) return false;
+  return (
+    (isFunction(port.addEventListener) && isFunction(port.removeEventListener)) ||
+    (isFunction(port.on) && isFunction(port.off))
+  );
 }
 
 /** Returns how to stop. */

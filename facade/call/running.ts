@@ -2,6 +2,7 @@
 
 import { identityIn } from "../registry/authorise.js";
 import { buildEnv } from "../registry/env.js";
+import { setProperty } from "../registry/offered-env.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import type { OperationContext, OperationEnv } from "../types.js";
 import type { CallRequestedEvent } from "./events.js";
@@ -68,15 +69,15 @@ export class Running {
       },
       // The context is the handler's to change, as any other.
       set signal(signal: AbortSignal) {
-        replace(context, "signal", signal);
+        setProperty(context, "signal", signal);
       },
       get env() {
         const env = buildEnv({ registry, context });
-        replace(context, "env", env);
+        setProperty(context, "env", env);
         return env;
       },
       set env(env: OperationEnv) {
-        replace(context, "env", env);
+        setProperty(context, "env", env);
       },
     };
     if (parentRequestId !== undefined) context.parentRequestId = parentRequestId;
@@ -86,8 +87,4 @@ export class Running {
     if (this.#line !== undefined) Object.assign(context, this.#line.context);
     return context;
   }
-}
-
-function replace(context: OperationContext, name: "signal" | "env", value: unknown): void {
-  Object.defineProperty(context, name, { value, writable: true, configurable: true, enumerable: true });
 }

@@ -1,6 +1,8 @@
 // What is asked of an import: the configuration as data, with the answers of the user's own functions.
 
+import { quoted } from "../border/text.js";
 import { type CallError, invalid } from "../errors.js";
+import { logger } from "../logging.js";
 import type { OpenApiDocument } from "../native-binding.js";
 import type { HTTPServiceConfig, OpenAPICandidate, OpenAPISelector } from "./config.js";
 import type { CheckedConfig } from "./config-check.js";
@@ -43,6 +45,7 @@ export function choicesFor(document: OpenApiDocument, config: CheckedConfig): st
     int64,
     ownNamespaces: config.namespace === undefined,
   };
+  warnOfUnknown(document, methods ?? DEFAULT_METHODS, { include: include.words, exclude: exclude.words });
   const asked: Question[] = [];
   if (name !== undefined) asked.push(["name", (operation) => nameFrom(name, operation)]);
   if (include.functions.length > 0) asked.push(["include", anyOf(include.functions, "include")]);
@@ -67,6 +70,28 @@ function answers(
     all[`${operation.method} ${operation.path}`] = answer;
   }
   return all;
+}
+
+/** A name that is that of no operation and no tag is probably misspelt. Patterns of paths are matched natively, and are left
+ * alone here. */
+function warnOfUnknown(
+  document: OpenApiDocument,
+  methods: readonly string[],
+  words: Record<"include" | "exclude", readonly string[]>,
+): void {
+  const isName = (word: string) => !/[/*]/.test(word);
+  if (!words.include.some(isName) && !words.exclude.some(isName)) return;
+  const known = new Set<string | undefined>();
+  for (const { name, operationId, tags } of JSON.parse(document.offers([...methods])) as OpenAPICandidate[]) {
+    for (const word of [name, operationId, ...tags]) known.add(word);
+  }
+  for (const field of ["include", "exclude"] as const) {
+    for (const word of words[field]) {
+      if (!isName(word) || known.has(word)) continue;
+      const sentence = `config.${field} has ${quoted(word)}, which is neither an operation nor a tag of the document`;
+      logger("openapi").warn(sentence, { field: `config.${field}`, word });
+    }
+  }
 }
 
 function nameFrom(

@@ -61,8 +61,10 @@ const FIELDS: Fields<OpenAPIImportConfig> = {
     isListOf(value, isString),
   ),
   allowPrivateAddresses: aBoolean,
-  // A limit of 0 is none.
-  timeout: (value, path) => (value === 0 ? value : aDuration(value, path)),
+  timeout: must(
+    "a number of milliseconds, 0 or more (0: no limit)",
+    (value) => Number.isFinite(value) && Number(value) >= 0,
+  ),
   fetch: aFunction,
   retry: (value, path) => (typeof value === "number" ? aCount : retry)(value, path),
   sse: group<HTTPStreams>({
@@ -112,13 +114,13 @@ function methods(value: unknown, path: string): ReturnType<Check> {
   return value;
 }
 
-/** What a function of the configuration gave. */
+/** What a function of the configuration gave: `config.headers()` in messages. */
 export const checkedHeaders = (value: unknown) =>
-  headers(value, "what config.headers returned") as Record<string, string>;
+  headers(value, "config.headers()") as Record<string, string>;
 const toldOfMissingTokens = new WeakSet<object>();
 /** `source` is whose function it was: one that never has a token is named once, not with every call. */
 export function checkedAuth(value: unknown, source: object): HTTPAuth {
-  const path = "what config.auth returned";
+  const path = "config.auth()";
   const checked = authFields(value, path) as HTTPAuth;
   if (!toldOfMissingTokens.has(source) && tellIfMissing(checked, path)) toldOfMissingTokens.add(source);
   return checked;

@@ -1,10 +1,13 @@
+import { isObject, refusal } from "../border/options.js";
+import { kindOf } from "../border/text.js";
 import type { OperationsOf } from "../operation-types.js";
 import type { AnyOperation } from "../types.js";
 import { OperationRegistry, type RegistryOptions } from "./registry.js";
 
 /**
  * A registry that knows its operations: ids, inputs and results of `execute`, `subscribe` and `buildEnv` are checked by
- * the compiler. Operations that are registered later work, but the types do not know them.
+ * the compiler. Operations of an adapter may be in the list: then every other id can be called as well, and what it gives is
+ * `unknown`. Operations that are registered later are called through `registry.untyped()`.
  *
  * @example
  * ```ts
@@ -17,6 +20,11 @@ export function createRegistry<const TList extends readonly AnyOperation[]>(
   operations: TList,
   options?: RegistryOptions,
 ): OperationRegistry<OperationsOf<TList[number]>> {
+  if (!Array.isArray(operations)) {
+    const isIterable = isObject(operations) && Symbol.iterator in operations;
+    const found = isIterable ? ": [...operations] makes one" : `, not ${kindOf(operations)}`;
+    throw refusal("createRegistry: operations", `must be a list of operations${found}`);
+  }
   const registry = new OperationRegistry(options);
   registry.registerAll(operations);
   return registry;

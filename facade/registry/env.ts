@@ -1,3 +1,12 @@
+import {
+  aList,
+  anObject,
+  checkedOptions,
+  type Fields,
+  isFunction,
+  must,
+  required,
+} from "../border/options.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import type { CallError } from "../errors.js";
 import type { EnvOf } from "../operation-types.js";
@@ -45,6 +54,13 @@ export interface EnvOptions<TOperations = any> {
   callMap?: CallMap | undefined;
 }
 
+const FIELDS: Fields<EnvOptions> = {
+  registry: required(must("an OperationRegistry", (value) => isFunction(Object(value).getAllSpecs))),
+  context: required(anObject),
+  allowedNamespaces: aList,
+  callMap: must("a call map, such as a PendingRequestMap", (value) => isFunction(Object(value).call)),
+};
+
 /**
  * The other operations, ready to be called by a handler: `env.namespace.name(input)`. Subscriptions are
  * left out.
@@ -56,12 +72,12 @@ export interface EnvOptions<TOperations = any> {
  * ```
  */
 // biome-ignore lint/suspicious/noExplicitAny: a registry that knows nothing about the types of its operations
-export function buildEnv<TOperations = any>({
-  registry,
-  context,
-  allowedNamespaces,
-  callMap,
-}: EnvOptions<TOperations>): EnvOf<TOperations> {
+export function buildEnv<TOperations = any>(options: EnvOptions<TOperations>): EnvOf<TOperations> {
+  const { registry, context, allowedNamespaces, callMap } = checkedOptions<EnvOptions<TOperations>>(
+    options,
+    FIELDS,
+    { prefix: "buildEnv: " },
+  );
   const call =
     callMap === undefined
       ? directly(registry, context as OperationContext, true)

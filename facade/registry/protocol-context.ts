@@ -22,6 +22,18 @@ export function isDirect(context: OperationContext): boolean {
   return !enforced.has(context);
 }
 
+const watchedElsewhere = new WeakSet<OperationContext>();
+
+/** Says that whoever made the context sees to its deadline: `subscribe` need not. */
+export function seesToDeadline(context: OperationContext): void {
+  watchedElsewhere.add(context);
+}
+
+/** Whether somebody else sees to the deadline of this call. */
+export function isWatchedElsewhere(context: OperationContext): boolean {
+  return watchedElsewhere.has(context);
+}
+
 /** Metadata that came over a wire, and the members of it that may steer the package. */
 const offWire = new WeakMap<object, ReadonlySet<string>>();
 

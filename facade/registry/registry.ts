@@ -155,6 +155,12 @@ export class OperationRegistry<TOperations = any> {
     this.#add(spec, handler);
   }
 
+  /** The same registry, to the type checker one that knows no operations: every id can be called, and results are `unknown`.
+   * For operations that were registered after `createRegistry`: `registry.untyped().execute("shop.getPet", input)`. */
+  untyped(): OperationRegistry {
+    return this;
+  }
+
   /** Registers a spec; a handler that is there stays. */
   registerSpec(spec: AnyOperation): void {
     const { spec: bare } = apart(spec as RegisteredOperation);

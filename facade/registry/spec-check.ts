@@ -1,6 +1,7 @@
 // A spec that cannot work is refused when it is registered, by name and field.
 
 import { unknownRule } from "../access-rules.js";
+import { isRecord, optionOf } from "../border/options.js";
 import { quoted } from "../border/text.js";
 import { type CallError, invalid } from "../errors.js";
 import { compiled, type ValueError } from "../schema/compiled.js";
@@ -25,7 +26,8 @@ export function assertSpec(spec: unknown): asserts spec is OperationSpec {
   }
   const checked = compiled(OperationSpecSchema);
   const seen = withoutLazySchemas(spec, {});
-  const misnamed = misnamedRule((spec as { accessControl?: unknown }).accessControl);
+  const { accessControl, _meta } = spec as { accessControl?: unknown; _meta?: unknown };
+  const misnamed = [...misnamedRule(accessControl), ...unknownMode(_meta)];
   if (misnamed.length > 0 || !checked.check(seen)) {
     const found = checked.errors(seen).map((error) => inWords(error, spec as Record<string, unknown>));
     // First, because a misspelt name explains why another is missing.
@@ -41,6 +43,15 @@ function misnamedRule(rules: unknown): ValueError[] {
   return unknown === undefined ? [] : [{ path: `/accessControl/${unknown.name}`, message: unknown.message }];
 }
 
+/** `_meta` may hold anything, but its `output` means something here. */
+function unknownMode(meta: unknown): ValueError[] {
+  const output = isRecord(meta) ? optionOf(meta, "output") : undefined;
+  if (output === undefined || OUTPUT_MODES.includes(output as string)) return [];
+  return [{ path: "/_meta/output", message: `Expected ${listed(OUTPUT_MODES)}, not ${quoted(output)}` }];
+}
+
+const OUTPUT_MODES: readonly string[] = ["normalise", "keep", "off", "strict"];
+
 /** The words that a field may be, where it is one of a few. */
 const WORDS: Record<string, readonly string[]> = {
   "/type": Object.values(OperationType),
@@ -49,11 +60,15 @@ const WORDS: Record<string, readonly string[]> = {
 
 /** "Expected union value" helps nobody. */
 function inWords({ path, message }: ValueError, spec: Record<string, unknown>): ValueError {
-  const words = WORDS[path]?.map((word) => JSON.stringify(word));
+  const words = WORDS[path];
   const value = spec[path.slice(1)];
   if (words === undefined || value === undefined) return { path, message };
-  const list = `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
-  return { path, message: `Expected ${list}, not ${quoted(value)}` };
+  return { path, message: `Expected ${listed(words)}, not ${quoted(value)}` };
+}
+
+function listed(words: readonly string[]): string {
+  const list = words.map((word) => JSON.stringify(word));
+  return `${list.slice(0, -1).join(", ")} or ${list.at(-1)}`;
 }
 
 function refusal(what: string, errors: { path: string; message: string }[]): CallError {

@@ -4,7 +4,7 @@ import { failed } from "../errors.js";
 import type { OperationById, Signature, Subscription as Stream, StreamId } from "../operation-types.js";
 import type { CallContext, OperationContext } from "../types.js";
 import { DeadlineWatch, isAhead } from "./deadline.js";
-import { isDirect } from "./protocol-context.js";
+import { isWatchedElsewhere } from "./protocol-context.js";
 import type { OpenSubscription, OperationRegistry } from "./registry.js";
 
 /**
@@ -137,7 +137,7 @@ class Subscription extends EventIterator<ResponseEnvelope> {
   /** What the handler gets. A deadline counts from here on; the call handler sees to those of the calls that it serves. */
   #watched(context: OperationContext): OperationContext {
     const { deadline } = context;
-    if (!isAhead(deadline) || !isDirect(context)) return context;
+    if (!isAhead(deadline) || isWatchedElsewhere(context)) return context;
     const endsItself = this.#registry.endsItself(this.#operationId);
     // What ends itself is heard in `#onError`, when it is asked next.
     this.#watch = new DeadlineWatch(

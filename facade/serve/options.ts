@@ -16,6 +16,7 @@ import {
   type Fields,
   group,
   isListOf,
+  isRecord,
   isString,
   isWhole,
   must,
@@ -208,16 +209,28 @@ const someTokens: Check = (value, path) => {
   const tokens = anObject(value, path) as Record<string, unknown>;
   for (const [token, identity] of Object.entries(tokens)) {
     // Tokens are secrets: no message quotes one.
+    if (token === "") throw refusal(path, "has an empty token");
     if (!/^[\x21-\x7e]+$/.test(token)) throw refusal(path, "has a token that cannot be sent in a header");
     if (!isIdentity(identity)) {
       throw refusal(
         path,
-        `must have an identity, { id, scopes, resources? }, for each token, not ${kindOf(identity)}`,
+        `must have an identity, { id, scopes, resources? }, for each token: ${flawOf(identity)}`,
       );
     }
   }
   return value;
 };
+
+/** What an identity lacks. */
+function flawOf(identity: unknown): string {
+  if (!isRecord(identity)) return `one is ${kindOf(identity)}`;
+  if (identity.id === undefined) return "the id of one is missing";
+  if (!isString(identity.id)) return `the id of one is ${kindOf(identity.id)}, not a string`;
+  const whose = `of ${JSON.stringify(identity.id.slice(0, 64))}`;
+  if (identity.scopes === undefined) return `scopes ${whose} is missing`;
+  if (!isListOf(identity.scopes, isString)) return `scopes ${whose} is not a list of strings`;
+  return `resources ${whose} is not an object with a list of actions for each resource`;
+}
 
 const aUrl = must(
   "a URL with https:// or http://",

@@ -12,6 +12,7 @@ import {
 } from "../border/options.js";
 import type { MCPContentBlock, ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { offerEnv } from "../registry/offered-env.js";
 import { alwaysEnforceAccess } from "../registry/protocol-context.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { subscribe } from "../registry/subscribe.js";
@@ -99,6 +100,7 @@ function toolFor(
     // A model is never trusted for being called directly.
     delete made.trusted;
     alwaysEnforceAccess(made);
+    if (made.env === undefined) offerEnv(registry, made);
     return made;
   };
   const execute =

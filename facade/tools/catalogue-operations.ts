@@ -2,6 +2,7 @@
 
 import { type CallError, invalid } from "../errors.js";
 import { operationNotFound } from "../registry/nearest.js";
+import { offerEnv } from "../registry/offered-env.js";
 import { alwaysEnforceAccess } from "../registry/protocol-context.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { Type } from "../type-builder.js";
@@ -129,6 +130,8 @@ export function operationsOf(
       const caller = callerOf(context);
       const forCall = (caller === undefined ? given : { ...given, identity: caller }) as OperationContext;
       alwaysEnforceAccess(forCall);
+      // Of this registry, which may be another than the one that these three are called in.
+      offerEnv(registry, forCall);
       const read = inputOf(input, entry.spec);
       if (entry.isSubscription) return firstEvents(registry, id, read, forCall, MAX_STREAM_BYTES);
       return registry.execute(id, read, forCall);

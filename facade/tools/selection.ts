@@ -1,7 +1,9 @@
 // Which operations become tools.
 
 import { isShownTo } from "../access.js";
+import { quoted } from "../border/text.js";
 import { invalid } from "../errors.js";
+import { logger } from "../logging.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import type { CallerIdentity, OperationSpec } from "../types.js";
 
@@ -25,13 +27,28 @@ export function candidates(
 ): Candidate[] {
   const wanted = wantedBy(include);
   const found: Candidate[] = [];
-  for (const spec of registry.list()) {
+  const all = registry.list();
+  if (Array.isArray(include)) warnOfUnmatched(include, all);
+  for (const spec of all) {
     const id = `${spec.namespace}.${spec.name}`;
     if (spec.handler === undefined || isInternal(spec) || !wanted(id, spec)) continue;
     if (identity !== undefined && !mayCall(spec, identity)) continue;
     found.push({ id, spec });
   }
   return found.sort((one, other) => (one.id < other.id ? -1 : 1));
+}
+
+const log = logger("tools");
+
+/** A pattern that names nothing is probably misspelt. It is no error: what it names may be registered later. */
+function warnOfUnmatched(include: readonly string[], specs: readonly OperationSpec[]): void {
+  const ids = specs.map(({ namespace, name }) => `${namespace}.${name}`);
+  if (ids.length === 0) return;
+  for (const pattern of include) {
+    const expression = expressionFor(pattern);
+    if (ids.some((id) => expression.test(id))) continue;
+    log.warn(`include has ${quoted(pattern)}, which is the id of no operation of the registry`, { pattern });
+  }
 }
 
 /** Operations that are never shown to anybody outside. */

@@ -1,0 +1,144 @@
+// What handlers find in the context of a model's call.
+
+import assert from "node:assert/strict";
+import { afterEach, describe, it } from "node:test";
+import { OperationRegistry } from "@alkdev/operations";
+import { catalogue, toAISDKTools, toTools } from "@alkdev/operations/tools";
+import { configure, reset } from "@logtape/logtape";
+import { operation, subscription } from "../registry/support/operations.mjs";
+
+/** A registry whose `outer` calls `inner` through its environment. */
+function composed() {
+  const registry = new OperationRegistry();
+  const seen = [];
+  registry.registerAll([
+    operation({
+      namespace: "n",
+      name: "inner",
+      accessControl: { requiredScopes: ["inner"] },
+      handler: (_, context) => {
+        seen.push(context);
+        return "from within";
+      },
+    }),
+    operation({
+      namespace: "n",
+      name: "outer",
+      handler: async (_, { env }) => (await env.n.inner({})).data,
+    }),
+    operation({ namespace: "n", name: "bare", handler: (_, context) => Object.keys(context).length > 0 }),
+  ]);
+  return { registry, seen };
+}
+const identity = { id: "ada", scopes: [] };
+
+describe("context.env in a model's call", () => {
+  it("is there for toTools", async () => {
+    const { registry, seen } = composed();
+    const { call } = toTools(registry, { target: "json-schema", identity });
+    const { isError, envelope } = await call("n_outer", {});
+    assert.equal(isError, false);
+    assert.equal(envelope.data, "from within");
+    assert.equal(seen[0].identity, identity);
+  });
+
+  it("has the signal that ends the call at its deadline", async () => {
+    const { registry, seen } = composed();
+    const { call } = toTools(registry, { target: "json-schema", identity });
+    const deadline = Date.now() + 60_000;
+    const { envelope } = await call("n_outer", {}, { deadline });
+    assert.equal(envelope.data, "from within");
+    assert.equal(seen[0].deadline, deadline);
+    assert.ok(seen[0].signal instanceof AbortSignal);
+  });
+
+  it("is there for toAISDKTools", async () => {
+    const { registry } = composed();
+    const tools = toAISDKTools(registry, { identity });
+    assert.deepEqual(await tools.n_outer.execute({}, { toolCallId: "1" }), { data: "from within" });
+  });
+
+  it("is that of the registry that a catalogue searches", async () => {
+    const { registry } = composed();
+    const forModel = new OperationRegistry();
+    forModel.registerAll(catalogue(registry, { identity }).asOperations());
+    const { call } = toTools(forModel, { target: "json-schema", identity });
+    const { envelope } = await call("catalogue_call", { id: "n.outer", input: {} });
+    assert.equal(envelope.data, "from within");
+  });
+
+  it("is the user's own where the context has one", async () => {
+    const { registry } = composed();
+    const { call } = toTools(registry, { target: "json-schema", identity });
+    const env = { n: { inner: async () => ({ data: "mine" }) } };
+    assert.equal((await call("n_outer", {}, { env })).envelope.data, "mine");
+  });
+});
+
+describe("context.deadline in a model's call", () => {
+  /** A stream that never says anything and ends when its signal is aborted. */
+  const silent = () => {
+    const registry = new OperationRegistry();
+    const ended = Promise.withResolvers?.() ?? withResolvers();
+    registry.register(
+      subscription({
+        namespace: "n",
+        name: "silent",
+        handler: async function* (_, { signal }) {
+          await new Promise((resolve) => signal.addEventListener("abort", resolve));
+          ended.resolve(signal.reason);
+          yield 1;
+        },
+      }),
+    );
+    return { registry, ended: ended.promise };
+  };
+
+  it("ends a subscription of toTools", async () => {
+    const { registry, ended } = silent();
+    const { call } = toTools(registry, { target: "json-schema" });
+    const { isError, content } = await call("n_silent", [], { deadline: Date.now() + 50 });
+    assert.equal(isError, true);
+    assert.match(JSON.stringify(content), /timed out/);
+    assert.equal((await ended).code, "TIMEOUT");
+  });
+
+  it("ends a subscription of toAISDKTools", async () => {
+    const { registry, ended } = silent();
+    const tools = toAISDKTools(registry, { context: () => ({ deadline: Date.now() + 50 }) });
+    const results = tools.n_silent.execute([], { toolCallId: "1" });
+    await assert.rejects(results.next(), { code: "TIMEOUT" });
+    assert.equal((await ended).code, "TIMEOUT");
+  });
+});
+
+/** Node 20 has no `Promise.withResolvers`. */
+function withResolvers() {
+  let resolve;
+  const promise = new Promise((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+}
+
+describe("include", () => {
+  afterEach(reset);
+
+  it("warns of a pattern that is the id of no operation", async () => {
+    const lines = [];
+    await configure({
+      sinks: { lines: (record) => lines.push(record) },
+      loggers: [
+        { category: "operations", sinks: ["lines"], lowestLevel: "warning" },
+        { category: ["logtape", "meta"], sinks: [] },
+      ],
+    });
+    const { registry } = composed();
+    const { tools } = toTools(registry, { target: "json-schema", include: ["task.*", "n.*"] });
+    assert.equal(tools.length, 3);
+    const said = lines.map(({ category, message }) => [category.join(), message.join("")]);
+    assert.deepEqual(said, [
+      ["operations,tools", 'include has "task.*", which is the id of no operation of the registry'],
+    ]);
+  });
+});
