@@ -87,6 +87,10 @@ for (const budget of [1_000, 4_000]) {
   row(`signatures, ${budget} tokens, with a query`, writing, "5");
 }
 
-row("all tools for openai-strict, first time", [timed(() => toTools(registry, { target: "openai-strict" }))], "");
+row(
+  "all tools for openai-strict, first time",
+  [timed(() => toTools(registry, { target: "openai-strict" }))],
+  "",
+);
 
 printTable(["a catalogue of 10,000 operations", "times", "median ms", "99% ms", "aim"], rows);

@@ -47,7 +47,7 @@ const SMALL = 64 * 1024;
  * @example
  * ```ts
  * const handler = createHandler(registry, { doors: { http: true } });
- * export default { fetch: handler.fetch };
+ * const answer = await handler.fetch(new Request("http://localhost/api/openapi.json"));
  * ```
  */
 export function createHandler(registry: OperationRegistry, options: RegistryHandlerOptions): RegistryHandler {
