@@ -125,10 +125,12 @@ export interface OperationContextExtensions {}
  * ```
  */
 export interface CallerLine {
-  /** Says how far the call is: `onProgress(1, 2, "half")`, or `onProgress({ progress: 1, total: 2 })`. In a context of your own,
-   * a function that is told how far a call of an MCP tool is, with such an object. */
-  // biome-ignore lint/suspicious/noExplicitAny: whoever calls it has two forms, whoever is called knows one
-  onProgress?(progress: any, total?: number, message?: string): void;
+  /** Says how far the call is: `onProgress(1, 2, "half")`, or `onProgress({ progress: 1, total: 2 })`. */
+  onProgress?(
+    progress: number | { progress: number; total?: number; message?: string },
+    total?: number,
+    message?: string,
+  ): void;
   /** Writes a line to the client's log, if it wants to see lines of this level. */
   log?(
     level: "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency",
@@ -321,8 +323,10 @@ export interface CallerIdentity extends Omit<Identity, "scopes" | "resources"> {
  * await registry.execute("tasks.list", {}, context);
  * ```
  */
-export interface CallContext extends Omit<OperationContext, "identity"> {
+export interface CallContext extends Omit<OperationContext, "identity" | "onProgress"> {
   identity?: CallerIdentity | undefined;
+  /** Told how far a call of an MCP tool is, where the server says so. */
+  onProgress?(progress: { progress: number; total?: number; message?: string }): void;
 }
 
 /** What every spec says besides its type, its schemas and its handler, as it may be written. */

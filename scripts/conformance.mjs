@@ -5,7 +5,7 @@
 //   npm run conformance -- --set 2026-07-28      one set
 //   npm run conformance -- --only auth/          scenarios whose name contains this
 //   npm run conformance -- --reference           the official SDK too, for comparison
-//   npm run conformance -- --table               with --reference: writes the table into the guides
+//   npm run conformance -- --table               writes the results into the guides
 //   npm run conformance -- --verbose             what the suite and the client print
 //
 // The suite's own summary is kind: a scenario without checks counts as passed, and so does one whose client failed. So
@@ -20,6 +20,7 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
+import { CASES, inspect } from "../conformance/inspector.mjs";
 import { addonFile, heading, root, run } from "./lib.mjs";
 
 const SETS = ["2025-11-25", "2026-07-28"];
@@ -46,6 +47,7 @@ const { values: options } = parseArgs({
     set: { type: "string", multiple: true, default: SETS },
     only: { type: "string", default: "" },
     reference: { type: "boolean", default: false },
+    table: { type: "boolean", default: false },
     verbose: { type: "boolean", default: false },
   },
 });
@@ -57,6 +59,7 @@ const suite = join(installed, "node_modules/@modelcontextprotocol/conformance/di
 const expected = JSON.parse(readFileSync(join(folder, "expected-failures.json"), "utf8"));
 const who = options.reference ? ["ours", "reference"] : ["ours"];
 const rows = [];
+if (options.side.includes("server")) rows.push(...(await runInspector()));
 for (const side of options.side) for (const set of options.set) rows.push(...(await runSet(set, side)));
 process.exitCode = report(rows) ? 0 : 1;
 
@@ -112,6 +115,21 @@ async function runSet(set, side) {
   // A server has lists that some scenarios change and others look at.
   await Promise.all(Array.from({ length: servers === undefined ? AT_ONCE : 1 }, worker));
   for (const { stop } of Object.values(servers ?? {})) await stop();
+  return rows;
+}
+
+/** The Inspector's command line against our server, over standard streams. */
+async function runInspector() {
+  const cases = Object.entries(CASES).filter(([name]) => name.includes(options.only));
+  if (cases.length > 0) heading(`Inspector, standard streams: ${cases.length} cases`);
+  const launcher = join(installed, "node_modules/@modelcontextprotocol/inspector-cli/build/index.js");
+  const rows = [];
+  for (const [name, each] of cases) {
+    const row = { set: "standard streams", side: "inspector", name, required: true };
+    row.ours = await inspect(each, launcher, start);
+    print(row);
+    rows.push(row);
+  }
   return rows;
 }
 
@@ -176,6 +194,18 @@ function start(args) {
   });
 }
 
+/** Into the guides, where they have a place for it: of each side its own lines. */
+function writeTable([headings, rule, ...lines]) {
+  for (const [side, guide] of Object.entries({ client: "mcp", server: "serving-mcp" })) {
+    const own = lines.filter((line) => line.startsWith(`| ${side} |`));
+    if (own.length === 0) continue;
+    const path = join(root, "docs/guides", `${guide}.md`);
+    const place = new RegExp(`(<!-- conformance: ${side} -->\n)[sS]*?(<!-- /conformance -->)`);
+    const text = readFileSync(path, "utf8");
+    writeFileSync(path, text.replace(place, `$1\n${[headings, rule, ...own].join("\n")}\n\n$2`));
+  }
+}
+
 function isExpected({ side, set, name }) {
   return expected[side]?.[set]?.includes(name) ?? false;
 }
@@ -205,6 +235,7 @@ function report(rows) {
     }
   }
   console.log(lines.join("\n"));
+  if (options.table) writeTable(lines);
   if (options.reference) {
     const failed = rows.filter((row) => row.reference !== undefined);
     for (const { side, set, name, reference } of failed)

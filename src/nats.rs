@@ -154,10 +154,8 @@ impl NatsConnection {
     /// JavaScript is about to begin with a call. Says whether it is still wanted.
     #[napi]
     pub fn begin(&self, id: String) -> bool {
-        self.connection.act(|now, state, todo| {
-            let max_payload = state.max_payload();
-            state.worker.begin(now, &id, max_payload, todo)
-        })
+        self.connection
+            .act(|now, state, todo| state.worker.begin(now, &id, todo))
     }
 
     /// The event loop of JavaScript has turned.
@@ -181,10 +179,8 @@ impl NatsConnection {
     #[napi]
     pub fn send_event(&self, env: Env, id: String, output: String) -> napi::Result<bool> {
         self.bridge.run(&env, || {
-            self.connection.act(|_, state, todo| {
-                let max_payload = state.max_payload();
-                state.worker.respond(&id, &output, max_payload, todo)
-            })
+            self.connection
+                .act(|_, state, todo| state.worker.respond(&id, &output, todo))
         })
     }
 
@@ -193,10 +189,8 @@ impl NatsConnection {
     pub fn fail(&self, id: String, code: String, message: String, details: Option<String>) {
         let mut error = CallError::new(code, message);
         error.details = details.and_then(|text| serde_json::from_str(&text).ok());
-        self.connection.act(|_, state, todo| {
-            let max_payload = state.max_payload();
-            state.worker.fail(&id, &error, max_payload, todo);
-        });
+        self.connection
+            .act(|_, state, todo| state.worker.fail(&id, &error, todo));
     }
 
     /// Ends a stream that is served.

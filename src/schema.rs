@@ -6,7 +6,7 @@ use napi::bindgen_prelude::{Env, Object, Unknown};
 use napi_derive::napi;
 use operations_core::error::CallError;
 use operations_schema::bounds::{EMITTED_UNITS, WORK_FROM_OUTSIDE};
-use operations_schema::check::{check_within, parts};
+use operations_schema::check::{Part, check_part, check_within};
 use operations_schema::compile::Draft;
 use operations_schema::emit::{self, Emitted};
 use operations_schema::errors::errors_of_refused;
@@ -23,7 +23,7 @@ use operations_schema::{
 use serde_json::{Value, json};
 
 use crate::border::bridge::Bridge;
-use crate::border::raw::{Pending, Raw};
+use crate::border::raw::{Handle, Pending, Raw};
 use crate::border::runtime::Runtime;
 use crate::live::LiveHost;
 
@@ -116,13 +116,7 @@ impl Schema {
         node: u32,
         work: Option<f64>,
     ) -> napi::Result<i32> {
-        self.part(
-            env,
-            &value,
-            &callbacks,
-            work,
-            |program, host, value, budget| parts::node(program, host, NodeId(node), value, budget),
-        )
+        self.part(env, &value, &callbacks, work, Part::Node(NodeId(node)))
     }
 
     /// TypeBox's `uniqueItems`, as a cost.
@@ -134,7 +128,7 @@ impl Schema {
         callbacks: Object<'_>,
         work: Option<f64>,
     ) -> napi::Result<i32> {
-        self.part(env, &array, &callbacks, work, parts::unique)
+        self.part(env, &array, &callbacks, work, Part::Unique)
     }
 
     /// JSON Schema's `uniqueItems`, as a cost.
@@ -146,7 +140,7 @@ impl Schema {
         callbacks: Object<'_>,
         work: Option<f64>,
     ) -> napi::Result<i32> {
-        self.part(env, &array, &callbacks, work, parts::distinct)
+        self.part(env, &array, &callbacks, work, Part::Distinct)
     }
 
     /// JSON Schema's equality with a constant of the schema, by its id, as a cost.
@@ -159,13 +153,7 @@ impl Schema {
         id: u32,
         work: Option<f64>,
     ) -> napi::Result<i32> {
-        self.part(
-            env,
-            &value,
-            &callbacks,
-            work,
-            |program, host, value, budget| parts::equals(program, host, value, ConstId(id), budget),
-        )
+        self.part(env, &value, &callbacks, work, Part::Equals(ConstId(id)))
     }
 
     /// What is wrong with a live value: a JSON list of paths and messages in turn. `refused` says that it
@@ -345,20 +333,18 @@ impl Schema {
         value: &Unknown<'env>,
         callbacks: &Object<'env>,
         work: Option<f64>,
-        check: impl FnOnce(
-            &Program,
-            &mut LiveHost<'env>,
-            crate::border::raw::Handle,
-            &mut Budget,
-        ) -> Result<bool, Interrupt>,
+        part: Part,
     ) -> napi::Result<i32> {
         let mut budget = self.left(work);
-        self.walk(env, value, callbacks, |program, host, value| {
-            match check(program, host, value, &mut budget) {
+        self.walk(
+            env,
+            value,
+            callbacks,
+            |program, host, value| match check_part(program, host, part, value, &mut budget) {
                 Err(Interrupt::TypeBoxThrows) => Ok(0),
                 other => other.map(|passes| cost(passes, budget.spent() * EMITTED_UNITS)),
-            }
-        })
+            },
+        )
     }
 
     /// The same for what looks at a text alone.
@@ -383,11 +369,7 @@ impl Schema {
         env: &Env,
         value: &Unknown<'env>,
         callbacks: &Object<'env>,
-        work: impl FnOnce(
-            &Program,
-            &mut LiveHost<'env>,
-            crate::border::raw::Handle,
-        ) -> Result<T, Interrupt>,
+        work: impl FnOnce(&Program, &mut LiveHost<'env>, Handle) -> Result<T, Interrupt>,
     ) -> napi::Result<T> {
         let raw = Raw::new(env);
         let mut host = LiveHost::new(raw, raw.handle(callbacks)).map_err(Pending::into_error)?;

@@ -301,6 +301,21 @@ describe("an imported operation", () => {
     }
   });
 
+  it("gives no headers of its server away but those that are allowed", async () => {
+    const api = await upstream((request, response) => {
+      response.setHeader("x-internal", "secret");
+      response.setHeader("etag", '"7"');
+      sendJson(response, {}, request.url.endsWith("bad") ? 500 : 200);
+    });
+    const { post } = await serving(FromOpenAPI(documentOf(paths), { namespace: "api", baseUrl: api.url }));
+    const headers = { accept: "application/vnd.alkdev.envelope+json" };
+    const { meta } = await (await post("api/item", { id: "good" }, { headers })).json();
+    assert.deepEqual(meta.headers, { etag: '"7"' });
+    const { details } = await (await post("api/item", { id: "bad" })).json();
+    assert.equal(details.statusCode, 500);
+    assert.deepEqual(details.headers, { etag: '"7"' });
+  });
+
   it("whose server refuses our credentials is a bad gateway, not a 401", async () => {
     const api = await upstream((_, response) => {
       response.writeHead(401, { "www-authenticate": "Basic", "content-type": "application/json" });

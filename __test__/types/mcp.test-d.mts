@@ -6,6 +6,7 @@ import {
   MCPClientLoader,
   type MCPClientWrapper,
   type MCPLoadReport,
+  type OperationContext,
   OperationRegistry,
   type ResponseEnvelope,
 } from "@alkdev/operations";
@@ -94,3 +95,17 @@ await createMCPClient("asks", { ...http, oauth: { onAuthorize: async ({ url }) =
 // @ts-expect-error somebody shows the page, or the program has credentials of its own
 await createMCPClient("asks", { ...http, oauth: {} });
 await createMCPClient("own", { ...http, oauth: { clientCredentials: { clientId: "c", clientSecret: "s" } } });
+
+// A caller is told how far a call is; a handler tells it, in either form.
+await registry.execute(
+  "files.read",
+  {},
+  { onProgress: ({ progress, total }) => console.log(progress / (total ?? 1)) },
+);
+export const tell = (context: OperationContext) => {
+  context.onProgress?.(1, 2, "half");
+  context.onProgress?.({ progress: 2, total: 2 });
+  // @ts-expect-error how far is a number
+  context.onProgress?.("half");
+  return registry.execute("files.read", {}, context);
+};

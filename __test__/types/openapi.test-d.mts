@@ -50,7 +50,7 @@ FromOpenAPI(parsed as OpenAPISpec, { namespace: "pets" });
 FromOpenAPI("openapi: 3.0.0\npaths: {}", { namespace: "pets" });
 // @ts-expect-error a number is no document
 FromOpenAPI(5, { namespace: "pets" });
-// @ts-expect-error a namespace is needed
+// A document that toOpenAPI wrote names the namespaces of its operations itself.
 FromOpenAPI(foreign, {});
 // @ts-expect-error a word that is none
 FromOpenAPI(foreign, { namespace: "pets", output: "normalize" });

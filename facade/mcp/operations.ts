@@ -281,6 +281,8 @@ export function optionsOf(server: string, tool: string, context: OperationContex
     left,
     resetTimeoutOnProgress: typeof resetTimeoutOnProgress === "boolean" ? resetTimeoutOnProgress : undefined,
     onProgress:
-      typeof onProgress === "function" ? (onProgress as (progress: MCPProgress) => void) : undefined,
+      typeof onProgress === "function"
+        ? (onProgress as unknown as (progress: MCPProgress) => void)
+        : undefined,
   };
 }

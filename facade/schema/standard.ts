@@ -165,9 +165,8 @@ export function jsonSchemaOf(schema: unknown, mode: SchemaMode, write?: JsonSche
     return schema.toJsonSchema();
   }
   throw invalid(
-    `the library "${vendorOf(schema)}" does not say how to write its schemas as JSON Schema, which those who see the ` +
-      "operation from outside need. Give the registry a schemaAdapter whose toTypeBox() converts them, or mark the " +
-      'operation visibility: "internal"',
+    `the library "${vendorOf(schema)}" has no JSON Schema export, which catalogues and servers need. Give the registry a ` +
+      'schemaAdapter whose toTypeBox() converts its schemas, or mark the operation visibility: "internal"',
   );
 }
 

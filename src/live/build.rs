@@ -1,14 +1,14 @@
 //! Making live values.
 
 use num_bigint::BigInt;
-use operations_schema::host::{BuildHost, EntryName, Interrupt, Special};
+use operations_schema::host::{BuildHost, EntryName, Result, Special};
 use operations_schema::ir::{Const, ConstId};
 
 use super::host::LiveHost;
 use crate::border::raw::{Escapable, Handle, TypeOf};
 
 impl LiveHost<'_> {
-    fn entry_name(&mut self, name: EntryName<'_, Handle>) -> Result<Handle, Interrupt> {
+    fn entry_name(&mut self, name: EntryName<'_, Handle>) -> Result<Handle> {
         match name {
             EntryName::Program(name) => self.make_string(&name.key.text),
             EntryName::Own(key) => Ok(key),
@@ -16,7 +16,7 @@ impl LiveHost<'_> {
     }
 
     /// A constant of the schema; depth is bounded by that of schemas.
-    fn constant(&mut self, constant: &Const) -> Result<Option<Handle>, Interrupt> {
+    fn constant(&mut self, constant: &Const) -> Result<Option<Handle>> {
         Ok(Some(match constant {
             Const::Undefined => return Ok(self.stored_undefined()),
             Const::Null => self.make_null(),
@@ -69,7 +69,7 @@ impl LiveHost<'_> {
 impl BuildHost for LiveHost<'_> {
     type Region = Escapable;
 
-    fn open_region(&mut self) -> Result<Escapable, Interrupt> {
+    fn open_region(&mut self) -> Result<Escapable> {
         let region = self.raw.open_escapable();
         self.keep(region)
     }
@@ -97,17 +97,17 @@ impl BuildHost for LiveHost<'_> {
         self.raw.number(number).ok()
     }
 
-    fn make_string(&mut self, text: &str) -> Result<Handle, Interrupt> {
+    fn make_string(&mut self, text: &str) -> Result<Handle> {
         let made = self.raw.string(text);
         self.keep(made)
     }
 
-    fn make_bigint(&mut self, number: &BigInt) -> Result<Option<Handle>, Interrupt> {
+    fn make_bigint(&mut self, number: &BigInt) -> Result<Option<Handle>> {
         let digits = self.make_string(&number.to_string())?;
         self.ask("bigint", &[digits]).map(Some)
     }
 
-    fn make_array(&mut self, elements: &[Handle]) -> Result<Handle, Interrupt> {
+    fn make_array(&mut self, elements: &[Handle]) -> Result<Handle> {
         let raw = self.raw;
         let made = raw.array(elements.len()).and_then(|array| {
             for (index, element) in elements.iter().enumerate() {
@@ -118,10 +118,7 @@ impl BuildHost for LiveHost<'_> {
         self.keep(made)
     }
 
-    fn make_object(
-        &mut self,
-        entries: &[(EntryName<'_, Handle>, Handle)],
-    ) -> Result<Handle, Interrupt> {
+    fn make_object(&mut self, entries: &[(EntryName<'_, Handle>, Handle)]) -> Result<Handle> {
         let object = self.raw.object();
         let object = self.keep(object)?;
         for (name, value) in entries {
@@ -132,11 +129,11 @@ impl BuildHost for LiveHost<'_> {
         Ok(object)
     }
 
-    fn make_constant(&mut self, _: ConstId, constant: &Const) -> Result<Option<Handle>, Interrupt> {
+    fn make_constant(&mut self, _: ConstId, constant: &Const) -> Result<Option<Handle>> {
         self.constant(constant)
     }
 
-    fn make_special(&mut self, special: Special) -> Result<Option<Handle>, Interrupt> {
+    fn make_special(&mut self, special: Special) -> Result<Option<Handle>> {
         let (word, argument) = match special {
             Special::Date(time) => ("date", time),
             Special::Bytes(length) => ("bytes", Some(length as f64)),

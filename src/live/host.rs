@@ -1,7 +1,7 @@
 //! Reading live values.
 
 use num_bigint::BigInt;
-use operations_schema::host::{Class, Host, Interrupt, Name, OwnKeys, Prices};
+use operations_schema::host::{Class, Host, Interrupt, Name, OwnKeys, Prices, Result};
 use operations_schema::ir::{Format, FormatId, KindNode, PatternId};
 use operations_schema::patterns::{Dialect, Pattern};
 use operations_schema::work::Budget;
@@ -54,7 +54,7 @@ impl LiveHost<'_> {
     }
 
     /// Remembers why Node-API refused; the walk ends there.
-    pub(super) fn keep<T>(&mut self, outcome: Result<T, Pending>) -> Result<T, Interrupt> {
+    pub(super) fn keep<T>(&mut self, outcome: Result<T, Pending>) -> Result<T> {
         outcome.map_err(|pending| {
             self.pending = Some(pending);
             Interrupt::Thrown
@@ -70,26 +70,26 @@ impl LiveHost<'_> {
         self.undefined
     }
 
-    fn read(&mut self, string: Handle) -> Result<(), Interrupt> {
+    fn read(&mut self, string: Handle) -> Result<()> {
         let mut buffer = std::mem::take(&mut self.buffer);
         let outcome = self.raw.read_string(string, &mut buffer);
         self.buffer = buffer;
         self.keep(outcome)
     }
 
-    fn lend<R>(&mut self, string: Handle, read: impl FnOnce(&str) -> R) -> Result<R, Interrupt> {
+    fn lend<R>(&mut self, string: Handle, read: impl FnOnce(&str) -> R) -> Result<R> {
         self.read(string)?;
         Ok(read(&String::from_utf8_lossy(&self.buffer)))
     }
 
     /// Whether an object that is no array to Node-API is one to JavaScript: a proxy of an array. Only
     /// JavaScript can tell, and it is asked only where the object has a `length` of its own.
-    fn is_proxied_array(&mut self, value: Handle) -> Result<bool, Interrupt> {
+    fn is_proxied_array(&mut self, value: Handle) -> Result<bool> {
         let has_length = self.raw.has_own(value, self.length);
         Ok(self.keep(has_length)? && self.ask_bool("isArray", &[value])? == Some(true))
     }
 
-    fn name(&mut self, name: Name<'_>) -> Result<Handle, Interrupt> {
+    fn name(&mut self, name: Name<'_>) -> Result<Handle> {
         let handle = self.raw.string(&name.key.text);
         self.keep(handle)
     }
@@ -111,7 +111,7 @@ impl Host for LiveHost<'_> {
     type Keys = LiveKeys;
     type Scope = Scope;
 
-    fn classify(&mut self, value: Handle) -> Result<Class, Interrupt> {
+    fn classify(&mut self, value: Handle) -> Result<Class> {
         let raw = self.raw;
         let class = raw.type_of(value).and_then(|kind| {
             Ok(match kind {
@@ -138,27 +138,23 @@ impl Host for LiveHost<'_> {
         self.undefined
     }
 
-    fn is_undefined(&mut self, value: Handle) -> Result<bool, Interrupt> {
+    fn is_undefined(&mut self, value: Handle) -> Result<bool> {
         let kind = self.raw.type_of(value);
         Ok(self.keep(kind)? == TypeOf::Undefined)
     }
 
-    fn utf16_length(&mut self, string: Handle) -> Result<usize, Interrupt> {
+    fn utf16_length(&mut self, string: Handle) -> Result<usize> {
         let length = self.raw.utf16_length(string);
         self.keep(length)
     }
 
-    fn with_str<R>(
-        &mut self,
-        string: Handle,
-        read: impl FnOnce(&str) -> R,
-    ) -> Result<R, Interrupt> {
+    fn with_str<R>(&mut self, string: Handle, read: impl FnOnce(&str) -> R) -> Result<R> {
         self.lend(string, read)
     }
 
-    fn array_length(&mut self, array: Handle) -> Result<usize, Interrupt> {
+    fn array_length(&mut self, array: Handle) -> Result<usize> {
         match self.raw.array_length(array) {
-            // A proxy of an array is none to Node-API.
+            // Node-API does not count a proxy of an array as an array.
             Err(pending) if pending.wants_array() => {
                 let length = self.raw.get(array, self.length);
                 let length = length.and_then(|length| self.raw.number_value(length));
@@ -168,12 +164,12 @@ impl Host for LiveHost<'_> {
         }
     }
 
-    fn element(&mut self, array: Handle, index: usize) -> Result<Handle, Interrupt> {
+    fn element(&mut self, array: Handle, index: usize) -> Result<Handle> {
         let element = self.raw.element(array, index);
         self.keep(element)
     }
 
-    fn get(&mut self, value: Handle, name: Name<'_>) -> Result<Handle, Interrupt> {
+    fn get(&mut self, value: Handle, name: Name<'_>) -> Result<Handle> {
         if name.key.own_only {
             let key = self.name(name)?;
             let own = self.raw.has_own(value, key);
@@ -185,7 +181,7 @@ impl Host for LiveHost<'_> {
         self.keep(found)
     }
 
-    fn has(&mut self, object: Handle, name: Name<'_>) -> Result<bool, Interrupt> {
+    fn has(&mut self, object: Handle, name: Name<'_>) -> Result<bool> {
         let key = self.name(name)?;
         let found = if name.key.own_only {
             self.raw.has_own(object, key)
@@ -195,13 +191,13 @@ impl Host for LiveHost<'_> {
         self.keep(found)
     }
 
-    fn has_own(&mut self, object: Handle, name: Name<'_>) -> Result<bool, Interrupt> {
+    fn has_own(&mut self, object: Handle, name: Name<'_>) -> Result<bool> {
         let key = self.name(name)?;
         let found = self.raw.has_own(object, key);
         self.keep(found)
     }
 
-    fn own_keys(&mut self, object: Handle, which: OwnKeys) -> Result<LiveKeys, Interrupt> {
+    fn own_keys(&mut self, object: Handle, which: OwnKeys) -> Result<LiveKeys> {
         let raw = self.raw;
         let keys = raw
             .own_keys(object, which == OwnKeys::Enumerable)
@@ -218,11 +214,11 @@ impl Host for LiveHost<'_> {
         keys.length
     }
 
-    fn count_keys(&mut self, object: Handle, which: OwnKeys) -> Result<usize, Interrupt> {
+    fn count_keys(&mut self, object: Handle, which: OwnKeys) -> Result<usize> {
         Ok(self.own_keys(object, which)?.length)
     }
 
-    fn next_key(&mut self, keys: &mut LiveKeys) -> Result<Option<Handle>, Interrupt> {
+    fn next_key(&mut self, keys: &mut LiveKeys) -> Result<Option<Handle>> {
         if keys.next >= keys.length {
             return Ok(None);
         }
@@ -231,7 +227,7 @@ impl Host for LiveHost<'_> {
         self.keep(key).map(Some)
     }
 
-    fn with_key<R>(&mut self, key: Handle, read: impl FnOnce(&str) -> R) -> Result<R, Interrupt> {
+    fn with_key<R>(&mut self, key: Handle, read: impl FnOnce(&str) -> R) -> Result<R> {
         self.lend(key, read)
     }
 
@@ -239,12 +235,12 @@ impl Host for LiveHost<'_> {
         key
     }
 
-    fn get_by_key(&mut self, object: Handle, key: Handle) -> Result<Handle, Interrupt> {
+    fn get_by_key(&mut self, object: Handle, key: Handle) -> Result<Handle> {
         let value = self.raw.get(object, key);
         self.keep(value)
     }
 
-    fn own_by_key(&mut self, other: Handle, key: Handle) -> Result<Option<Handle>, Interrupt> {
+    fn own_by_key(&mut self, other: Handle, key: Handle) -> Result<Option<Handle>> {
         let raw = self.raw;
         let found = raw.has_own(other, key).and_then(|own| {
             if own {
@@ -256,19 +252,19 @@ impl Host for LiveHost<'_> {
         self.keep(found)
     }
 
-    fn date(&mut self, object: Handle) -> Result<Option<f64>, Interrupt> {
+    fn date(&mut self, object: Handle) -> Result<Option<f64>> {
         self.ask_number("dateTime", &[object])
     }
 
-    fn uint8_array(&mut self, object: Handle) -> Result<Option<usize>, Interrupt> {
+    fn uint8_array(&mut self, object: Handle) -> Result<Option<usize>> {
         Ok(self.ask_number("byteLength", &[object])?.map(whole))
     }
 
-    fn is_promise(&mut self, object: Handle) -> Result<bool, Interrupt> {
+    fn is_promise(&mut self, object: Handle) -> Result<bool> {
         Ok(self.ask_bool("isPromise", &[object])?.unwrap_or(false))
     }
 
-    fn is_iterable(&mut self, object: Handle, asynchronous: bool) -> Result<bool, Interrupt> {
+    fn is_iterable(&mut self, object: Handle, asynchronous: bool) -> Result<bool> {
         let question = if asynchronous {
             "isAsyncIterable"
         } else {
@@ -277,18 +273,18 @@ impl Host for LiveHost<'_> {
         Ok(self.ask_bool(question, &[object])?.unwrap_or(false))
     }
 
-    fn bigint(&mut self, bigint: Handle) -> Result<BigInt, Interrupt> {
+    fn bigint(&mut self, bigint: Handle) -> Result<BigInt> {
         let digits = self.ask_string("digits", &[bigint])?;
         Ok(digits
             .and_then(|text| text.parse().ok())
             .unwrap_or_default())
     }
 
-    fn symbol_description(&mut self, symbol: Handle) -> Result<Option<String>, Interrupt> {
+    fn symbol_description(&mut self, symbol: Handle) -> Result<Option<String>> {
         self.ask_string("symbolDescription", &[symbol])
     }
 
-    fn same_slot(&mut self, value: Handle, slot: u32) -> Result<bool, Interrupt> {
+    fn same_slot(&mut self, value: Handle, slot: u32) -> Result<bool> {
         let slot = self.id(slot)?;
         let other = self.ask("slot", &[slot])?;
         let same = self.raw.strict_equals(value, other);
@@ -301,7 +297,7 @@ impl Host for LiveHost<'_> {
         id: PatternId,
         pattern: &Pattern,
         budget: &mut Budget,
-    ) -> Result<bool, Interrupt> {
+    ) -> Result<bool> {
         if pattern.dialect() == Dialect::TypeBox {
             // V8's own engine, as TypeBox uses it. No answer: TypeBox would have thrown.
             let id = self.id(id.0)?;
@@ -312,17 +308,12 @@ impl Host for LiveHost<'_> {
         Ok(self.lend(value, |text| pattern.matches(text, budget))??)
     }
 
-    fn custom_format(
-        &mut self,
-        string: Handle,
-        id: FormatId,
-        _: &Format,
-    ) -> Result<Option<bool>, Interrupt> {
+    fn custom_format(&mut self, string: Handle, id: FormatId, _: &Format) -> Result<Option<bool>> {
         let id = self.id(id.0)?;
         self.ask_bool("testFormat", &[id, string])
     }
 
-    fn custom_kind(&mut self, value: Handle, kind: &KindNode) -> Result<Option<bool>, Interrupt> {
+    fn custom_kind(&mut self, value: Handle, kind: &KindNode) -> Result<Option<bool>> {
         let Some(slot) = kind.slot else {
             return Ok(None);
         };
@@ -330,7 +321,7 @@ impl Host for LiveHost<'_> {
         self.ask_bool("testKind", &[slot, value])
     }
 
-    fn count_nodes(&mut self, value: Handle, limit: u64) -> Result<u64, Interrupt> {
+    fn count_nodes(&mut self, value: Handle, limit: u64) -> Result<u64> {
         let limit = self.raw.number(limit as f64);
         let limit = self.keep(limit)?;
         let count = self.ask_number("countNodes", &[value, limit])?;
@@ -342,7 +333,7 @@ impl Host for LiveHost<'_> {
         Ok(count.map_or(1, |count| count as u64))
     }
 
-    fn enter(&mut self) -> Result<Scope, Interrupt> {
+    fn enter(&mut self) -> Result<Scope> {
         let scope = self.raw.open_scope();
         self.keep(scope)
     }

@@ -186,7 +186,7 @@ impl Connection {
             Some(inbox) => format!("{inbox}.{unique}").into(),
             None => unique.to_string().into(),
         };
-        // Without a connection yet, nobody knows what its server takes.
+        // Before the first connection, the limit of the server is not known.
         let max_payload = match client.max_payload() {
             0 => USUAL_PAYLOAD,
             known => known,
@@ -277,14 +277,9 @@ impl Connection {
     /// cannot be sent becomes the error that says so.
     pub fn answer_all(&self, text: &str) {
         self.act(|now, state, todo| {
-            let max_payload = state.max_payload();
             for (id, outcome) in submission::outcomes(text) {
                 match outcome {
-                    Outcome::Answer(output) => {
-                        if let Err(error) = state.worker.respond(id, output, max_payload, todo) {
-                            state.worker.fail(id, &error, max_payload, todo);
-                        }
-                    }
+                    Outcome::Answer(output) => state.worker.answer(id, output, todo),
                     Outcome::Finished => state.worker.finished(now, id, todo),
                 }
             }
@@ -419,8 +414,7 @@ impl Connection {
         })
         .await;
         shared.act(|now, state, todo| {
-            let max_payload = state.max_payload();
-            for id in state.worker.close(max_payload, todo) {
+            for id in state.worker.close(todo) {
                 state.caller.parent_aborted(now, &id, todo);
             }
             state.caller.close(now, todo);
@@ -461,7 +455,7 @@ impl Shared {
         let due_before = state.next_due();
         let result = work(now(), &mut state, &mut todo);
         state.hold_back(&mut todo);
-        // While the state is still locked: what follows from it keeps its order. Nobody is woken before that is over.
+        // Queued while the state is still locked, so that the order is kept. Tasks are woken after the lock is released.
         let must_send = !todo.publish.is_empty() && self.publish(todo.publish, &mut state);
         let must_wake = self.mailbox.add(todo.deliver);
         let is_due_earlier = state.next_due() < due_before;

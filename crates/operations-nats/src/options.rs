@@ -12,7 +12,7 @@ use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::lock::locked;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::credentials;
 use crate::limits::WAITING;
@@ -126,25 +126,10 @@ impl Options {
     ///
     /// When a field is missing, unknown or of the wrong type. Values are not repeated in the message.
     pub fn read(json: &str) -> Result<Self, CallError> {
-        let value: Value = serde_json::from_str(json)
-            .map_err(|_| problem("connectNats: the options are no JSON"))?;
-        if !value
-            .get("servers")
-            .and_then(Value::as_array)
-            .is_some_and(|servers| servers.iter().all(Value::is_string))
-        {
-            return Err(refused(
-                "servers",
-                "must be an address (nats://host:port) or a list of them",
-            ));
-        }
-        if !value.get("name").is_some_and(Value::is_string) {
-            return Err(refused("name", "must be a string"));
-        }
         // The parser would quote what it found; a secret in the wrong place must not be told.
-        serde_json::from_value(value).map_err(|_| {
+        serde_json::from_str(json).map_err(|_| {
             problem(
-                "connectNats: an option is unknown or of the wrong type (there are servers, name, prefix, queue, inbox, \
+                "connectNats: an option is missing, unknown or of the wrong type (there are servers, name, prefix, queue, inbox, \
                  tls: { caFile, certFile, keyFile, first } and \
                  auth: { user, password, token, nkey, credentials, credentialsFile })",
             )

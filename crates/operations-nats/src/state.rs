@@ -24,7 +24,7 @@ use crate::worker::Worker;
 pub struct Publication {
     /// Where to.
     pub subject: String,
-    /// Where "nobody is there" is to be said.
+    /// Where the broker reports that nobody received the message.
     pub reply: Option<String>,
     /// What.
     pub payload: String,
@@ -41,7 +41,7 @@ pub enum Doer {
     Registry,
 }
 
-/// Something about a call, for whoever works on it.
+/// Something about a call, for the side that works on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum News {
     /// It is to be served; this is its payload.
@@ -63,7 +63,7 @@ pub struct Todo {
     pub native: Vec<News>,
     /// What discovery has found.
     pub found: Vec<Notice>,
-    /// Warnings for whoever operates this.
+    /// Warnings for the log.
     pub warn: Vec<String>,
     watch: Vec<Arc<str>>,
 }
@@ -99,7 +99,7 @@ impl Todo {
         self.deliver.push(item);
     }
 
-    /// Something for whoever works on a call.
+    /// Hands news to the side that works on a call.
     pub fn tell(&mut self, doer: Doer, news: News) {
         if doer == Doer::Registry {
             self.native.push(news);
@@ -112,7 +112,7 @@ impl Todo {
         });
     }
 
-    /// Somebody is to be watched.
+    /// Has a peer watched for signs of life.
     pub fn watch(&mut self, peer: &Arc<str>) {
         self.watch.push(Arc::clone(peer));
     }
@@ -135,7 +135,6 @@ pub struct State {
     /// Since the connection was lost: those who were not heard of since, and what waits for them. They may be on their way
     /// back too, and a broker keeps nothing for those who are away.
     returning: HashMap<Arc<str>, Vec<Publication>>,
-    max_payload: usize,
     ticked_at: f64,
     rounds: usize,
 }
@@ -152,23 +151,16 @@ impl State {
     ) -> Self {
         Self {
             caller: Caller::new(Arc::clone(&me), subjects.clone()),
-            worker: Worker::new(Arc::clone(&me), subjects.clone(), name),
+            worker: Worker::new(Arc::clone(&me), subjects.clone(), name, max_payload),
             stats: Stats::default(),
             status: Status::new(now),
             peers: Peers::default(),
             returning: HashMap::new(),
             me,
             subjects,
-            max_payload,
             ticked_at: now,
             rounds: 0,
         }
-    }
-
-    /// The largest message that the broker takes.
-    #[must_use]
-    pub fn max_payload(&self) -> usize {
-        self.max_payload
     }
 
     /// Whether there is a connection, as far as it was told.
@@ -197,7 +189,7 @@ impl State {
         request: NewRequest,
         todo: &mut Todo,
     ) -> Result<(), CallError> {
-        // Looked at here as the worker will look at it: what it would drop is told to whoever sent it.
+        // Checked here in the same way as by the worker, so that the sender learns of what the worker would drop.
         let event = json::check(&request.payload)
             .and_then(|()| Object::read(&request.payload))
             .map_err(Refusal::from)
@@ -211,7 +203,7 @@ impl State {
             _ => None,
         };
         self.caller
-            .request(now, request, parent, self.max_payload, todo)
+            .request(now, request, parent, self.worker.max_payload, todo)
     }
 
     /// A message on a subject that is for many (`call`, `who`, `hello`, `discover`).
@@ -295,7 +287,7 @@ impl State {
         }
     }
 
-    /// The broker says that nobody is where a message was sent to.
+    /// The broker reports that a message had no receiver.
     pub fn on_nobody(&mut self, now: f64, about: &str, todo: &mut Todo) {
         if let Some(token) = about.strip_prefix("who-") {
             self.caller.nobody_serves(now, token, todo);
@@ -486,7 +478,7 @@ impl State {
     /// The connection to the broker is back.
     pub fn connected(&mut self, now: f64, max_payload: usize, todo: &mut Todo) {
         self.status.change(now, Link::Connected);
-        self.max_payload = max_payload;
+        self.worker.max_payload = max_payload;
         self.stats.reconnections = self.status.reconnections();
         self.peers.forgive(now);
         self.expect_return();

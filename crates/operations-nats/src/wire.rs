@@ -35,33 +35,27 @@ pub enum Notice {
     #[serde(rename = "nats.taken")]
     Taken {
         /// The worker.
-        #[serde(with = "shared_text")]
         from: Arc<str>,
         /// The name that its user gave it.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         name: String,
         /// The calls.
-        #[serde(with = "shared_texts")]
         ids: Vec<Arc<str>>,
     },
     /// A worker had no place for this request and has forgotten it.
     #[serde(rename = "nats.busy")]
     Busy {
         /// The worker.
-        #[serde(with = "shared_text")]
         from: Arc<str>,
         /// The request.
-        #[serde(with = "shared_text")]
         id: Arc<str>,
     },
-    /// A caller has requests for which nobody had a place.
+    /// A caller has requests for which no worker had a place.
     #[serde(rename = "nats.who")]
     Who {
         /// The caller.
-        #[serde(with = "shared_text")]
         from: Arc<str>,
         /// What it wants to call.
-        #[serde(with = "shared_text")]
         operation: Arc<str>,
         /// How often.
         count: u64,
@@ -70,10 +64,8 @@ pub enum Notice {
     #[serde(rename = "nats.slots")]
     Slots {
         /// The worker.
-        #[serde(with = "shared_text")]
         from: Arc<str>,
         /// For this operation.
-        #[serde(with = "shared_text")]
         operation: Arc<str>,
         /// How many.
         count: u64,
@@ -82,10 +74,8 @@ pub enum Notice {
     #[serde(rename = "nats.pass")]
     Pass {
         /// The caller.
-        #[serde(with = "shared_text")]
         from: Arc<str>,
         /// For this operation.
-        #[serde(with = "shared_text")]
         operation: Arc<str>,
         /// How many.
         count: u64,
@@ -94,10 +84,8 @@ pub enum Notice {
     #[serde(rename = "nats.credit")]
     Credit {
         /// The caller.
-        #[serde(with = "shared_text")]
         from: Arc<str>,
         /// The stream.
-        #[serde(with = "shared_text")]
         id: Arc<str>,
         /// Counted from its beginning, so that a repeated or lost notice does no harm.
         #[serde(rename = "upTo")]
@@ -107,53 +95,42 @@ pub enum Notice {
     #[serde(rename = "nats.ping")]
     Ping {
         /// Who asks.
-        #[serde(with = "shared_text")]
         from: Arc<str>,
-        /// Requests that the other one should be working on.
-        #[serde(with = "shared_texts")]
+        /// Requests that the receiver should be working on.
         calls: Vec<Arc<str>>,
-        /// Requests of the other one's that are worked on here.
-        #[serde(with = "shared_texts")]
+        /// Requests of the receiver that are worked on here.
         serving: Vec<Arc<str>>,
     },
     /// The answer: these are not known.
     #[serde(rename = "nats.pong")]
     Pong {
         /// Who answers.
-        #[serde(with = "shared_text")]
         from: Arc<str>,
         /// Of the calls.
-        #[serde(with = "shared_texts")]
         calls: Vec<Arc<str>>,
         /// Of those served.
-        #[serde(with = "shared_texts")]
         serving: Vec<Arc<str>>,
     },
     /// A worker has come (back), or is there.
     #[serde(rename = "nats.hello")]
     Hello {
         /// The worker.
-        #[serde(with = "shared_text")]
         from: Arc<str>,
     },
     /// What do you serve?
     #[serde(rename = "nats.discover")]
     Discover {
         /// Who asks.
-        #[serde(with = "shared_text")]
         from: Arc<str>,
         /// Which question it is.
-        #[serde(with = "shared_text")]
         question: Arc<str>,
     },
     /// What a worker serves (a part of it, when it is much).
     #[serde(rename = "nats.worker")]
     Worker {
         /// The worker.
-        #[serde(with = "shared_text")]
         from: Arc<str>,
         /// Which question this answers.
-        #[serde(with = "shared_text")]
         question: Arc<str>,
         /// The name that its user gave it.
         name: String,
@@ -170,7 +147,6 @@ pub enum Notice {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Served {
     /// `namespace.name`.
-    #[serde(with = "shared_text")]
     pub id: Arc<str>,
     /// `query`, `mutation` or `subscription`.
     #[serde(rename = "type")]
@@ -178,39 +154,6 @@ pub struct Served {
     /// What it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-}
-
-/// `Arc<str>` for serde, whose own support is a feature that the rest of the program would have to be built with.
-mod shared_text {
-    use std::sync::Arc;
-
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(text)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<str>, D::Error> {
-        String::deserialize(from).map(Into::into)
-    }
-}
-
-/// The same for lists.
-mod shared_texts {
-    use std::sync::Arc;
-
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(texts: &[Arc<str>], to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(texts.iter().map(|text| &**text))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Vec<Arc<str>>, D::Error> {
-        let texts = Vec::<String>::deserialize(from)?;
-        Ok(texts.into_iter().map(Into::into).collect())
-    }
 }
 
 impl Notice {
@@ -236,7 +179,7 @@ impl Notice {
     ///
     /// # Errors
     ///
-    /// When it is none, or comes from somebody to whom nothing could be sent.
+    /// When the text is not a notice, or names a sender that cannot be answered.
     pub fn read(text: &str) -> Result<Self, Refusal> {
         let notice: Self =
             serde_json::from_str(text).map_err(|_| Refusal::Field("a field of the notice"))?;
@@ -264,7 +207,7 @@ impl<'a> Arrival<'a> {
     ///
     /// # Errors
     ///
-    /// When it is none.
+    /// When the text is not a request.
     pub fn read(text: &'a str) -> Result<Self, Refusal> {
         let message = Object::read(text)?;
         let channel = Some(EventType::Requested);

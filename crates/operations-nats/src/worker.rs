@@ -63,6 +63,8 @@ pub struct Worker {
     me: Arc<str>,
     subjects: Subjects,
     name: String,
+    /// The largest message that the broker takes.
+    pub(crate) max_payload: usize,
     concurrency: usize,
     operations: BTreeMap<Arc<str>, Served>,
     /// Does what needs no JavaScript.
@@ -78,7 +80,7 @@ pub struct Worker {
     reserved_count: usize,
     /// How many places are kept for each caller, whatever it wants to call.
     reserved_for: HashMap<Arc<str>, usize>,
-    /// When the event loop of JavaScript last turned; nothing while nobody tells.
+    /// When the event loop of JavaScript last turned; `None` until it was reported once.
     host_turned_at: Option<f64>,
     /// Calls whose callers are yet to be told that they are here, and when.
     untold: Vec<Arc<str>>,
@@ -88,11 +90,12 @@ pub struct Worker {
 impl Worker {
     /// A worker that serves nothing yet.
     #[must_use]
-    pub fn new(me: Arc<str>, subjects: Subjects, name: String) -> Self {
+    pub fn new(me: Arc<str>, subjects: Subjects, name: String, max_payload: usize) -> Self {
         Self {
             me,
             subjects,
             name,
+            max_payload,
             concurrency: 0,
             operations: BTreeMap::new(),
             registry: None,
@@ -154,7 +157,7 @@ impl Worker {
         self.running.len()
     }
 
-    /// Whether none runs.
+    /// Whether no call runs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.running.is_empty()
@@ -215,7 +218,7 @@ impl Worker {
             return Err(Refusal::Field("operationId"));
         }
         if self.running.contains_key(&id) {
-            // Nobody of ours sends a request twice.
+            // Our callers never send a request twice.
             return Ok(());
         }
         let want = (Arc::clone(&from), Arc::clone(&operation));
@@ -366,14 +369,14 @@ impl Worker {
     }
 
     /// Gives up what is still running: the callers are told.
-    pub fn close(&mut self, max_payload: usize, todo: &mut Todo) -> Vec<Arc<str>> {
+    pub fn close(&mut self, todo: &mut Todo) -> Vec<Arc<str>> {
         let ids: Vec<Arc<str>> = self.running.keys().cloned().collect();
         for id in &ids {
             let Some(running) = self.running.get(id) else {
                 continue;
             };
             let error = loss::worker_closed(&running.operation, &self.name);
-            self.fail(id, &error, max_payload, todo);
+            self.fail(id, &error, todo);
             if let Some(running) = self.running.get_mut(id)
                 && !std::mem::replace(&mut running.is_aborted, true)
             {

@@ -271,10 +271,7 @@ impl World {
             let output = envelope(total + 1);
             let mut may_go_on = true;
             self.act(at, |_, state, todo| {
-                may_go_on = state
-                    .worker
-                    .respond(&id, &output, MAX_PAYLOAD, todo)
-                    .unwrap();
+                may_go_on = state.worker.respond(&id, &output, todo).unwrap();
             });
             let node = &mut self.nodes[at];
             node.running[chosen].1 = Some(left - 1);
@@ -290,10 +287,7 @@ impl World {
                 state.worker.complete(&id, todo);
             } else {
                 let output = envelope(1);
-                state
-                    .worker
-                    .respond(&id, &output, MAX_PAYLOAD, todo)
-                    .unwrap();
+                state.worker.respond(&id, &output, todo).unwrap();
             }
             state.worker.finished(now, &id, todo);
         });

@@ -129,8 +129,5 @@ impl<'c> Chooser<'c> {
 }
 
 fn selectors(words: &[String]) -> Vec<Selector> {
-    words
-        .iter()
-        .flat_map(|word| Selector::from_word(word))
-        .collect()
+    words.iter().map(|word| Selector::from_word(word)).collect()
 }

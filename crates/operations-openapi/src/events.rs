@@ -18,7 +18,7 @@ pub(super) fn of_event<'d>(document: &'d Document, described: &At<'d>) -> Option
     if settled.string("type") == Some("string") {
         return None;
     }
-    (!describes_event_object(document, &settled)).then_some(schema)
+    (!describes_event_object(document, &settled, 2)).then_some(schema)
 }
 
 /// The schema of one line.
@@ -50,40 +50,24 @@ fn data_of_event_object<'d>(document: &'d Document, item: At<'d>) -> Option<At<'
     (kind.is_some() && kind != Some(&Value::from("string"))).then_some(data)
 }
 
-/// Whether the schema, or one of its alternatives, has both `event` and `data`: it may then describe
-/// the event itself or a payload of that form, and nobody can tell which.
-fn describes_event_object<'d>(document: &'d Document, schema: &At<'d>) -> bool {
-    let looks_so = |at: &At<'d>| {
-        at.get("properties")
-            .is_some_and(|names| names.get("event").is_some() && names.get("data").is_some())
-    };
-    if looks_so(schema) {
+/// Whether the schema, or one of its alternatives down to so many levels of them, has both `event` and
+/// `data`: it may then describe the event itself or a payload of that form, and nobody can tell which.
+fn describes_event_object<'d>(document: &'d Document, schema: &At<'d>, levels: u32) -> bool {
+    let names = schema.get("properties");
+    if names.is_some_and(|names| names.get("event").is_some() && names.get("data").is_some()) {
         return true;
     }
+    let Some(below) = levels.checked_sub(1) else {
+        return false;
+    };
     ["oneOf", "anyOf"]
         .iter()
         .filter_map(|keyword| schema.get(keyword))
         .any(|list| {
             list.items().take(64).any(|variant| {
-                document.follow(variant).is_ok_and(|variant| {
-                    looks_so(&variant) || alternatives_look_so(document, &variant)
-                })
-            })
-        })
-}
-
-/// One level further, for unions of unions.
-fn alternatives_look_so<'d>(document: &'d Document, schema: &At<'d>) -> bool {
-    ["oneOf", "anyOf"]
-        .iter()
-        .filter_map(|keyword| schema.get(keyword))
-        .any(|list| {
-            list.items().take(64).any(|variant| {
-                document.follow(variant).is_ok_and(|variant| {
-                    variant.get("properties").is_some_and(|names| {
-                        names.get("event").is_some() && names.get("data").is_some()
-                    })
-                })
+                document
+                    .follow(variant)
+                    .is_ok_and(|variant| describes_event_object(document, &variant, below))
             })
         })
 }

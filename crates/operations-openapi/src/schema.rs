@@ -49,10 +49,6 @@ impl Sink for Targets<'_, '_> {
             self.found.push((target, reference.to_owned()));
         }
     }
-
-    fn malformed(&mut self, _: &str, _: &str) {}
-
-    fn pattern(&mut self, _: &str, _: &str) {}
 }
 
 impl<'d> Copier<'d> {

@@ -124,9 +124,9 @@ pub(super) trait Sink {
     /// A reference, and where it is.
     fn reference(&mut self, reference: &str, pointer: &str);
     /// A keyword that does not have the form it must have, and where it is.
-    fn malformed(&mut self, keyword: &str, pointer: &str);
+    fn malformed(&mut self, _keyword: &str, _pointer: &str) {}
     /// A regular expression, and where it is.
-    fn pattern(&mut self, pattern: &str, pointer: &str);
+    fn pattern(&mut self, _pattern: &str, _pointer: &str) {}
 }
 
 /// Visits a schema and the schemas inside it, not those behind references. The depth is that of the

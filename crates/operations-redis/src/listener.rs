@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
+use operations_core::json::is_too_deep;
 use operations_core::log::{Level, Logger};
 use redis::Msg;
 use redis::aio::{PubSub, PubSubSink, PubSubStream};
@@ -62,7 +63,7 @@ impl Listener {
 
     async fn wait_until_wanted(&self) {
         while self.wanted.is_empty() {
-            // Who publishes without listening waits for nobody.
+            // A publisher that listens to nothing has no subscription to wait for.
             self.wanted.confirm(self.wanted.version());
             self.wanted.changed().await;
         }
@@ -142,7 +143,7 @@ impl Listener {
 
     /// A server that has gone without a word is noticed by its silence.
     async fn ping(&self, sink: &mut PubSubSink) -> Result<(), Problem> {
-        // While nobody takes messages nothing is read, answers included.
+        // While the mailbox is full, nothing is read from the socket, not even the answer to a ping.
         if self.news.mailbox.is_full() {
             return Ok(());
         }
@@ -215,25 +216,6 @@ fn read(payload: &[u8]) -> Result<&str, Unusable> {
         return Err(Unusable::Malformed);
     }
     Ok(text)
-}
-
-/// Whether a valid text nests deeper than anything that JavaScript writes, whose stack ends before. Reading such a text
-/// would hold its thread for long.
-fn is_too_deep(text: &str) -> bool {
-    const DEEPEST: usize = 10_000;
-    let mut depth = 0_usize;
-    let (mut is_quoted, mut is_escaped) = (false, false);
-    text.bytes().any(|byte| {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if is_quoted => is_escaped = true,
-            b'"' => is_quoted = !is_quoted,
-            b'[' | b'{' if !is_quoted => depth += 1,
-            b']' | b'}' if !is_quoted => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        depth > DEEPEST
-    })
 }
 
 #[cfg(test)]

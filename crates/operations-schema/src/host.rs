@@ -20,6 +20,9 @@ use crate::number::same_number;
 use crate::patterns::Pattern;
 use crate::work::Budget;
 
+/// What a host or a walk gives, unless it is interrupted.
+pub type Result<T, E = Interrupt> = std::result::Result<T, E>;
+
 /// What a value is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Class {
@@ -140,7 +143,7 @@ pub trait Host {
     ///
     /// # Errors
     /// When the user's code throws.
-    fn classify(&mut self, value: Self::Value) -> Result<Class, Interrupt>;
+    fn classify(&mut self, value: Self::Value) -> Result<Class>;
 
     /// The value `undefined`.
     fn undefined(&mut self) -> Self::Value;
@@ -149,7 +152,7 @@ pub trait Host {
     ///
     /// # Errors
     /// When the user's code throws.
-    fn is_undefined(&mut self, value: Self::Value) -> Result<bool, Interrupt> {
+    fn is_undefined(&mut self, value: Self::Value) -> Result<bool> {
         Ok(self.classify(value)? == Class::Undefined)
     }
 
@@ -157,48 +160,44 @@ pub trait Host {
     ///
     /// # Errors
     /// When the host cannot read the string.
-    fn utf16_length(&mut self, string: Self::Value) -> Result<usize, Interrupt>;
+    fn utf16_length(&mut self, string: Self::Value) -> Result<usize>;
 
     /// Lends the text of a string. A surrogate without its partner reads as U+FFFD.
     ///
     /// # Errors
     /// When the host cannot read the string.
-    fn with_str<R>(
-        &mut self,
-        string: Self::Value,
-        read: impl FnOnce(&str) -> R,
-    ) -> Result<R, Interrupt>;
+    fn with_str<R>(&mut self, string: Self::Value, read: impl FnOnce(&str) -> R) -> Result<R>;
 
     /// The length of an array.
     ///
     /// # Errors
     /// When the user's code throws.
-    fn array_length(&mut self, array: Self::Value) -> Result<usize, Interrupt>;
+    fn array_length(&mut self, array: Self::Value) -> Result<usize>;
 
     /// An element of an array; `undefined` beyond its end.
     ///
     /// # Errors
     /// When the user's code throws.
-    fn element(&mut self, array: Self::Value, index: usize) -> Result<Self::Value, Interrupt>;
+    fn element(&mut self, array: Self::Value, index: usize) -> Result<Self::Value>;
 
     /// Reads a property of any value except `undefined` and `null`, through the prototype chain,
     /// but of names with `own_only` only an own property. `undefined` when there is none.
     ///
     /// # Errors
     /// When the user's code throws.
-    fn get(&mut self, value: Self::Value, name: Name<'_>) -> Result<Self::Value, Interrupt>;
+    fn get(&mut self, value: Self::Value, name: Name<'_>) -> Result<Self::Value>;
 
     /// Whether an object has a property (JavaScript's `in`, with the same rule for `own_only`).
     ///
     /// # Errors
     /// When the user's code throws.
-    fn has(&mut self, object: Self::Value, name: Name<'_>) -> Result<bool, Interrupt>;
+    fn has(&mut self, object: Self::Value, name: Name<'_>) -> Result<bool>;
 
     /// Whether an object has an own property of that name; only errors ask.
     ///
     /// # Errors
     /// When the user's code throws.
-    fn has_own(&mut self, object: Self::Value, name: Name<'_>) -> Result<bool, Interrupt> {
+    fn has_own(&mut self, object: Self::Value, name: Name<'_>) -> Result<bool> {
         self.has(object, name)
     }
 
@@ -206,7 +205,7 @@ pub trait Host {
     ///
     /// # Errors
     /// When the user's code throws.
-    fn own_keys(&mut self, object: Self::Value, which: OwnKeys) -> Result<Self::Keys, Interrupt>;
+    fn own_keys(&mut self, object: Self::Value, which: OwnKeys) -> Result<Self::Keys>;
 
     /// How many keys were listed.
     #[must_use]
@@ -218,20 +217,19 @@ pub trait Host {
     ///
     /// # Errors
     /// When the user's code throws.
-    fn count_keys(&mut self, object: Self::Value, which: OwnKeys) -> Result<usize, Interrupt>;
+    fn count_keys(&mut self, object: Self::Value, which: OwnKeys) -> Result<usize>;
 
     /// The next of the keys.
     ///
     /// # Errors
     /// When the host cannot read the key.
-    fn next_key(&mut self, keys: &mut Self::Keys) -> Result<Option<Self::Key>, Interrupt>;
+    fn next_key(&mut self, keys: &mut Self::Keys) -> Result<Option<Self::Key>>;
 
     /// Lends the text of a key.
     ///
     /// # Errors
     /// When the host cannot read the key.
-    fn with_key<R>(&mut self, key: Self::Key, read: impl FnOnce(&str) -> R)
-    -> Result<R, Interrupt>;
+    fn with_key<R>(&mut self, key: Self::Key, read: impl FnOnce(&str) -> R) -> Result<R>;
 
     /// The key as a string value (for `propertyNames` and patterns).
     fn key_value(&mut self, key: Self::Key) -> Self::Value;
@@ -240,24 +238,19 @@ pub trait Host {
     ///
     /// # Errors
     /// When the user's code throws.
-    fn get_by_key(&mut self, object: Self::Value, key: Self::Key)
-    -> Result<Self::Value, Interrupt>;
+    fn get_by_key(&mut self, object: Self::Value, key: Self::Key) -> Result<Self::Value>;
 
     /// The own property of another object under the same key, if it has one.
     ///
     /// # Errors
     /// When the user's code throws.
-    fn own_by_key(
-        &mut self,
-        other: Self::Value,
-        key: Self::Key,
-    ) -> Result<Option<Self::Value>, Interrupt>;
+    fn own_by_key(&mut self, other: Self::Value, key: Self::Key) -> Result<Option<Self::Value>>;
 
     /// The time of an object that is an instance of Date (`NaN` for an invalid one).
     ///
     /// # Errors
     /// When the user's code throws.
-    fn date(&mut self, _: Self::Value) -> Result<Option<f64>, Interrupt> {
+    fn date(&mut self, _: Self::Value) -> Result<Option<f64>> {
         Ok(None)
     }
 
@@ -265,7 +258,7 @@ pub trait Host {
     ///
     /// # Errors
     /// When the user's code throws.
-    fn uint8_array(&mut self, _: Self::Value) -> Result<Option<usize>, Interrupt> {
+    fn uint8_array(&mut self, _: Self::Value) -> Result<Option<usize>> {
         Ok(None)
     }
 
@@ -273,7 +266,7 @@ pub trait Host {
     ///
     /// # Errors
     /// When the user's code throws.
-    fn is_promise(&mut self, _: Self::Value) -> Result<bool, Interrupt> {
+    fn is_promise(&mut self, _: Self::Value) -> Result<bool> {
         Ok(false)
     }
 
@@ -281,7 +274,7 @@ pub trait Host {
     ///
     /// # Errors
     /// When the user's code throws.
-    fn is_iterable(&mut self, object: Self::Value, asynchronous: bool) -> Result<bool, Interrupt> {
+    fn is_iterable(&mut self, object: Self::Value, asynchronous: bool) -> Result<bool> {
         Ok(!asynchronous && self.classify(object)? == Class::Array)
     }
 
@@ -289,7 +282,7 @@ pub trait Host {
     ///
     /// # Errors
     /// When the host cannot read it.
-    fn bigint(&mut self, _: Self::Value) -> Result<BigInt, Interrupt> {
+    fn bigint(&mut self, _: Self::Value) -> Result<BigInt> {
         Ok(BigInt::default())
     }
 
@@ -297,7 +290,7 @@ pub trait Host {
     ///
     /// # Errors
     /// When the host cannot read it.
-    fn symbol_description(&mut self, _: Self::Value) -> Result<Option<String>, Interrupt> {
+    fn symbol_description(&mut self, _: Self::Value) -> Result<Option<String>> {
         Ok(None)
     }
 
@@ -305,12 +298,7 @@ pub trait Host {
     ///
     /// # Errors
     /// When the host cannot read the value.
-    fn same(
-        &mut self,
-        value: Self::Value,
-        id: ConstId,
-        constant: &Const,
-    ) -> Result<bool, Interrupt> {
+    fn same(&mut self, value: Self::Value, id: ConstId, constant: &Const) -> Result<bool> {
         let _ = id;
         Ok(match (constant, self.classify(value)?) {
             (Const::Undefined, Class::Undefined) | (Const::Null, Class::Null) => true,
@@ -332,7 +320,7 @@ pub trait Host {
     ///
     /// # Errors
     /// When the host cannot read the value.
-    fn same_slot(&mut self, _: Self::Value, _: u32) -> Result<bool, Interrupt> {
+    fn same_slot(&mut self, _: Self::Value, _: u32) -> Result<bool> {
         Ok(false)
     }
 
@@ -347,18 +335,13 @@ pub trait Host {
         id: PatternId,
         pattern: &Pattern,
         budget: &mut Budget,
-    ) -> Result<bool, Interrupt>;
+    ) -> Result<bool>;
 
     /// Asks the registered formats of the user; none when this one is not registered.
     ///
     /// # Errors
     /// When the user's code throws.
-    fn custom_format(
-        &mut self,
-        _: Self::Value,
-        _: FormatId,
-        _: &Format,
-    ) -> Result<Option<bool>, Interrupt> {
+    fn custom_format(&mut self, _: Self::Value, _: FormatId, _: &Format) -> Result<Option<bool>> {
         Ok(None)
     }
 
@@ -366,7 +349,7 @@ pub trait Host {
     ///
     /// # Errors
     /// When the user's code throws.
-    fn custom_kind(&mut self, _: Self::Value, _: &KindNode) -> Result<Option<bool>, Interrupt> {
+    fn custom_kind(&mut self, _: Self::Value, _: &KindNode) -> Result<Option<bool>> {
         Ok(None)
     }
 
@@ -375,13 +358,13 @@ pub trait Host {
     ///
     /// # Errors
     /// When the user's code throws.
-    fn count_nodes(&mut self, value: Self::Value, limit: u64) -> Result<u64, Interrupt>;
+    fn count_nodes(&mut self, value: Self::Value, limit: u64) -> Result<u64>;
 
     /// Called before the children of a container are visited: a host can open a handle scope.
     ///
     /// # Errors
     /// When the host cannot open a scope.
-    fn enter(&mut self) -> Result<Self::Scope, Interrupt>;
+    fn enter(&mut self) -> Result<Self::Scope>;
 
     /// Called afterwards, also when the walk was interrupted.
     fn leave(&mut self, scope: Self::Scope);

@@ -1,5 +1,8 @@
 //! What can be wrong with a schema.
 
+/// What compiling gives, unless the schema cannot be compiled.
+pub type Result<T, E = SchemaError> = std::result::Result<T, E>;
+
 /// Why a schema cannot be compiled. `at` is the JSON Pointer of the place in the schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {

@@ -20,6 +20,7 @@ use crate::host::{Answers, Asking, Host, Wanted};
 use crate::identity::Caller;
 use crate::limits::{Place, Places};
 use crate::line::Line;
+use crate::upstream::AllowedHeaders;
 
 /// The operations that are served, and those who do them.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub struct Calls {
     registry: Arc<Registry>,
     host: Arc<Host>,
     places: Arc<Places>,
+    /// What clients learn of the headers of upstream servers.
+    pub headers: AllowedHeaders,
     /// The only ones that are served; nothing for all.
     shown: RwLock<Option<HashSet<String>>>,
 }
@@ -56,11 +59,17 @@ pub type Events = BoxStream<'static, Result<String, CallError>>;
 impl Calls {
     /// The operations of a registry.
     #[must_use]
-    pub fn new(registry: Arc<Registry>, host: Arc<Host>, places: Arc<Places>) -> Self {
+    pub fn new(
+        registry: Arc<Registry>,
+        host: Arc<Host>,
+        places: Arc<Places>,
+        headers: AllowedHeaders,
+    ) -> Self {
         Self {
             registry,
             host,
             places,
+            headers,
             shown: RwLock::default(),
         }
     }
@@ -113,6 +122,11 @@ impl Calls {
     ///
     /// As the operation has it; `TIMEOUT` at the deadline.
     pub async fn call(&self, call: NewCall) -> Result<String, CallError> {
+        let answer = self.answer(call).await;
+        answer.map_err(|error| self.headers.in_error(error))
+    }
+
+    async fn answer(&self, call: NewCall) -> Result<String, CallError> {
         let id = call.operation.spec.id();
         let began = clock::now();
         let entering = self.places.enter(&id, call.caller.id());
@@ -150,9 +164,10 @@ impl Calls {
         } else {
             (self.ask(&id, &call, Wanted::Many, place)?.boxed(), None)
         };
-        let held = (place, cancel.drop_guard());
+        let held = (place, cancel.drop_guard(), self.headers.clone());
         let held = stream::unfold((events, held), |(mut events, held)| async move {
             let next = events.next().await?;
+            let next = next.map_err(|error| held.2.in_error(error));
             Some((next, (events, held)))
         });
         Ok(held.boxed())

@@ -25,6 +25,7 @@ pub mod service;
 pub mod standard_streams;
 pub mod stats;
 pub mod tls;
+pub mod upstream;
 
 pub use call::Calls;
 pub use host::Host;

@@ -34,6 +34,7 @@ use crate::identity::{Caller, Identities, Unknown};
 use crate::limits::Places;
 use crate::options::Options;
 use crate::stats::Stats;
+use crate::upstream::AllowedHeaders;
 
 /// The call was ended without an answer, and so is its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,9 +110,10 @@ impl Service {
             options.allowed_origins.clone(),
         );
         let places = Places::new(options.limits.clone());
+        let headers = AllowedHeaders::new(&options.response_headers);
         Ok(Self {
             shared: Arc::new(Shared {
-                calls: Calls::new(registry, Arc::clone(&host), places),
+                calls: Calls::new(registry, Arc::clone(&host), places, headers),
                 stats: Stats::default(),
                 logger,
                 closing: CancellationToken::new(),

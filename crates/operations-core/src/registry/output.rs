@@ -169,8 +169,7 @@ impl Shaping<'_> {
         if !meta.contains(r#""notes":["#) {
             return;
         }
-        let meta = Document::parse(meta).map(|meta| meta.root().to_value());
-        let meta = meta.unwrap_or_default();
+        let meta = value_of(meta);
         let word = |note: &Value, name: &str| {
             let word = note.get(name).and_then(Value::as_str);
             word.unwrap_or_default().to_owned()
@@ -199,8 +198,7 @@ impl Shaping<'_> {
         if self.mode != OutputMode::Strict {
             return Ok(());
         }
-        let meta = Document::parse(meta).map(|meta| meta.root().to_value());
-        let meta = meta.unwrap_or_default();
+        let meta = value_of(meta);
         let first = meta.pointer("/notes/0/message").and_then(Value::as_str);
         let (Some(notes), Some(note)) = (meta.get("notes"), first) else {
             return Ok(());
@@ -229,10 +227,11 @@ impl Shaping<'_> {
     }
 }
 
-/// An envelope, for the details of an error. It is as it travels already.
-fn value_of(envelope: &str) -> Value {
-    let envelope = Document::parse(envelope).map(|envelope| envelope.root().to_value());
-    envelope.unwrap_or_default()
+/// What a text that is JSON says.
+fn value_of(json: &str) -> Value {
+    Document::parse(json)
+        .map(|document| document.root().to_value())
+        .unwrap_or_default()
 }
 
 /// What became of the data of an envelope.

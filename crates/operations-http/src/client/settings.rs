@@ -32,7 +32,7 @@ pub struct ServiceSettings {
 /// How much of a response is read when the configuration says nothing.
 const DEFAULT_MAX_RESPONSE_BYTES: usize = 64 * 1024 * 1024;
 
-/// How long a call may take when the configuration says nothing. A limit of 0 is none.
+/// How long a call may take when the configuration says nothing. A limit of 0 means no limit.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Attempts in a row without an event, where the configuration does not say.
@@ -144,11 +144,6 @@ fn bytes(value: f64) -> usize {
     value as usize
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "casts from f64 saturate, which is what a count beyond the range means"
-)]
 fn count(value: f64) -> u32 {
-    value as u32
+    u32::try_from(bytes(value)).unwrap_or(u32::MAX)
 }

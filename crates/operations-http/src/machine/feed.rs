@@ -14,6 +14,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use operations_core::error::CallError;
+use operations_core::json::push_string;
 use serde_json::{Map, Value, json};
 
 use super::lines::LineParser;
@@ -136,7 +137,7 @@ impl Feed {
         }
     }
 
-    /// Another response follows. Whoever reads the batches knows nothing of the events before.
+    /// Another response follows. The reader of its batches has not seen the type and the id of earlier events.
     pub(super) fn begin_again(&mut self) {
         self.writer.last_type = Cow::Borrowed(DEFAULT_EVENT_TYPE);
         self.writer.last_id = Arc::from("");
@@ -331,19 +332,6 @@ impl Writer {
         // The next batch is likely to be about as large.
         self.text.reserve(text.len().min(FULL_BYTES));
         Some(text)
-    }
-}
-
-fn push_string(out: &mut String, text: &str) {
-    let plain = text
-        .bytes()
-        .all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
-    if plain {
-        out.push('"');
-        out.push_str(text);
-        out.push('"');
-    } else {
-        out.push_str(&Value::from(text).to_string());
     }
 }
 

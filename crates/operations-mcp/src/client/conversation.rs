@@ -168,7 +168,8 @@ impl Conversation {
         self.log(Level::Warning, &message);
     }
 
-    fn log(&self, level: Level, message: &str) {
+    /// Logs something about the server, without what must not be shown.
+    pub(crate) fn log(&self, level: Level, message: &str) {
         let facts = [("server", json!(self.config.name))];
         let message = self.config.secrets.hide(message);
         self.logger.log(level, "mcp", message, facts);

@@ -70,9 +70,10 @@ pub(crate) async fn agree(
         Ok(facts) => connection.facts = facts,
         // It speaks the newer revision alone, and started too slowly to say so in time.
         Err(Failure::Refused(error)) if speaks_stateless(connection, &error) => {
-            return match discover(connection, None).await? {
-                true => transport.agreed(STATELESS, None).await,
-                false => Err(Failure::Refused(error)),
+            return if discover(connection, None).await? {
+                transport.agreed(STATELESS, None).await
+            } else {
+                Err(Failure::Refused(error))
             };
         }
         Err(failure) => return Err(failure),

@@ -70,8 +70,7 @@ impl Connection {
                  sets the limit",
                 entries.most
             );
-            let logger = &self.conversation.logger;
-            logger.log(Level::Warning, "mcp", message, [("server", json!(server))]);
+            self.conversation.log(Level::Warning, &message);
         }
         Ok(Tools {
             most: entries.is_full.then_some(entries.most),
@@ -119,13 +118,12 @@ impl Connection {
             let Some(next) = next else { break };
             request.params = format!(r#""cursor":{}"#, message::text(&next));
             if !seen.insert(next) || seen.len() > MOST_PAGES {
-                let server = &config.name;
                 let message = format!(
-                    "MCP server '{server}' repeats itself in its list of {}; the list ends here",
+                    "MCP server '{}' repeats itself in its list of {}; the list ends here",
+                    config.name,
                     list.member()
                 );
-                let logger = &self.conversation.logger;
-                logger.log(Level::Warning, "mcp", message, [("server", json!(server))]);
+                self.conversation.log(Level::Warning, &message);
                 break;
             }
         }

@@ -81,19 +81,14 @@ async fn serve(
     let outcome = outcome.unwrap_or_else(|panic| Outcome::Failed(CallError::from_panic(&*panic)));
     let is_awaited = !running.cancel.is_cancelled();
     shared.act(|now, state, todo| {
-        let max_payload = state.max_payload();
         let worker = &mut state.worker;
         match outcome {
             Outcome::ForHost => return worker.hand_over(now, &id, payload, todo),
-            // Whoever cancelled it, or set its deadline, has an answer already.
+            // The caller has its answer already: it cancelled the call, or the deadline passed.
             _ if !is_awaited => {}
-            Outcome::Answered(output) => {
-                if let Err(error) = worker.respond(&id, &output, max_payload, todo) {
-                    worker.fail(&id, &error, max_payload, todo);
-                }
-            }
+            Outcome::Answered(output) => worker.answer(&id, &output, todo),
             Outcome::Completed => worker.complete(&id, todo),
-            Outcome::Failed(error) => worker.fail(&id, &error, max_payload, todo),
+            Outcome::Failed(error) => worker.fail(&id, &error, todo),
         }
         worker.finished(now, &id, todo);
     });
@@ -156,8 +151,7 @@ async fn stream(
             Some(Ok(output)) => output,
         };
         let sent = shared.act(|_, state, todo| {
-            let max_payload = state.max_payload();
-            let may_go_on = state.worker.respond(id, &output, max_payload, todo)?;
+            let may_go_on = state.worker.respond(id, &output, todo)?;
             Ok((may_go_on, state.worker.is_awaited(id)))
         });
         match sent {

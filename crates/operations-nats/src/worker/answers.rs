@@ -18,13 +18,8 @@ impl Worker {
     /// # Errors
     ///
     /// When it is too large for the broker.
-    pub fn respond(
-        &mut self,
-        id: &str,
-        output: &str,
-        max_payload: usize,
-        todo: &mut Todo,
-    ) -> Result<bool, CallError> {
+    pub fn respond(&mut self, id: &str, output: &str, todo: &mut Todo) -> Result<bool, CallError> {
+        let max_payload = self.max_payload;
         let Some(running) = self.running.get_mut(id) else {
             return Ok(true);
         };
@@ -56,8 +51,15 @@ impl Worker {
         Ok(may_go_on)
     }
 
+    /// The answer to a call, or the error that says why it cannot be sent.
+    pub fn answer(&mut self, id: &str, output: &str, todo: &mut Todo) {
+        if let Err(error) = self.respond(id, output, todo) {
+            self.fail(id, &error, todo);
+        }
+    }
+
     /// A call has failed.
-    pub fn fail(&mut self, id: &str, error: &CallError, max_payload: usize, todo: &mut Todo) {
+    pub fn fail(&mut self, id: &str, error: &CallError, todo: &mut Todo) {
         /// As much of a message as is told when all of it does not fit.
         const SHORTENED: usize = 4_096;
         let Some(running) = self.running.get_mut(id) else {
@@ -68,7 +70,7 @@ impl Worker {
         }
         running.is_answered = true;
         let mut message = wire::error(id, error);
-        if message.len() > max_payload {
+        if message.len() > self.max_payload {
             let code: String = error.code.chars().take(128).collect();
             let text: String = error.message.chars().take(SHORTENED).collect();
             message = wire::error(id, &CallError::new(code, text));
@@ -100,7 +102,7 @@ impl Worker {
 
     /// JavaScript is about to do this. Says whether it is still wanted; if it is not, its place is free. What comes too late
     /// is answered as the native registry answers it.
-    pub fn begin(&mut self, now: f64, id: &str, max_payload: usize, todo: &mut Todo) -> bool {
+    pub fn begin(&mut self, now: f64, id: &str, todo: &mut Todo) -> bool {
         let Some(running) = self.running.get_mut(id) else {
             return false;
         };
@@ -111,7 +113,7 @@ impl Worker {
         let late = late.map(|deadline| timed_out(&running.operation, deadline, None));
         if running.is_aborted || running.is_answered || late.is_some() {
             if let Some(error) = late {
-                self.fail(id, &error, max_payload, todo);
+                self.fail(id, &error, todo);
             }
             self.finished(now, id, todo);
             return false;

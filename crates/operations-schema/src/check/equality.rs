@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use super::walk::Walk;
-use crate::host::{Class, Host, Interrupt, OwnKeys};
+use crate::host::{Class, Host, OwnKeys, Result};
 use crate::ir::{Const, ConstId};
 use crate::number::same_number;
 
@@ -13,7 +13,7 @@ const PAIRWISE: usize = 8;
 
 impl<H: Host> Walk<'_, '_, H> {
     /// Whether a value equals a constant of the program.
-    pub(crate) fn equals(&mut self, value: H::Value, id: ConstId) -> Result<bool, Interrupt> {
+    pub(crate) fn equals(&mut self, value: H::Value, id: ConstId) -> Result<bool> {
         let program = self.program;
         match program.constant(id) {
             constant @ (Const::Array(_) | Const::Object(_) | Const::Date(_)) => {
@@ -23,7 +23,7 @@ impl<H: Host> Walk<'_, '_, H> {
         }
     }
 
-    fn equals_const(&mut self, value: H::Value, constant: &Const) -> Result<bool, Interrupt> {
+    fn equals_const(&mut self, value: H::Value, constant: &Const) -> Result<bool> {
         self.spend(1)?;
         Ok(match (constant, self.class(value)?) {
             (Const::Undefined, Class::Undefined) | (Const::Null, Class::Null) => true,
@@ -57,11 +57,7 @@ impl<H: Host> Walk<'_, '_, H> {
         })
     }
 
-    fn equals_object(
-        &mut self,
-        value: H::Value,
-        wanted: &[(Box<str>, Const)],
-    ) -> Result<bool, Interrupt> {
+    fn equals_object(&mut self, value: H::Value, wanted: &[(Box<str>, Const)]) -> Result<bool> {
         let mut found = 0;
         let all = self.each_key(value, OwnKeys::Enumerable, |walk, key| {
             let property = walk.by_key(value, key)?;
@@ -85,7 +81,7 @@ impl<H: Host> Walk<'_, '_, H> {
     }
 
     /// Whether two values are equal.
-    fn equal(&mut self, one: H::Value, other: H::Value) -> Result<bool, Interrupt> {
+    fn equal(&mut self, one: H::Value, other: H::Value) -> Result<bool> {
         self.spend(1)?;
         Ok(match (self.class(one)?, self.class(other)?) {
             (Class::String, Class::String) => {
@@ -134,7 +130,7 @@ impl<H: Host> Walk<'_, '_, H> {
     }
 
     /// JSON Schema's `uniqueItems`.
-    pub(crate) fn all_differ(&mut self, value: H::Value, length: usize) -> Result<bool, Interrupt> {
+    pub(crate) fn all_differ(&mut self, value: H::Value, length: usize) -> Result<bool> {
         let mut by_hash: HashMap<u64, Vec<usize>> = HashMap::new();
         for index in 0..length {
             let hash = if length <= PAIRWISE {
@@ -163,7 +159,7 @@ impl<H: Host> Walk<'_, '_, H> {
     }
 
     /// Equal values have equal hashes; the order of keys does not matter.
-    fn content_hash(&mut self, value: H::Value) -> Result<u64, Interrupt> {
+    fn content_hash(&mut self, value: H::Value) -> Result<u64> {
         self.spend(1)?;
         let mut hasher = DefaultHasher::new();
         match self.class(value)? {

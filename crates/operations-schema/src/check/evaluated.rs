@@ -4,15 +4,17 @@
 //! without them pay nothing.
 
 use super::walk::Walk;
-use crate::host::{Class, Host, Interrupt, OwnKeys};
+use crate::host::{Class, Host, OwnKeys, Result};
 use crate::ir::{
     Additional, ArrayRules, JsonSchema, LogicRules, NodeId, ObjectRules, Shape, Unevaluated,
 };
 
-/// The parts of a value and which of them have been looked at.
-pub(crate) struct Parts<K> {
+/// The parts of an array or an object, and which of them have been looked at.
+pub(crate) struct Parts<H: Host> {
+    value: H::Value,
+    class: Class,
     /// The own keys of an object; of an array only their number counts.
-    pub(crate) keys: Vec<K>,
+    pub(crate) keys: Vec<H::Key>,
     pub(crate) seen: Vec<bool>,
 }
 
@@ -25,7 +27,7 @@ pub(crate) fn of_parts(rules: &Unevaluated, class: Class) -> Option<NodeId> {
     }
 }
 
-impl<K> Parts<K> {
+impl<H: Host> Parts<H> {
     fn all_seen(&mut self) {
         self.seen.fill(true);
     }
@@ -38,7 +40,7 @@ impl<H: Host> Walk<'_, '_, H> {
         rules: &Unevaluated,
         class: Class,
         value: H::Value,
-    ) -> Result<bool, Interrupt> {
+    ) -> Result<bool> {
         let Some(node) = of_parts(rules, class) else {
             return Ok(true);
         };
@@ -68,8 +70,10 @@ impl<H: Host> Walk<'_, '_, H> {
         schema: &JsonSchema,
         class: Class,
         value: H::Value,
-    ) -> Result<Parts<H::Key>, Interrupt> {
+    ) -> Result<Parts<H>> {
         let mut parts = Parts {
+            value,
+            class,
             keys: Vec::new(),
             seen: Vec::new(),
         };
@@ -85,42 +89,36 @@ impl<H: Host> Walk<'_, '_, H> {
             }
             parts.seen = vec![false; parts.keys.len()];
         }
-        self.mark_schema(schema, class, value, &mut parts)?;
+        self.mark_schema(schema, &mut parts)?;
         Ok(parts)
     }
 
     /// Marks what a schema looked at that the value has passed.
-    fn mark(
-        &mut self,
-        id: NodeId,
-        class: Class,
-        value: H::Value,
-        parts: &mut Parts<H::Key>,
-    ) -> Result<(), Interrupt> {
+    fn mark(&mut self, id: NodeId, parts: &mut Parts<H>) -> Result<()> {
         self.open_rule()?;
         self.spend(parts.seen.len() as u64 / 8)?;
         let program = self.program;
         match program.shape(id) {
             Shape::Json(schema) => {
                 let entered = self.enter_resource(schema.resource);
-                let marked = self.mark_schema(schema, class, value, parts);
+                let marked = self.mark_schema(schema, parts);
                 self.leave_resource(entered);
                 marked?;
                 let own = schema.unevaluated.as_deref();
-                if own.is_some_and(|rules| of_parts(rules, class).is_some()) {
+                if own.is_some_and(|rules| of_parts(rules, parts.class).is_some()) {
                     parts.all_seen();
                 }
             }
             Shape::Ref(target) | Shape::Import(target) => {
-                self.mark(*target, class, value, parts)?;
+                self.mark(*target, parts)?;
             }
             Shape::Intersect(node) => {
                 for schema in &node.all_of {
-                    self.mark(*schema, class, value, parts)?;
+                    self.mark(*schema, parts)?;
                 }
             }
-            Shape::Union(variants) => self.mark_passing(variants, class, value, parts)?,
-            Shape::Object(node) if class == Class::Object => {
+            Shape::Union(variants) => self.mark_passing(variants, parts)?,
+            Shape::Object(node) if parts.class == Class::Object => {
                 let all = matches!(node.additional, Additional::Allowed | Additional::Schema(_));
                 for (key, seen) in parts.keys.iter().zip(&mut parts.seen) {
                     *seen = *seen || all || self.is_declared(node, *key)?;
@@ -133,50 +131,33 @@ impl<H: Host> Walk<'_, '_, H> {
         Ok(())
     }
 
-    fn mark_passing(
-        &mut self,
-        variants: &[NodeId],
-        class: Class,
-        value: H::Value,
-        parts: &mut Parts<H::Key>,
-    ) -> Result<(), Interrupt> {
+    fn mark_passing(&mut self, variants: &[NodeId], parts: &mut Parts<H>) -> Result<()> {
         for variant in variants {
-            if self.visit(*variant, value)? {
-                self.mark(*variant, class, value, parts)?;
+            if self.visit(*variant, parts.value)? {
+                self.mark(*variant, parts)?;
             }
         }
         Ok(())
     }
 
-    fn mark_schema(
-        &mut self,
-        schema: &JsonSchema,
-        class: Class,
-        value: H::Value,
-        parts: &mut Parts<H::Key>,
-    ) -> Result<(), Interrupt> {
-        if class == Class::Object
+    fn mark_schema(&mut self, schema: &JsonSchema, parts: &mut Parts<H>) -> Result<()> {
+        if parts.class == Class::Object
             && let Some(rules) = &schema.object
         {
-            self.mark_properties(rules, value, parts)?;
+            self.mark_properties(rules, parts)?;
         }
-        if class == Class::Array
+        if parts.class == Class::Array
             && let Some(rules) = &schema.array
         {
-            self.mark_items(rules, value, parts)?;
+            self.mark_items(rules, parts)?;
         }
         match &schema.logic {
-            Some(rules) => self.mark_logic(rules, class, value, parts),
+            Some(rules) => self.mark_logic(rules, parts),
             None => Ok(()),
         }
     }
 
-    fn mark_properties(
-        &mut self,
-        rules: &ObjectRules,
-        value: H::Value,
-        parts: &mut Parts<H::Key>,
-    ) -> Result<(), Interrupt> {
+    fn mark_properties(&mut self, rules: &ObjectRules, parts: &mut Parts<H>) -> Result<()> {
         let program = self.program;
         if rules.additional == Additional::Unspecified {
             for (key, seen) in parts.keys.iter().zip(&mut parts.seen) {
@@ -195,20 +176,15 @@ impl<H: Host> Walk<'_, '_, H> {
         }
         for dependency in &rules.dependencies {
             if let Some(node) = dependency.node
-                && self.is_present(value, dependency.key)?
+                && self.is_present(parts.value, dependency.key)?
             {
-                self.mark(node, Class::Object, value, parts)?;
+                self.mark(node, parts)?;
             }
         }
         Ok(())
     }
 
-    fn mark_items(
-        &mut self,
-        rules: &ArrayRules,
-        value: H::Value,
-        parts: &mut Parts<H::Key>,
-    ) -> Result<(), Interrupt> {
+    fn mark_items(&mut self, rules: &ArrayRules, parts: &mut Parts<H>) -> Result<()> {
         if rules.rest.is_some() {
             parts.all_seen();
         }
@@ -217,41 +193,35 @@ impl<H: Host> Walk<'_, '_, H> {
         }
         if let Some(contains) = rules.contains.filter(|_| rules.contains_evaluates) {
             for (index, seen) in parts.seen.iter_mut().enumerate() {
-                *seen = *seen || self.visit_element(contains, value, index)?;
+                *seen = *seen || self.visit_element(contains, parts.value, index)?;
             }
         }
         Ok(())
     }
 
-    fn mark_logic(
-        &mut self,
-        rules: &LogicRules,
-        class: Class,
-        value: H::Value,
-        parts: &mut Parts<H::Key>,
-    ) -> Result<(), Interrupt> {
+    fn mark_logic(&mut self, rules: &LogicRules, parts: &mut Parts<H>) -> Result<()> {
         if let Some(target) = rules.reference {
-            self.mark(target, class, value, parts)?;
+            self.mark(target, parts)?;
         }
         if let Some(reference) = rules.dynamic {
             let target = self.dynamic_target(reference)?;
-            self.mark(target, class, value, parts)?;
+            self.mark(target, parts)?;
         }
         for schema in &rules.all_of {
-            self.mark(*schema, class, value, parts)?;
+            self.mark(*schema, parts)?;
         }
         for variants in [&rules.any_of, &rules.one_of].into_iter().flatten() {
-            self.mark_passing(variants, class, value, parts)?;
+            self.mark_passing(variants, parts)?;
         }
         if let Some(condition) = rules.condition {
-            let branch = if self.visit(condition, value)? {
-                self.mark(condition, class, value, parts)?;
+            let branch = if self.visit(condition, parts.value)? {
+                self.mark(condition, parts)?;
                 rules.then
             } else {
                 rules.otherwise
             };
             if let Some(branch) = branch {
-                self.mark(branch, class, value, parts)?;
+                self.mark(branch, parts)?;
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! JSON Schema.
 
 use super::walk::Walk;
-use crate::host::{Class, Host, Interrupt};
+use crate::host::{Class, Host, Result};
 use crate::ir::{Bounds, Const, JsonSchema, LogicRules, MinMax, StringRules, TypeSet};
 use crate::number::is_decimal_multiple;
 
@@ -21,7 +21,7 @@ pub(crate) fn types_of(class: Class) -> TypeSet {
 }
 
 impl<H: Host> Walk<'_, '_, H> {
-    pub(super) fn json(&mut self, schema: &JsonSchema, value: H::Value) -> Result<bool, Interrupt> {
+    pub(super) fn json(&mut self, schema: &JsonSchema, value: H::Value) -> Result<bool> {
         let class = self.class(value)?;
         if schema.nullable && class == Class::Null {
             return Ok(true);
@@ -65,11 +65,7 @@ impl<H: Host> Walk<'_, '_, H> {
     }
 
     /// Dividing fractions means dividing decimals of up to six hundred digits.
-    pub(crate) fn pay_for_division(
-        &mut self,
-        number: f64,
-        rules: &Bounds<f64>,
-    ) -> Result<(), Interrupt> {
+    pub(crate) fn pay_for_division(&mut self, number: f64, rules: &Bounds<f64>) -> Result<()> {
         match rules.multiple_of {
             Some(divisor) if number.fract() == 0.0 && divisor.fract() == 0.0 => self.spend(8),
             Some(_) => self.spend(400),
@@ -78,12 +74,7 @@ impl<H: Host> Walk<'_, '_, H> {
     }
 
     /// Everything that leads to other nodes.
-    fn json_parts(
-        &mut self,
-        schema: &JsonSchema,
-        class: Class,
-        value: H::Value,
-    ) -> Result<bool, Interrupt> {
+    fn json_parts(&mut self, schema: &JsonSchema, class: Class, value: H::Value) -> Result<bool> {
         if class == Class::Array
             && let Some(rules) = &schema.array
             && !self.json_array(rules, value)?
@@ -108,11 +99,7 @@ impl<H: Host> Walk<'_, '_, H> {
     }
 
     /// `const` and `enum`.
-    pub(crate) fn is_listed(
-        &mut self,
-        schema: &JsonSchema,
-        value: H::Value,
-    ) -> Result<bool, Interrupt> {
+    pub(crate) fn is_listed(&mut self, schema: &JsonSchema, value: H::Value) -> Result<bool> {
         if let Some(constant) = schema.constant
             && !self.equals(value, constant)?
         {
@@ -149,7 +136,7 @@ impl<H: Host> Walk<'_, '_, H> {
         Ok(false)
     }
 
-    fn json_string(&mut self, rules: StringRules, value: H::Value) -> Result<bool, Interrupt> {
+    fn json_string(&mut self, rules: StringRules, value: H::Value) -> Result<bool> {
         if !self.length_is_within(rules.length, value)? {
             return Ok(false);
         }
@@ -158,7 +145,7 @@ impl<H: Host> Walk<'_, '_, H> {
 
     /// Lengths count code points. There are at least half as many as UTF-16 units, and at most as
     /// many, so counting is rarely needed.
-    fn length_is_within(&mut self, length: MinMax, value: H::Value) -> Result<bool, Interrupt> {
+    fn length_is_within(&mut self, length: MinMax, value: H::Value) -> Result<bool> {
         let MinMax { min, max } = length;
         if !length.is_given() {
             return Ok(true);
@@ -172,11 +159,11 @@ impl<H: Host> Walk<'_, '_, H> {
             || length.allows(self.code_points(value)? as f64))
     }
 
-    pub(crate) fn code_points(&mut self, value: H::Value) -> Result<usize, Interrupt> {
+    pub(crate) fn code_points(&mut self, value: H::Value) -> Result<usize> {
         self.text(value, |text| text.chars().count())
     }
 
-    fn json_logic(&mut self, rules: &LogicRules, value: H::Value) -> Result<bool, Interrupt> {
+    fn json_logic(&mut self, rules: &LogicRules, value: H::Value) -> Result<bool> {
         if let Some(target) = rules.reference
             && !self.visit(target, value)?
         {
@@ -218,7 +205,7 @@ impl<H: Host> Walk<'_, '_, H> {
         &mut self,
         variants: &[crate::ir::NodeId],
         value: H::Value,
-    ) -> Result<bool, Interrupt> {
+    ) -> Result<bool> {
         Ok(self.count_variants(variants, value, 1)? == 1)
     }
 
@@ -228,7 +215,7 @@ impl<H: Host> Walk<'_, '_, H> {
         variants: &[crate::ir::NodeId],
         value: H::Value,
         enough: usize,
-    ) -> Result<usize, Interrupt> {
+    ) -> Result<usize> {
         let mut count = 0;
         for variant in variants {
             count += usize::from(self.visit(*variant, value)?);
@@ -244,7 +231,7 @@ impl<H: Host> Walk<'_, '_, H> {
         &mut self,
         rules: &LogicRules,
         value: H::Value,
-    ) -> Result<Option<crate::ir::NodeId>, Interrupt> {
+    ) -> Result<Option<crate::ir::NodeId>> {
         let Some(condition) = rules.condition else {
             return Ok(None);
         };

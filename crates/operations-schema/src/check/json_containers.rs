@@ -1,15 +1,11 @@
 //! JSON Schema on arrays and objects.
 
 use super::walk::Walk;
-use crate::host::{Host, Interrupt, OwnKeys};
+use crate::host::{Host, OwnKeys, Result};
 use crate::ir::{Additional, ArrayRules, Dependency, NodeId, ObjectRules};
 
 impl<H: Host> Walk<'_, '_, H> {
-    pub(super) fn json_array(
-        &mut self,
-        rules: &ArrayRules,
-        value: H::Value,
-    ) -> Result<bool, Interrupt> {
+    pub(super) fn json_array(&mut self, rules: &ArrayRules, value: H::Value) -> Result<bool> {
         let length = self.array_length(value)?;
         if !rules.length.allows(length as f64) {
             return Ok(false);
@@ -34,7 +30,7 @@ impl<H: Host> Walk<'_, '_, H> {
         contains: NodeId,
         value: H::Value,
         length: usize,
-    ) -> Result<bool, Interrupt> {
+    ) -> Result<bool> {
         let mut count = 0.0;
         for index in 0..length {
             if rules.matching.max.is_none() && rules.matching.allows(count) {
@@ -47,11 +43,7 @@ impl<H: Host> Walk<'_, '_, H> {
         Ok(rules.matching.allows(count))
     }
 
-    pub(super) fn json_object(
-        &mut self,
-        rules: &ObjectRules,
-        value: H::Value,
-    ) -> Result<bool, Interrupt> {
+    pub(super) fn json_object(&mut self, rules: &ObjectRules, value: H::Value) -> Result<bool> {
         if !self.has_size(value, OwnKeys::Enumerable, rules.size)? {
             return Ok(false);
         }
@@ -67,7 +59,7 @@ impl<H: Host> Walk<'_, '_, H> {
         self.json_dependencies(&rules.dependencies, value)
     }
 
-    fn json_properties(&mut self, rules: &ObjectRules, value: H::Value) -> Result<bool, Interrupt> {
+    fn json_properties(&mut self, rules: &ObjectRules, value: H::Value) -> Result<bool> {
         let mut seen = 0;
         for property in &rules.properties {
             let found = self.get(value, property.key)?;
@@ -94,17 +86,13 @@ impl<H: Host> Walk<'_, '_, H> {
     }
 
     /// A property that is `undefined` is not there, as far as JSON goes.
-    pub(crate) fn is_present(
-        &mut self,
-        value: H::Value,
-        key: crate::ir::KeyId,
-    ) -> Result<bool, Interrupt> {
+    pub(crate) fn is_present(&mut self, value: H::Value, key: crate::ir::KeyId) -> Result<bool> {
         let found = self.get(value, key)?;
         Ok(!self.is_undefined(found)?)
     }
 
     /// What applies to keys that the schema does not name.
-    fn json_keys(&mut self, rules: &ObjectRules, value: H::Value) -> Result<bool, Interrupt> {
+    fn json_keys(&mut self, rules: &ObjectRules, value: H::Value) -> Result<bool> {
         let strict = matches!(
             rules.additional,
             Additional::Forbidden | Additional::Schema(_)
@@ -131,7 +119,7 @@ impl<H: Host> Walk<'_, '_, H> {
         value: H::Value,
         key: H::Key,
         strict: bool,
-    ) -> Result<bool, Interrupt> {
+    ) -> Result<bool> {
         let program = self.program;
         let name = self.host.key_value(key);
         if let Some(names) = rules.names
@@ -162,11 +150,7 @@ impl<H: Host> Walk<'_, '_, H> {
         }
     }
 
-    fn json_dependencies(
-        &mut self,
-        dependencies: &[Dependency],
-        value: H::Value,
-    ) -> Result<bool, Interrupt> {
+    fn json_dependencies(&mut self, dependencies: &[Dependency], value: H::Value) -> Result<bool> {
         for dependency in dependencies {
             if !self.is_present(value, dependency.key)? {
                 continue;

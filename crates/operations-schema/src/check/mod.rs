@@ -6,17 +6,18 @@ mod evaluated;
 mod hash;
 mod json;
 mod json_containers;
-pub mod parts;
+mod parts;
 mod typebox;
 mod typebox_containers;
 mod walk;
 
 pub(crate) use evaluated::of_parts;
 pub(crate) use json::types_of;
+pub use parts::{Part, check_part};
 pub(crate) use typebox::{compare_bigint, is_bigint_multiple};
 pub(crate) use walk::Walk;
 
-use crate::host::{Host, Interrupt};
+use crate::host::{Host, Interrupt, Result};
 use crate::ir::Program;
 use crate::work::Budget;
 
@@ -24,7 +25,7 @@ use crate::work::Budget;
 ///
 /// # Errors
 /// When the user's code throws or a bound is reached.
-pub fn check<H: Host>(program: &Program, host: &mut H, value: H::Value) -> Result<bool, Interrupt> {
+pub fn check<H: Host>(program: &Program, host: &mut H, value: H::Value) -> Result<bool> {
     check_within(program, host, value, &mut program.budget())
 }
 
@@ -37,12 +38,18 @@ pub fn check_within<H: Host>(
     host: &mut H,
     value: H::Value,
     budget: &mut Budget,
-) -> Result<bool, Interrupt> {
-    verdict(parts::node(program, host, program.root(), value, budget))
+) -> Result<bool> {
+    verdict(check_part(
+        program,
+        host,
+        Part::Node(program.root()),
+        value,
+        budget,
+    ))
 }
 
 /// What TypeBox would have thrown on is invalid as a whole.
-pub(crate) fn verdict(result: Result<bool, Interrupt>) -> Result<bool, Interrupt> {
+pub(crate) fn verdict(result: Result<bool>) -> Result<bool> {
     match result {
         Err(Interrupt::TypeBoxThrows) => Ok(false),
         other => other,

@@ -1,86 +1,49 @@
 //! Parts of a check that emitted code leaves to the engine, each with what is left of its allowance.
-//!
-//! Unlike [`super::check`] they let [`Interrupt::TypeBoxThrows`] through: the emitted code is in the
-//! middle of a value, and what TypeBox throws on makes the whole of it invalid.
 
 use super::Walk;
-use crate::host::{Host, Interrupt};
+use crate::host::{Host, Result};
 use crate::ir::{ConstId, NodeId, Program};
 use crate::work::Budget;
 
-/// Walks with an allowance.
-fn within<'p, 'h, H: Host>(
-    program: &'p Program,
-    host: &'h mut H,
+/// What is asked about a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Whether it passes one node. (With dynamic references the verdict of a node can depend on how it is
+    /// reached; then only the root gives the right answer.)
+    Node(NodeId),
+    /// TypeBox's `uniqueItems` of an array.
+    Unique,
+    /// JSON Schema's `uniqueItems` of an array.
+    Distinct,
+    /// JSON Schema's equality with a constant of the program.
+    Equals(ConstId),
+}
+
+/// Answers one question about a value.
+///
+/// Unlike [`super::check`] it lets [`Interrupt::TypeBoxThrows`] through: the emitted code is in the
+/// middle of a value, and what TypeBox throws on makes the whole of it invalid.
+///
+/// # Errors
+/// When the user's code throws, TypeBox would throw, or a bound is reached.
+pub fn check_part<H: Host>(
+    program: &Program,
+    host: &mut H,
+    part: Part,
     value: H::Value,
     budget: &mut Budget,
-    run: impl FnOnce(&mut Walk<'p, 'h, H>) -> Result<bool, Interrupt>,
-) -> Result<bool, Interrupt> {
+) -> Result<bool> {
     let mut walk = Walk::new(program, host, value, *budget);
-    let verdict = run(&mut walk);
+    let verdict = match part {
+        Part::Node(node) => walk.visit(node, value),
+        Part::Equals(constant) => walk.equals(value, constant),
+        Part::Unique => walk
+            .array_length(value)
+            .and_then(|length| walk.all_hashes_differ(value, length)),
+        Part::Distinct => walk
+            .array_length(value)
+            .and_then(|length| walk.all_differ(value, length)),
+    };
     *budget = walk.budget;
     verdict
-}
-
-/// Whether a value passes one node. (With dynamic references the verdict of a node can depend on how
-/// it is reached; then only the root gives the right answer.)
-///
-/// # Errors
-/// When the user's code throws, TypeBox would throw, or a bound is reached.
-pub fn node<H: Host>(
-    program: &Program,
-    host: &mut H,
-    node: NodeId,
-    value: H::Value,
-    budget: &mut Budget,
-) -> Result<bool, Interrupt> {
-    within(program, host, value, budget, |walk| walk.visit(node, value))
-}
-
-/// TypeBox's `uniqueItems` of an array.
-///
-/// # Errors
-/// When the user's code throws, TypeBox would throw, or a bound is reached.
-pub fn unique<H: Host>(
-    program: &Program,
-    host: &mut H,
-    array: H::Value,
-    budget: &mut Budget,
-) -> Result<bool, Interrupt> {
-    within(program, host, array, budget, |walk| {
-        let length = walk.array_length(array)?;
-        walk.all_hashes_differ(array, length)
-    })
-}
-
-/// JSON Schema's `uniqueItems` of an array.
-///
-/// # Errors
-/// When the user's code throws or a bound is reached.
-pub fn distinct<H: Host>(
-    program: &Program,
-    host: &mut H,
-    array: H::Value,
-    budget: &mut Budget,
-) -> Result<bool, Interrupt> {
-    within(program, host, array, budget, |walk| {
-        let length = walk.array_length(array)?;
-        walk.all_differ(array, length)
-    })
-}
-
-/// JSON Schema's equality with a constant of the program.
-///
-/// # Errors
-/// When the user's code throws or a bound is reached.
-pub fn equals<H: Host>(
-    program: &Program,
-    host: &mut H,
-    value: H::Value,
-    constant: ConstId,
-    budget: &mut Budget,
-) -> Result<bool, Interrupt> {
-    within(program, host, value, budget, |walk| {
-        walk.equals(value, constant)
-    })
 }

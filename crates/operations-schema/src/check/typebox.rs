@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use num_bigint::BigInt;
 
 use super::walk::Walk;
-use crate::host::{Class, Host, Interrupt};
+use crate::host::{Class, Host, Interrupt, Result};
 use crate::ir::{
     Bounds, Const, ConstId, ConstructorNode, KindNode, RegExpNode, Shape, StringRules,
 };
@@ -48,7 +48,7 @@ pub(crate) fn is_bigint_multiple(value: &BigInt, constant: &Const) -> Option<boo
 
 impl<H: Host> Walk<'_, '_, H> {
     /// Kinds whose verdict needs no other node.
-    pub(super) fn leaf(&mut self, shape: &Shape, value: H::Value) -> Result<bool, Interrupt> {
+    pub(super) fn leaf(&mut self, shape: &Shape, value: H::Value) -> Result<bool> {
         if let Shape::Literal(constant) = shape {
             return self.same(value, *constant);
         }
@@ -92,18 +92,14 @@ impl<H: Host> Walk<'_, '_, H> {
     }
 
     /// TypeBox throws when nobody registered the kind.
-    pub(crate) fn custom_kind(
-        &mut self,
-        node: &KindNode,
-        value: H::Value,
-    ) -> Result<bool, Interrupt> {
+    pub(crate) fn custom_kind(&mut self, node: &KindNode, value: H::Value) -> Result<bool> {
         self.spend(H::PRICES.ask)?;
         self.host
             .custom_kind(value, node)?
             .ok_or(Interrupt::TypeBoxThrows)
     }
 
-    fn string(&mut self, node: StringRules, value: H::Value) -> Result<bool, Interrupt> {
+    fn string(&mut self, node: StringRules, value: H::Value) -> Result<bool> {
         if node.length.is_given() && !node.length.allows(self.utf16_length(value)? as f64) {
             return Ok(false);
         }
@@ -114,7 +110,7 @@ impl<H: Host> Walk<'_, '_, H> {
         &mut self,
         rules: StringRules,
         value: H::Value,
-    ) -> Result<bool, Interrupt> {
+    ) -> Result<bool> {
         if let Some(pattern) = rules.pattern
             && !self.matches(value, pattern)?
         {
@@ -127,12 +123,7 @@ impl<H: Host> Walk<'_, '_, H> {
     }
 
     /// TypeBox reads `length` from whatever the value is, and the pattern converts to a string.
-    fn reg_exp(
-        &mut self,
-        node: RegExpNode,
-        class: Class,
-        value: H::Value,
-    ) -> Result<bool, Interrupt> {
+    fn reg_exp(&mut self, node: RegExpNode, class: Class, value: H::Value) -> Result<bool> {
         if node.length.is_given() {
             let length = match class {
                 Class::Undefined | Class::Null => return Err(Interrupt::TypeBoxThrows),
@@ -163,7 +154,7 @@ impl<H: Host> Walk<'_, '_, H> {
         self.matches(value, node.pattern)
     }
 
-    fn bigint(&mut self, node: &Bounds<ConstId>, value: H::Value) -> Result<bool, Interrupt> {
+    fn bigint(&mut self, node: &Bounds<ConstId>, value: H::Value) -> Result<bool> {
         let value = self.bigint_value(value)?;
         let program = self.program;
         let compare = |bound: Option<ConstId>, wanted: fn(Ordering) -> bool| {
@@ -185,21 +176,13 @@ impl<H: Host> Walk<'_, '_, H> {
         }
     }
 
-    pub(super) fn constructor(
-        &mut self,
-        node: ConstructorNode,
-        value: H::Value,
-    ) -> Result<bool, Interrupt> {
+    pub(super) fn constructor(&mut self, node: ConstructorNode, value: H::Value) -> Result<bool> {
         let prototype = self.prototype(node, value)?;
         self.inside(|walk| walk.visit(node.returns, prototype))
     }
 
     /// `value.prototype`, which throws on `undefined` and `null`.
-    pub(crate) fn prototype(
-        &mut self,
-        node: ConstructorNode,
-        value: H::Value,
-    ) -> Result<H::Value, Interrupt> {
+    pub(crate) fn prototype(&mut self, node: ConstructorNode, value: H::Value) -> Result<H::Value> {
         match self.class(value)? {
             Class::Undefined | Class::Null => Err(Interrupt::TypeBoxThrows),
             Class::Object | Class::Array | Class::Function => self.get(value, node.prototype),

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::walk::Walk;
-use crate::host::{Class, Host, Interrupt, OwnKeys};
+use crate::host::{Class, Host, Interrupt, OwnKeys, Result};
 use crate::ir::{
     Additional, ArrayNode, IntersectNode, MinMax, NodeId, ObjectNode, PatternId, RecordNode,
     TupleNode, UnevaluatedKeys,
@@ -11,7 +11,7 @@ use crate::ir::{
 use crate::patterns::{Pattern, PatternFailure};
 
 impl<H: Host> Walk<'_, '_, H> {
-    pub(super) fn array(&mut self, node: &ArrayNode, value: H::Value) -> Result<bool, Interrupt> {
+    pub(super) fn array(&mut self, node: &ArrayNode, value: H::Value) -> Result<bool> {
         if self.class(value)? != Class::Array {
             return Ok(false);
         }
@@ -40,7 +40,7 @@ impl<H: Host> Walk<'_, '_, H> {
         node: &ArrayNode,
         value: H::Value,
         length: usize,
-    ) -> Result<usize, Interrupt> {
+    ) -> Result<usize> {
         let Some(contains) = node.contains else {
             return Ok(0);
         };
@@ -52,11 +52,7 @@ impl<H: Host> Walk<'_, '_, H> {
     }
 
     /// TypeBox's `uniqueItems`.
-    pub(crate) fn all_hashes_differ(
-        &mut self,
-        value: H::Value,
-        length: usize,
-    ) -> Result<bool, Interrupt> {
+    pub(crate) fn all_hashes_differ(&mut self, value: H::Value, length: usize) -> Result<bool> {
         let mut seen = HashSet::new();
         for index in 0..length {
             let hash = self.inside(|walk| {
@@ -70,7 +66,7 @@ impl<H: Host> Walk<'_, '_, H> {
         Ok(true)
     }
 
-    pub(super) fn tuple(&mut self, node: &TupleNode, value: H::Value) -> Result<bool, Interrupt> {
+    pub(super) fn tuple(&mut self, node: &TupleNode, value: H::Value) -> Result<bool> {
         if self.class(value)? != Class::Array {
             return Ok(false);
         }
@@ -86,7 +82,7 @@ impl<H: Host> Walk<'_, '_, H> {
         Ok(true)
     }
 
-    pub(super) fn object(&mut self, node: &ObjectNode, value: H::Value) -> Result<bool, Interrupt> {
+    pub(super) fn object(&mut self, node: &ObjectNode, value: H::Value) -> Result<bool> {
         if self.class(value)? != Class::Object {
             return Ok(false);
         }
@@ -107,12 +103,7 @@ impl<H: Host> Walk<'_, '_, H> {
     }
 
     /// `additionalProperties` as a schema.
-    fn others(
-        &mut self,
-        node: &ObjectNode,
-        schema: NodeId,
-        value: H::Value,
-    ) -> Result<bool, Interrupt> {
+    fn others(&mut self, node: &ObjectNode, schema: NodeId, value: H::Value) -> Result<bool> {
         self.each_key(value, OwnKeys::Names, |walk, key| {
             if walk.is_declared(node, key)? {
                 return Ok(true);
@@ -122,7 +113,7 @@ impl<H: Host> Walk<'_, '_, H> {
         })
     }
 
-    fn declared(&mut self, node: &ObjectNode, value: H::Value) -> Result<bool, Interrupt> {
+    fn declared(&mut self, node: &ObjectNode, value: H::Value) -> Result<bool> {
         for property in &node.properties {
             let found = self.get(value, property.key)?;
             let passes = if property.required {
@@ -141,7 +132,7 @@ impl<H: Host> Walk<'_, '_, H> {
 
     /// `additionalProperties: false`, with TypeBox's short cut: when everything is required and the
     /// number of own keys fits, it does not look at the names.
-    fn nothing_else(&mut self, node: &ObjectNode, value: H::Value) -> Result<bool, Interrupt> {
+    fn nothing_else(&mut self, node: &ObjectNode, value: H::Value) -> Result<bool> {
         let declared = node.properties.len();
         if node.required.len() == declared && self.count_keys(value, OwnKeys::Names)? == declared {
             return Ok(true);
@@ -151,11 +142,7 @@ impl<H: Host> Walk<'_, '_, H> {
         })
     }
 
-    pub(crate) fn is_declared(
-        &mut self,
-        node: &ObjectNode,
-        key: H::Key,
-    ) -> Result<bool, Interrupt> {
+    pub(crate) fn is_declared(&mut self, node: &ObjectNode, key: H::Key) -> Result<bool> {
         let program = self.program;
         self.key_text(key, |name| node.find(program, name).is_some())
     }
@@ -166,7 +153,7 @@ impl<H: Host> Walk<'_, '_, H> {
         object: H::Value,
         which: OwnKeys,
         size: MinMax,
-    ) -> Result<bool, Interrupt> {
+    ) -> Result<bool> {
         Ok(!size.is_given() || size.allows(self.count_keys(object, which)? as f64))
     }
 
@@ -175,8 +162,8 @@ impl<H: Host> Walk<'_, '_, H> {
         &mut self,
         value: H::Value,
         which: OwnKeys,
-        mut accepts: impl FnMut(&mut Self, H::Key) -> Result<bool, Interrupt>,
-    ) -> Result<bool, Interrupt> {
+        mut accepts: impl FnMut(&mut Self, H::Key) -> Result<bool>,
+    ) -> Result<bool> {
         let mut keys = self.keys(value, which)?;
         while let Some(key) = self.next_key(&mut keys)? {
             self.spend(1)?;
@@ -191,13 +178,13 @@ impl<H: Host> Walk<'_, '_, H> {
     }
 
     /// TypeBox's `IsRecordLike`.
-    pub(crate) fn is_record_like(&mut self, value: H::Value) -> Result<bool, Interrupt> {
+    pub(crate) fn is_record_like(&mut self, value: H::Value) -> Result<bool> {
         Ok(self.class(value)? == Class::Object
             && self.date(value)?.is_none()
             && self.uint8_array(value)?.is_none())
     }
 
-    pub(super) fn record(&mut self, node: &RecordNode, value: H::Value) -> Result<bool, Interrupt> {
+    pub(super) fn record(&mut self, node: &RecordNode, value: H::Value) -> Result<bool> {
         if !self.is_record_like(value)? || !self.has_size(value, OwnKeys::Names, node.size)? {
             return Ok(false);
         }
@@ -224,11 +211,7 @@ impl<H: Host> Walk<'_, '_, H> {
         })
     }
 
-    pub(super) fn intersect(
-        &mut self,
-        node: &IntersectNode,
-        value: H::Value,
-    ) -> Result<bool, Interrupt> {
+    pub(super) fn intersect(&mut self, node: &IntersectNode, value: H::Value) -> Result<bool> {
         let mut all = true;
         for schema in &node.all_of {
             if !self.visit(*schema, value)? {
@@ -243,11 +226,7 @@ impl<H: Host> Walk<'_, '_, H> {
         }
     }
 
-    fn only_known_keys(
-        &mut self,
-        keys: UnevaluatedKeys,
-        value: H::Value,
-    ) -> Result<bool, Interrupt> {
+    fn only_known_keys(&mut self, keys: UnevaluatedKeys, value: H::Value) -> Result<bool> {
         // Names become a pattern in TypeBox, and not all of them make a valid one.
         let known = self.program.pattern(keys.known);
         if matches!(
@@ -299,7 +278,7 @@ impl<H: Host> Walk<'_, '_, H> {
         &mut self,
         known: PatternId,
         length: usize,
-    ) -> Result<Vec<usize>, Interrupt> {
+    ) -> Result<Vec<usize>> {
         let mut unknown = Vec::new();
         let Some(pattern) = self.program.pattern(known) else {
             return Ok(unknown);

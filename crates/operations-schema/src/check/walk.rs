@@ -1,7 +1,7 @@
 //! The state of a walk: what it may cost, and the way from a node to its rule.
 
 use crate::bounds::{MAX_COUNTED_VALUES, MAX_OPEN_RULES, MAX_VALUE_DEPTH, WORK_PER_VALUE};
-use crate::host::{Host, Interrupt, Limit};
+use crate::host::{Host, Interrupt, Limit, Result};
 use crate::ir::{NodeId, Program, Shape};
 use crate::work::Budget;
 
@@ -41,7 +41,7 @@ impl<'p, 'h, H: Host> Walk<'p, 'h, H> {
     }
 
     /// Pays for work.
-    pub(crate) fn spend(&mut self, units: u64) -> Result<(), Interrupt> {
+    pub(crate) fn spend(&mut self, units: u64) -> Result<()> {
         match self.budget.spend(units) {
             Ok(()) => Ok(()),
             Err(_) => self.earn(units),
@@ -50,7 +50,7 @@ impl<'p, 'h, H: Host> Walk<'p, 'h, H> {
 
     /// A large value may cost more than the base; only now is it worth counting.
     #[cold]
-    fn earn(&mut self, units: u64) -> Result<(), Interrupt> {
+    fn earn(&mut self, units: u64) -> Result<()> {
         let Some(root) = self.root.take() else {
             return Err(Limit::Work.into());
         };
@@ -64,7 +64,7 @@ impl<'p, 'h, H: Host> Walk<'p, 'h, H> {
     ///
     /// This is the one function that the walk recurses through, so what it and the rules keep on
     /// the stack is the price of a level; references cost none.
-    pub(crate) fn visit(&mut self, id: NodeId, value: H::Value) -> Result<bool, Interrupt> {
+    pub(crate) fn visit(&mut self, id: NodeId, value: H::Value) -> Result<bool> {
         let program = self.program;
         let mut id = id;
         let mut shape = program.shape(id);
@@ -103,7 +103,7 @@ impl<'p, 'h, H: Host> Walk<'p, 'h, H> {
         }
     }
 
-    pub(crate) fn open_rule(&mut self) -> Result<(), Interrupt> {
+    pub(crate) fn open_rule(&mut self) -> Result<()> {
         self.spend(H::PRICES.rule)?;
         self.open_rules += 1;
         if self.open_rules > MAX_OPEN_RULES {
@@ -118,7 +118,7 @@ impl<'p, 'h, H: Host> Walk<'p, 'h, H> {
 
     /// Asks about a node in the middle of another walk. What TypeBox throws on is a no, and leaves
     /// no rule open.
-    pub(crate) fn passes(&mut self, node: NodeId, value: H::Value) -> Result<bool, Interrupt> {
+    pub(crate) fn passes(&mut self, node: NodeId, value: H::Value) -> Result<bool> {
         let open_rules = self.open_rules;
         let verdict = super::verdict(self.visit(node, value));
         self.open_rules = open_rules;
@@ -126,11 +126,7 @@ impl<'p, 'h, H: Host> Walk<'p, 'h, H> {
     }
 
     /// The same about several, of which all must pass.
-    pub(crate) fn passes_all(
-        &mut self,
-        nodes: &[NodeId],
-        value: H::Value,
-    ) -> Result<bool, Interrupt> {
+    pub(crate) fn passes_all(&mut self, nodes: &[NodeId], value: H::Value) -> Result<bool> {
         for node in nodes {
             if !self.passes(*node, value)? {
                 return Ok(false);
@@ -141,7 +137,7 @@ impl<'p, 'h, H: Host> Walk<'p, 'h, H> {
 
     /// Goes one level down into the value. Everything that opens a scope closes it, also when the
     /// walk is interrupted, so there is a pair of calls and no closure: a closure would cost stack.
-    pub(crate) fn descend(&mut self) -> Result<H::Scope, Interrupt> {
+    pub(crate) fn descend(&mut self) -> Result<H::Scope> {
         if self.depth >= MAX_VALUE_DEPTH {
             return Err(Limit::Depth.into());
         }
@@ -157,10 +153,7 @@ impl<'p, 'h, H: Host> Walk<'p, 'h, H> {
     }
 
     /// [`Walk::descend`] and [`Walk::ascend`] around something that does not nest deeply.
-    pub(crate) fn inside<R>(
-        &mut self,
-        visit: impl FnOnce(&mut Self) -> Result<R, Interrupt>,
-    ) -> Result<R, Interrupt> {
+    pub(crate) fn inside<R>(&mut self, visit: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
         let scope = self.descend()?;
         let result = visit(self);
         self.ascend(scope);
@@ -173,7 +166,7 @@ impl<'p, 'h, H: Host> Walk<'p, 'h, H> {
         node: NodeId,
         array: H::Value,
         index: usize,
-    ) -> Result<bool, Interrupt> {
+    ) -> Result<bool> {
         let scope = self.descend()?;
         let result = match self.element(array, index) {
             Ok(element) => self.visit(node, element),
@@ -202,7 +195,7 @@ impl<'p, 'h, H: Host> Walk<'p, 'h, H> {
     pub(crate) fn dynamic_target(
         &mut self,
         reference: crate::ir::DynamicReference,
-    ) -> Result<NodeId, Interrupt> {
+    ) -> Result<NodeId> {
         let Some(anchor) = reference.anchor else {
             return Ok(reference.initial);
         };

@@ -10,7 +10,7 @@ use super::typebox_scope::{ROOT_SCOPE, Scopes};
 use crate::bounds::MAX_NODES;
 use crate::ir::{Const, ConstId, Meta, Node, NodeId, Program, ProgramBuilder, Shape};
 use crate::pointer::escape;
-use crate::problem::SchemaError;
+use crate::problem::{Result, SchemaError};
 use crate::source::{Source, SourceObject};
 
 /// What the inside of a schema is read in.
@@ -73,7 +73,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    pub(super) fn run(mut self, source: &'a Source<'a>) -> Result<Program, SchemaError> {
+    pub(super) fn run(mut self, source: &'a Source<'a>) -> Result<Program> {
         let context = Context {
             resource: None,
             scope: ROOT_SCOPE,
@@ -86,7 +86,7 @@ impl<'a> Compiler<'a> {
         Ok(self.tables.finish(self.nodes, root, anchors, dynamic))
     }
 
-    fn drain(&mut self) -> Result<(), SchemaError> {
+    fn drain(&mut self) -> Result<()> {
         while let Some(task) = self.queue.pop() {
             let node = self.node(&task)?;
             if let Some(place) = self.nodes.get_mut(task.id.index()) {
@@ -97,7 +97,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// Compiles every target that a dynamic reference can reach, and what those bring in.
-    fn dynamic_anchors(&mut self) -> Result<HashMap<(u32, u32), NodeId>, SchemaError> {
+    fn dynamic_anchors(&mut self) -> Result<HashMap<(u32, u32), NodeId>> {
         let mut found = HashMap::new();
         let mut known = (0, 0);
         while known != (self.anchor_names.len(), self.documents.resources.len()) {
@@ -142,7 +142,7 @@ impl<'a> Compiler<'a> {
         context: Context,
         parent: NodeId,
         step: Step<'a>,
-    ) -> Result<NodeId, SchemaError> {
+    ) -> Result<NodeId> {
         let place = place_of(source);
         if let Some(id) = self.places.get(&place) {
             return Ok(*id);
@@ -157,7 +157,7 @@ impl<'a> Compiler<'a> {
         Ok(id)
     }
 
-    fn reserve(&mut self, parent: NodeId, step: Step<'a>) -> Result<NodeId, SchemaError> {
+    fn reserve(&mut self, parent: NodeId, step: Step<'a>) -> Result<NodeId> {
         if self.nodes.len() >= MAX_NODES {
             return Err(SchemaError::TooLarge);
         }
@@ -168,7 +168,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// A node that no value passes because TypeBox would throw on it.
-    pub(super) fn broken(&mut self) -> Result<NodeId, SchemaError> {
+    pub(super) fn broken(&mut self) -> Result<NodeId> {
         if let Some(id) = self.broken {
             return Ok(id);
         }
@@ -180,7 +180,7 @@ impl<'a> Compiler<'a> {
         Ok(id)
     }
 
-    fn node(&mut self, task: &Task<'a>) -> Result<Node, SchemaError> {
+    fn node(&mut self, task: &Task<'a>) -> Result<Node> {
         let object = match task.source {
             Source::Bool(value) => return Ok(Shape::JsonBoolean(*value).into()),
             Source::Object(object) => object,
@@ -252,7 +252,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// References that only lead to each other have no meaning.
-    fn refuse_empty_loops(&self) -> Result<(), SchemaError> {
+    fn refuse_empty_loops(&self) -> Result<()> {
         let mut seen = vec![0_u32; self.nodes.len()];
         for start in 0..self.nodes.len() {
             let round = u32::try_from(start + 1).unwrap_or(u32::MAX);

@@ -10,7 +10,7 @@ use crate::ir::{
     StringRules, TypeSet, Unevaluated,
 };
 use crate::patterns::Dialect;
-use crate::problem::SchemaError;
+use crate::problem::{Result, SchemaError};
 use crate::source::{Source, SourceObject};
 
 /// Where a JSON Schema is being read.
@@ -54,7 +54,7 @@ impl<'a> Compiler<'a> {
         object: &'a SourceObject<'a>,
         context: Context,
         resource: u32,
-    ) -> Result<Shape, SchemaError> {
+    ) -> Result<Shape> {
         let draft = self.documents.draft(resource);
         let validates = self
             .documents
@@ -104,7 +104,7 @@ impl<'a> Compiler<'a> {
         site: &Site<'_>,
         keyword: &'static str,
         expected: &'static str,
-    ) -> Result<T, SchemaError> {
+    ) -> Result<T> {
         Err(SchemaError::Keyword {
             keyword,
             at: self.path(site.id),
@@ -117,7 +117,7 @@ impl<'a> Compiler<'a> {
         &mut self,
         site: &Site<'a>,
         keyword: &'static str,
-    ) -> Result<Option<NodeId>, SchemaError> {
+    ) -> Result<Option<NodeId>> {
         match site.keyword(keyword) {
             None => Ok(None),
             Some(source @ (Source::Object(_) | Source::Bool(_))) => self
@@ -132,7 +132,7 @@ impl<'a> Compiler<'a> {
         &mut self,
         site: &Site<'a>,
         keyword: &'static str,
-    ) -> Result<Option<Vec<NodeId>>, SchemaError> {
+    ) -> Result<Option<Vec<NodeId>>> {
         match site.keyword(keyword) {
             None => Ok(None),
             Some(Source::Array(items)) => {
@@ -153,7 +153,7 @@ impl<'a> Compiler<'a> {
         source: &'a Source<'a>,
         keyword: &'static str,
         step: Step<'a>,
-    ) -> Result<NodeId, SchemaError> {
+    ) -> Result<NodeId> {
         match source {
             Source::Object(_) | Source::Bool(_) => self.child(source, site.context, site.id, step),
             _ => self.wrong(site, keyword, "made of schemas"),
@@ -161,21 +161,13 @@ impl<'a> Compiler<'a> {
     }
 
     /// A pattern of a JSON Schema must be usable.
-    pub(super) fn json_pattern(
-        &mut self,
-        site: &Site<'_>,
-        source: &str,
-    ) -> Result<PatternId, SchemaError> {
+    pub(super) fn json_pattern(&mut self, site: &Site<'_>, source: &str) -> Result<PatternId> {
         let pattern = self.tables.pattern(source, "", Dialect::JsonSchema);
         self.require_pattern(site.id, pattern)?;
         Ok(pattern)
     }
 
-    pub(super) fn require_pattern(
-        &self,
-        id: NodeId,
-        pattern: PatternId,
-    ) -> Result<(), SchemaError> {
+    pub(super) fn require_pattern(&self, id: NodeId, pattern: PatternId) -> Result<()> {
         let Some(entry) = self.tables.pattern_entry(pattern) else {
             return Ok(());
         };
@@ -190,7 +182,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// `type`, `const` and `enum`.
-    fn any_value(&mut self, site: &Site<'a>, schema: &mut JsonSchema) -> Result<(), SchemaError> {
+    fn any_value(&mut self, site: &Site<'a>, schema: &mut JsonSchema) -> Result<()> {
         let words = match site.keyword("type") {
             None => None,
             Some(Source::Array(words)) => Some(words.as_slice()),
@@ -225,7 +217,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    fn json_string(&mut self, site: &Site<'a>) -> Result<Option<StringRules>, SchemaError> {
+    fn json_string(&mut self, site: &Site<'a>) -> Result<Option<StringRules>> {
         let mut rules = StringRules {
             length: site.min_max("minLength", "maxLength"),
             ..StringRules::default()
@@ -249,7 +241,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// Applicators that stay on the value. With `alone`, only the reference.
-    fn logic(&mut self, site: &Site<'a>, alone: bool) -> Result<Option<LogicRules>, SchemaError> {
+    fn logic(&mut self, site: &Site<'a>, alone: bool) -> Result<Option<LogicRules>> {
         let mut rules = LogicRules::default();
         let mut any = false;
         if let Some(reference) = site.object.string("$ref") {
@@ -276,11 +268,7 @@ impl<'a> Compiler<'a> {
         Ok(any.then_some(rules))
     }
 
-    fn json_reference(
-        &mut self,
-        site: &Site<'a>,
-        reference: &'a str,
-    ) -> Result<(NodeId, u32), SchemaError> {
+    fn json_reference(&mut self, site: &Site<'a>, reference: &'a str) -> Result<(NodeId, u32)> {
         let found = self.documents.resolve(reference, site.resource);
         let Some((target @ (Source::Object(_) | Source::Bool(_)), resource)) = found else {
             return Err(self.unresolved(site.id, reference));
@@ -293,10 +281,7 @@ impl<'a> Compiler<'a> {
         Ok((id, resource))
     }
 
-    fn dynamic_reference(
-        &mut self,
-        site: &Site<'a>,
-    ) -> Result<Option<DynamicReference>, SchemaError> {
+    fn dynamic_reference(&mut self, site: &Site<'a>) -> Result<Option<DynamicReference>> {
         let (reference, recursive) = match site.draft {
             Draft::Draft202012 => (site.object.string("$dynamicRef"), false),
             Draft::Draft201909 => (site.object.string("$recursiveRef"), true),

@@ -8,14 +8,14 @@ use crate::ir::{
     Additional, ArrayRules, Dependency, MinMax, NodeId, ObjectRules, PatternProperty, Property,
     PropertyIndex,
 };
-use crate::problem::SchemaError;
+use crate::problem::Result;
 use crate::source::Source;
 
 /// `items` and its relatives.
 pub(super) fn array<'a>(
     compiler: &mut Compiler<'a>,
     site: &Site<'a>,
-) -> Result<Option<ArrayRules>, SchemaError> {
+) -> Result<Option<ArrayRules>> {
     let mut rules = ArrayRules {
         prefix: Vec::new(),
         rest: None,
@@ -46,7 +46,7 @@ fn items<'a>(
     compiler: &mut Compiler<'a>,
     site: &Site<'a>,
     rules: &mut ArrayRules,
-) -> Result<Option<NodeId>, SchemaError> {
+) -> Result<Option<NodeId>> {
     if site.draft == Draft::Draft202012 {
         rules.prefix = compiler
             .schema_list(site, "prefixItems")?
@@ -64,7 +64,7 @@ fn items<'a>(
 pub(super) fn object<'a>(
     compiler: &mut Compiler<'a>,
     site: &Site<'a>,
-) -> Result<Option<ObjectRules>, SchemaError> {
+) -> Result<Option<ObjectRules>> {
     let declared = map(compiler, site, "properties")?;
     let required = if site.validates {
         required(compiler, site, "required")?
@@ -133,7 +133,7 @@ fn map<'a>(
     compiler: &Compiler<'a>,
     site: &Site<'a>,
     keyword: &'static str,
-) -> Result<Option<&'a Entries<'a>>, SchemaError> {
+) -> Result<Option<&'a Entries<'a>>> {
     match site.object.defined(keyword) {
         None => Ok(None),
         Some(Source::Object(object)) => Ok(Some(&object.entries)),
@@ -146,7 +146,7 @@ fn required<'a>(
     compiler: &Compiler<'a>,
     site: &Site<'a>,
     keyword: &'static str,
-) -> Result<Vec<&'a str>, SchemaError> {
+) -> Result<Vec<&'a str>> {
     match site.object.defined(keyword) {
         None | Some(Source::Bool(_)) => Ok(Vec::new()),
         Some(Source::Array(items)) if items.iter().all(|item| item.as_str().is_some()) => {
@@ -156,10 +156,7 @@ fn required<'a>(
     }
 }
 
-fn dependencies<'a>(
-    compiler: &mut Compiler<'a>,
-    site: &Site<'a>,
-) -> Result<Vec<Dependency>, SchemaError> {
+fn dependencies<'a>(compiler: &mut Compiler<'a>, site: &Site<'a>) -> Result<Vec<Dependency>> {
     let mut found = Vec::new();
     let mut keywords = vec!["dependencies"];
     if site.draft.is_modern() {

@@ -21,7 +21,7 @@ use std::collections::HashMap;
 pub use draft::Draft;
 
 use crate::ir::Program;
-use crate::problem::SchemaError;
+use crate::problem::Result;
 use crate::source::Source;
 
 /// Documents that `$ref` may name, by URI without fragment.
@@ -60,6 +60,6 @@ impl Default for CompileOptions {
 /// # Errors
 /// When a reference leads nowhere, a pattern cannot be used, a keyword has a value that makes no
 /// sense, or a bound is reached.
-pub fn compile(source: &Source<'_>, options: &CompileOptions) -> Result<Program, SchemaError> {
+pub fn compile(source: &Source<'_>, options: &CompileOptions) -> Result<Program> {
     compiler::Compiler::new(source, options).run(source)
 }

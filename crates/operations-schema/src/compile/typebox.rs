@@ -9,7 +9,7 @@ use crate::ir::{
     UnevaluatedKeys,
 };
 use crate::patterns::Dialect;
-use crate::problem::SchemaError;
+use crate::problem::Result;
 use crate::source::{Source, SourceObject};
 
 /// A number as JavaScript compares with it; what is no number compares as `NaN`, so nothing passes.
@@ -41,6 +41,25 @@ fn broken(reason: &str) -> Shape {
     Shape::Broken(reason.into())
 }
 
+/// A schema of a TypeBox kind, and where it is.
+#[derive(Clone, Copy)]
+struct Kind<'a> {
+    id: NodeId,
+    object: &'a SourceObject<'a>,
+    context: Context,
+}
+
+impl Kind<'_> {
+    /// The same, where names mean what they mean in this scope.
+    fn within(self, scope: u32) -> Self {
+        let context = Context {
+            scope,
+            ..self.context
+        };
+        Self { context, ..self }
+    }
+}
+
 impl<'a> Compiler<'a> {
     pub(super) fn typebox(
         &mut self,
@@ -48,16 +67,21 @@ impl<'a> Compiler<'a> {
         source: &'a Source<'a>,
         object: &'a SourceObject<'a>,
         context: Context,
-    ) -> Result<Shape, SchemaError> {
+    ) -> Result<Shape> {
         let kind = object.kind.as_deref().unwrap_or_default();
+        let at = Kind {
+            id,
+            object,
+            context,
+        };
         // The arms are tried in order: the kinds that schemas mostly consist of come first.
         Ok(match kind {
             "String" => self.string(id, object)?,
-            "Object" => self.object(id, object, context)?,
+            "Object" => self.object(at)?,
             "Number" => Shape::Number(Box::new(numeric(object))),
             "Integer" => Shape::Integer(Box::new(numeric(object))),
             "Boolean" => Shape::Boolean,
-            "Array" => self.array(id, object, context)?,
+            "Array" => self.array(at)?,
             "Any" => Shape::Any,
             "Argument" => Shape::Argument,
             "AsyncIterator" => Shape::AsyncIterator,
@@ -72,29 +96,29 @@ impl<'a> Compiler<'a> {
             "Void" => Shape::Void,
             "BigInt" => self.bigint(object),
             "Constructor" => Shape::Constructor(ConstructorNode {
-                returns: self.schema(id, object, "returns", context)?,
+                returns: self.schema(at, "returns")?,
                 prototype: self.tables.key("prototype"),
             }),
             "Date" => Shape::Date(Box::new(Bounds::read(|keyword| {
                 bound(object, &format!("{keyword}Timestamp"))
             }))),
-            "Import" => self.import(id, source, object, context)?,
-            "Intersect" => self.intersect(id, object, context)?,
+            "Import" => self.import(at, source)?,
+            "Intersect" => self.intersect(at)?,
             "Literal" => {
                 let constant = object.get("const").unwrap_or(&Source::Undefined);
                 Shape::Literal(self.constant(constant))
             }
-            "Not" => Shape::Not(self.schema(id, object, "not", context)?),
-            "Record" => self.record(id, object, context)?,
-            "Ref" | "This" => self.reference(id, object, context)?,
+            "Not" => Shape::Not(self.schema(at, "not")?),
+            "Record" => self.record(at)?,
+            "Ref" | "This" => self.reference(at)?,
             "RegExp" => self.reg_exp(id, object)?,
             "TemplateLiteral" => match object.string("pattern") {
                 Some(pattern) => Shape::TemplateLiteral(self.pattern(id, pattern, "")?),
                 None => broken("the pattern is missing"),
             },
-            "Tuple" => self.tuple(id, object, context)?,
-            "Union" => match object.get("anyOf").and_then(Source::as_array) {
-                Some(list) => Shape::Union(self.schemas(id, list, "anyOf", context)?),
+            "Tuple" => self.tuple(at)?,
+            "Union" => match self.schemas(at, "anyOf")? {
+                Some(variants) => Shape::Union(variants),
                 None => broken("anyOf is missing"),
             },
             "Uint8Array" => Shape::Uint8Array(min_max(object, "minByteLength", "maxByteLength")),
@@ -106,37 +130,30 @@ impl<'a> Compiler<'a> {
     }
 
     /// The schema behind a keyword; one that is missing makes TypeBox throw when it gets there.
-    fn schema(
-        &mut self,
-        id: NodeId,
-        object: &'a SourceObject<'a>,
-        keyword: &'static str,
-        context: Context,
-    ) -> Result<NodeId, SchemaError> {
-        match object.defined(keyword) {
-            Some(source) => self.child(source, context, id, Step::Keyword(keyword)),
+    fn schema(&mut self, at: Kind<'a>, keyword: &'static str) -> Result<NodeId> {
+        match at.object.defined(keyword) {
+            Some(source) => self.part(at, source, Step::Keyword(keyword)),
             None => self.broken(),
         }
     }
 
-    fn schemas(
-        &mut self,
-        id: NodeId,
-        list: &'a [Source<'a>],
-        keyword: &'static str,
-        context: Context,
-    ) -> Result<Vec<NodeId>, SchemaError> {
-        let each = list.iter().enumerate();
-        each.map(|(index, item)| self.child(item, context, id, Step::Index(keyword, index)))
-            .collect()
+    /// A schema inside this one.
+    fn part(&mut self, at: Kind<'a>, source: &'a Source<'a>, step: Step<'a>) -> Result<NodeId> {
+        self.child(source, at.context, at.id, step)
     }
 
-    fn pattern(
-        &mut self,
-        id: NodeId,
-        source: &str,
-        flags: &str,
-    ) -> Result<crate::ir::PatternId, SchemaError> {
+    /// The list of schemas behind a keyword, if it is one.
+    fn schemas(&mut self, at: Kind<'a>, keyword: &'static str) -> Result<Option<Vec<NodeId>>> {
+        let Some(list) = at.object.get(keyword).and_then(Source::as_array) else {
+            return Ok(None);
+        };
+        let each = list.iter().enumerate();
+        each.map(|(index, item)| self.part(at, item, Step::Index(keyword, index)))
+            .collect::<Result<_, _>>()
+            .map(Some)
+    }
+
+    fn pattern(&mut self, id: NodeId, source: &str, flags: &str) -> Result<crate::ir::PatternId> {
         let pattern = self.tables.pattern(source, flags, Dialect::TypeBox);
         if self.options.untrusted {
             self.require_pattern(id, pattern)?;
@@ -144,18 +161,14 @@ impl<'a> Compiler<'a> {
         Ok(pattern)
     }
 
-    fn array(
-        &mut self,
-        id: NodeId,
-        object: &'a SourceObject<'a>,
-        context: Context,
-    ) -> Result<Shape, SchemaError> {
+    fn array(&mut self, at: Kind<'a>) -> Result<Shape> {
+        let Kind { object, .. } = at;
         let contains = match object.defined("contains") {
-            Some(source) => Some(self.child(source, context, id, Step::Keyword("contains"))?),
+            Some(_) => Some(self.schema(at, "contains")?),
             None => None,
         };
         Ok(Shape::Array(Box::new(ArrayNode {
-            items: self.schema(id, object, "items", context)?,
+            items: self.schema(at, "items")?,
             length: min_max(object, "minItems", "maxItems"),
             unique: object.get("uniqueItems") == Some(&Source::Bool(true)),
             contains,
@@ -172,69 +185,40 @@ impl<'a> Compiler<'a> {
         })))
     }
 
-    fn import(
-        &mut self,
-        id: NodeId,
-        source: &'a Source<'a>,
-        object: &'a SourceObject<'a>,
-        context: Context,
-    ) -> Result<Shape, SchemaError> {
-        let name = object.string("$ref").unwrap_or_default();
-        let target = object
+    fn import(&mut self, at: Kind<'a>, source: &'a Source<'a>) -> Result<Shape> {
+        let name = at.object.string("$ref").unwrap_or_default();
+        let target = at
+            .object
             .get("$defs")
             .and_then(Source::as_object)
             .and_then(|it| it.get(name));
-        let target = target.ok_or_else(|| self.unresolved(id, name))?;
-        let scope = self.scopes.enter_import(source, context.scope);
-        let context = Context { scope, ..context };
-        Ok(Shape::Import(self.child(
-            target,
-            context,
-            id,
-            Step::Key("$defs", name),
-        )?))
+        let target = target.ok_or_else(|| self.unresolved(at.id, name))?;
+        let scope = self.scopes.enter_import(source, at.context.scope);
+        let target = self.part(at.within(scope), target, Step::Key("$defs", name))?;
+        Ok(Shape::Import(target))
     }
 
-    fn reference(
-        &mut self,
-        id: NodeId,
-        object: &'a SourceObject<'a>,
-        context: Context,
-    ) -> Result<Shape, SchemaError> {
-        let name = object.string("$ref").unwrap_or_default();
-        let Some((target, scope)) = self.scopes.find(name, context.scope) else {
-            return Err(self.unresolved(id, name));
+    fn reference(&mut self, at: Kind<'a>) -> Result<Shape> {
+        let name = at.object.string("$ref").unwrap_or_default();
+        let Some((target, scope)) = self.scopes.find(name, at.context.scope) else {
+            return Err(self.unresolved(at.id, name));
         };
-        let context = Context { scope, ..context };
-        Ok(Shape::Ref(self.child(
-            target,
-            context,
-            id,
-            Step::Reference(name),
-        )?))
+        let target = self.part(at.within(scope), target, Step::Reference(name))?;
+        Ok(Shape::Ref(target))
     }
 
-    fn intersect(
-        &mut self,
-        id: NodeId,
-        object: &'a SourceObject<'a>,
-        context: Context,
-    ) -> Result<Shape, SchemaError> {
-        let Some(list) = object.get("allOf").and_then(Source::as_array) else {
+    fn intersect(&mut self, at: Kind<'a>) -> Result<Shape> {
+        let Some(all_of) = self.schemas(at, "allOf")? else {
             return Ok(broken("allOf is missing"));
         };
-        let all_of = self.schemas(id, list, "allOf", context)?;
-        let schema = match object.get("unevaluatedProperties") {
+        let schema = match at.object.get("unevaluatedProperties") {
             Some(Source::Bool(false)) => Some(None),
-            Some(source @ Source::Object(_)) => {
-                let step = Step::Keyword("unevaluatedProperties");
-                Some(Some(self.child(source, context, id, step)?))
-            }
+            Some(Source::Object(_)) => Some(Some(self.schema(at, "unevaluatedProperties")?)),
             _ => None,
         };
         let unevaluated = match schema {
             Some(schema) => {
-                let known = self.pattern(id, &key_pattern(object), "")?;
+                let known = self.pattern(at.id, &key_pattern(at.object), "")?;
                 Some(UnevaluatedKeys { known, schema })
             }
             None => None,
@@ -245,29 +229,19 @@ impl<'a> Compiler<'a> {
         })))
     }
 
-    fn additional(
-        &mut self,
-        id: NodeId,
-        object: &'a SourceObject<'a>,
-        context: Context,
-    ) -> Result<Additional, SchemaError> {
-        Ok(match object.get("additionalProperties") {
+    fn additional(&mut self, at: Kind<'a>) -> Result<Additional> {
+        Ok(match at.object.get("additionalProperties") {
             Some(Source::Bool(false)) => Additional::Forbidden,
             Some(Source::Bool(true)) => Additional::Allowed,
-            Some(source @ (Source::Object(_) | Source::Array(_) | Source::Null)) => {
-                let step = Step::Keyword("additionalProperties");
-                Additional::Schema(self.child(source, context, id, step)?)
+            Some(Source::Object(_) | Source::Array(_) | Source::Null) => {
+                Additional::Schema(self.schema(at, "additionalProperties")?)
             }
             _ => Additional::Unspecified,
         })
     }
 
-    fn object(
-        &mut self,
-        id: NodeId,
-        object: &'a SourceObject<'a>,
-        context: Context,
-    ) -> Result<Shape, SchemaError> {
+    fn object(&mut self, at: Kind<'a>) -> Result<Shape> {
+        let Kind { object, .. } = at;
         let Some(declared) = object.get("properties").and_then(Source::as_object) else {
             return Ok(broken("properties is missing"));
         };
@@ -278,7 +252,7 @@ impl<'a> Compiler<'a> {
         for (name, source) in &declared.entries {
             properties.push(Property {
                 key: self.tables.key(name),
-                node: self.child(source, context, id, Step::Key("properties", name))?,
+                node: self.part(at, source, Step::Key("properties", name))?,
                 required: required.contains(name),
             });
         }
@@ -287,17 +261,13 @@ impl<'a> Compiler<'a> {
             properties,
             index: PropertyIndex::default(),
             required: keys.collect(),
-            additional: self.additional(id, object, context)?,
+            additional: self.additional(at)?,
             size: min_max(object, "minProperties", "maxProperties"),
         })))
     }
 
-    fn record(
-        &mut self,
-        id: NodeId,
-        object: &'a SourceObject<'a>,
-        context: Context,
-    ) -> Result<Shape, SchemaError> {
+    fn record(&mut self, at: Kind<'a>) -> Result<Shape> {
+        let Kind { object, .. } = at;
         let first = object
             .get("patternProperties")
             .and_then(Source::as_object)
@@ -306,14 +276,14 @@ impl<'a> Compiler<'a> {
             return Ok(broken("patternProperties is missing"));
         };
         Ok(Shape::Record(Box::new(RecordNode {
-            pattern: self.pattern(id, pattern, "")?,
-            values: self.child(source, context, id, Step::Key("patternProperties", pattern))?,
-            additional: self.additional(id, object, context)?,
+            pattern: self.pattern(at.id, pattern, "")?,
+            values: self.part(at, source, Step::Key("patternProperties", pattern))?,
+            additional: self.additional(at)?,
             size: min_max(object, "minProperties", "maxProperties"),
         })))
     }
 
-    fn reg_exp(&mut self, id: NodeId, object: &SourceObject<'_>) -> Result<Shape, SchemaError> {
+    fn reg_exp(&mut self, id: NodeId, object: &SourceObject<'_>) -> Result<Shape> {
         let (Some(source), flags) = (object.string("source"), object.string("flags")) else {
             return Ok(broken("the source of the regular expression is missing"));
         };
@@ -324,7 +294,7 @@ impl<'a> Compiler<'a> {
         })))
     }
 
-    fn string(&mut self, id: NodeId, object: &SourceObject<'_>) -> Result<Shape, SchemaError> {
+    fn string(&mut self, id: NodeId, object: &SourceObject<'_>) -> Result<Shape> {
         let pattern = match object.defined("pattern") {
             Some(Source::String(pattern)) => Some(self.pattern(id, pattern, "")?),
             Some(_) => return Ok(broken("the pattern is not a string")),
@@ -339,19 +309,10 @@ impl<'a> Compiler<'a> {
         })))
     }
 
-    fn tuple(
-        &mut self,
-        id: NodeId,
-        object: &'a SourceObject<'a>,
-        context: Context,
-    ) -> Result<Shape, SchemaError> {
-        let items = match object.get("items").and_then(Source::as_array) {
-            Some(list) => Some(self.schemas(id, list, "items", context)?),
-            None => None,
-        };
+    fn tuple(&mut self, at: Kind<'a>) -> Result<Shape> {
         Ok(Shape::Tuple(Box::new(TupleNode {
-            items,
-            length: number(object, "maxItems"),
+            items: self.schemas(at, "items")?,
+            length: number(at.object, "maxItems"),
         })))
     }
 }

@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 
 use crate::bounds::MAX_MESSAGE_BYTES;
 use crate::check::Walk;
-use crate::host::{Host, Interrupt, Limit};
+use crate::host::{Host, Interrupt, Limit, Result};
 use crate::ir::{NodeId, Program, Shape};
 use crate::pointer::escape;
 
@@ -39,7 +39,7 @@ pub fn collect_errors<H: Host>(
     host: &mut H,
     value: H::Value,
     max: usize,
-) -> Result<Vec<ValueError>, Interrupt> {
+) -> Result<Vec<ValueError>> {
     if crate::check::check(program, host, value)? {
         return Ok(Vec::new());
     }
@@ -55,7 +55,7 @@ pub fn errors_of_refused<H: Host>(
     host: &mut H,
     value: H::Value,
     max: usize,
-) -> Result<Vec<ValueError>, Interrupt> {
+) -> Result<Vec<ValueError>> {
     let mut walk = Walk::new(program, host, value, program.budget());
     errors_within(&mut walk, value, max)
 }
@@ -65,7 +65,7 @@ pub(crate) fn errors_within<H: Host>(
     walk: &mut Walk<'_, '_, H>,
     value: H::Value,
     max: usize,
-) -> Result<Vec<ValueError>, Interrupt> {
+) -> Result<Vec<ValueError>> {
     let root = walk.program.root();
     let mut collector = Collector {
         walk,

@@ -140,9 +140,9 @@ impl<H: Host> Collector<'_, '_, '_, H> {
             return self.report("Expected Uint8Array");
         };
         // TypeBox looks at the greatest first.
-        let (min, max) = (None, None);
-        self.size(length, MinMax { min, ..bounds }, messages::BYTE_LENGTH)?;
-        self.size(length, MinMax { max, ..bounds }, messages::BYTE_LENGTH)
+        let [too_small, too_large] = messages::BYTE_LENGTH;
+        self.bound(bounds.broken_max(length as f64), too_large)?;
+        self.bound(bounds.broken_min(length as f64), too_small)
     }
 
     /// Tells of a size that is out of its bounds.
@@ -152,16 +152,16 @@ impl<H: Host> Collector<'_, '_, '_, H> {
         bounds: MinMax,
         [too_small, too_large]: SizeMessages,
     ) -> Result<(), Stop> {
-        let MinMax { min, max } = bounds;
-        for (min, max, bound, message) in [(min, None, min, too_small), (None, max, max, too_large)]
-        {
-            if let Some(bound) = bound
-                && !(MinMax { min, max }).allows(size as f64)
-            {
-                self.report(message.replace("{}", &to_js_string(bound)))?;
-            }
+        self.bound(bounds.broken_min(size as f64), too_small)?;
+        self.bound(bounds.broken_max(size as f64), too_large)
+    }
+
+    /// Tells of a bound that a size does not keep to.
+    fn bound(&mut self, broken: Option<f64>, message: &str) -> Result<(), Stop> {
+        match broken {
+            Some(bound) => self.report(message.replace("{}", &to_js_string(bound))),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn length(&mut self, bounds: MinMax, value: H::Value) -> Result<(), Stop> {

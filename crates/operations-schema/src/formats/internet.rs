@@ -1,16 +1,11 @@
 //! Addresses of machines and of people.
 
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::hostname::is_hostname;
 
 pub(super) fn is_ipv4(text: &str) -> bool {
-    let mut parts = 0;
-    text.split('.').all(|part| {
-        parts += 1;
-        let shape = part.len() <= 3 && part.bytes().all(|byte| byte.is_ascii_digit());
-        shape && (part == "0" || !part.starts_with('0')) && part.parse::<u8>().is_ok()
-    }) && parts == 4
+    text.parse::<Ipv4Addr>().is_ok()
 }
 
 pub(super) fn is_ipv6(text: &str) -> bool {

@@ -1,5 +1,9 @@
 //! Dates and times of RFC 3339.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 /// Reads exactly `count` digits from the front.
 fn digits(text: &[u8], count: usize) -> Option<(u32, &[u8])> {
     let (head, rest) = text.split_at_checked(count)?;
@@ -84,34 +88,15 @@ pub(super) fn is_date_time(text: &str) -> bool {
     both().is_some_and(<[u8]>::is_empty)
 }
 
-/// `P`, then weeks, or date parts and time parts, each chain without a gap.
+/// The grammar of RFC 3339, appendix A.
+static DURATION: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let date = r"(\d+Y(\d+M(\d+D)?)?|\d+M(\d+D)?|\d+D)";
+    let time = r"(T(\d+H(\d+M(\d+S)?)?|\d+M(\d+S)?|\d+S))";
+    Regex::new(&format!(r"(?-u)^P({date}{time}?|{time}|\d+W)$")).ok()
+});
+
 pub(super) fn is_duration(text: &str) -> bool {
-    let Some(rest) = byte(text.as_bytes(), b'P') else {
-        return false;
-    };
-    let parts = |text: &[u8], units: &[u8]| -> Option<bool> {
-        let mut rest = text;
-        let mut next = None;
-        while !rest.is_empty() {
-            let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-            let unit = rest.get(count).filter(|_| count > 0)?;
-            let position = units.iter().position(|known| known == unit)?;
-            if next.is_some_and(|next| next != position) {
-                return None;
-            }
-            next = Some(position + 1);
-            rest = rest.get(count + 1..)?;
-        }
-        Some(next.is_some())
-    };
-    if parts(rest, b"W") == Some(true) {
-        return true;
-    }
-    let mut halves = rest.splitn(2, |byte| *byte == b'T');
-    let date = parts(halves.next().unwrap_or_default(), b"YMD");
-    match (date, halves.next()) {
-        (Some(found), None) => found,
-        (Some(_), Some(time)) => parts(time, b"HMS") == Some(true),
-        (None, _) => false,
-    }
+    DURATION
+        .as_ref()
+        .is_some_and(|duration| duration.is_match(text))
 }

@@ -2,7 +2,7 @@
 
 use num_bigint::BigInt;
 
-use super::{Host, Interrupt, Name};
+use super::{Host, Name, Result};
 use crate::ir::{Const, ConstId};
 
 /// The name of a property that is being written.
@@ -17,7 +17,7 @@ pub enum EntryName<'p, K> {
 /// Values that JSON does not have and that TypeBox's `Value.Create` makes from nothing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Special {
-    /// A Date at these milliseconds; now, when there are none.
+    /// A Date at these milliseconds, or the present time.
     Date(Option<f64>),
     /// A `Uint8Array` of that many zeros.
     Bytes(usize),
@@ -46,7 +46,7 @@ pub trait BuildHost: Host {
     ///
     /// # Errors
     /// When the host cannot open one.
-    fn open_region(&mut self) -> Result<Self::Region, Interrupt>;
+    fn open_region(&mut self) -> Result<Self::Region>;
 
     /// Closes a region. Of everything that was made or read inside it only `survivor` may be used
     /// afterwards, through the handle that is returned. Called also when the walk was interrupted,
@@ -73,19 +73,19 @@ pub trait BuildHost: Host {
     ///
     /// # Errors
     /// When the host cannot make one.
-    fn make_string(&mut self, text: &str) -> Result<Self::Value, Interrupt>;
+    fn make_string(&mut self, text: &str) -> Result<Self::Value>;
 
     /// A bigint.
     ///
     /// # Errors
     /// When the host cannot make one.
-    fn make_bigint(&mut self, number: &BigInt) -> Result<Option<Self::Value>, Interrupt>;
+    fn make_bigint(&mut self, number: &BigInt) -> Result<Option<Self::Value>>;
 
     /// A plain array with these elements.
     ///
     /// # Errors
     /// When the host cannot make one.
-    fn make_array(&mut self, elements: &[Self::Value]) -> Result<Self::Value, Interrupt>;
+    fn make_array(&mut self, elements: &[Self::Value]) -> Result<Self::Value>;
 
     /// A plain object with these own, writable, enumerable properties, in this order. Names are
     /// data: `__proto__` becomes a property like any other and sets no prototype.
@@ -95,7 +95,7 @@ pub trait BuildHost: Host {
     fn make_object(
         &mut self,
         entries: &[(EntryName<'_, Self::Key>, Self::Value)],
-    ) -> Result<Self::Value, Interrupt>;
+    ) -> Result<Self::Value>;
 
     /// A fresh copy of a constant of the program, shared with nothing. For a [`Const::Slot`] (a
     /// live value of the schema) as TypeBox treats a `default`: a function is called and its result
@@ -104,15 +104,11 @@ pub trait BuildHost: Host {
     ///
     /// # Errors
     /// When the host cannot make the value.
-    fn make_constant(
-        &mut self,
-        id: ConstId,
-        constant: &Const,
-    ) -> Result<Option<Self::Value>, Interrupt>;
+    fn make_constant(&mut self, id: ConstId, constant: &Const) -> Result<Option<Self::Value>>;
 
     /// A value that JSON does not have; `None` where the representation has none either.
     ///
     /// # Errors
     /// When the host cannot make it.
-    fn make_special(&mut self, special: Special) -> Result<Option<Self::Value>, Interrupt>;
+    fn make_special(&mut self, special: Special) -> Result<Option<Self::Value>>;
 }

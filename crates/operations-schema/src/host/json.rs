@@ -1,6 +1,6 @@
 //! JSON in Rust.
 
-use super::{Class, Host, Interrupt, Name, OwnKeys, Prices};
+use super::{Class, Host, Interrupt, Name, OwnKeys, Prices, Result};
 use crate::ir::PatternId;
 use crate::json::{Document, Json, Kind};
 use crate::number;
@@ -101,7 +101,7 @@ impl<'a> Host for JsonHost<'a> {
     type Keys = JsonKeys<'a>;
     type Scope = ();
 
-    fn classify(&mut self, value: JsonRef<'a>) -> Result<Class, Interrupt> {
+    fn classify(&mut self, value: JsonRef<'a>) -> Result<Class> {
         Ok(match value.kind() {
             None => Class::Undefined,
             Some(Kind::Null) => Class::Null,
@@ -117,7 +117,7 @@ impl<'a> Host for JsonHost<'a> {
         JsonRef::Undefined
     }
 
-    fn utf16_length(&mut self, string: JsonRef<'a>) -> Result<usize, Interrupt> {
+    fn utf16_length(&mut self, string: JsonRef<'a>) -> Result<usize> {
         let text = string.text().unwrap_or_default();
         Ok(if text.is_ascii() {
             text.len()
@@ -126,29 +126,25 @@ impl<'a> Host for JsonHost<'a> {
         })
     }
 
-    fn with_str<R>(
-        &mut self,
-        string: JsonRef<'a>,
-        read: impl FnOnce(&str) -> R,
-    ) -> Result<R, Interrupt> {
+    fn with_str<R>(&mut self, string: JsonRef<'a>, read: impl FnOnce(&str) -> R) -> Result<R> {
         Ok(read(string.text().unwrap_or_default()))
     }
 
-    fn array_length(&mut self, array: JsonRef<'a>) -> Result<usize, Interrupt> {
+    fn array_length(&mut self, array: JsonRef<'a>) -> Result<usize> {
         Ok(match array.kind() {
             Some(Kind::Array(count)) => count,
             _ => 0,
         })
     }
 
-    fn element(&mut self, array: JsonRef<'a>, index: usize) -> Result<JsonRef<'a>, Interrupt> {
+    fn element(&mut self, array: JsonRef<'a>, index: usize) -> Result<JsonRef<'a>> {
         Ok(match array {
             JsonRef::Value(value) => JsonRef::or_undefined(value.element(index)),
             _ => JsonRef::Undefined,
         })
     }
 
-    fn get(&mut self, value: JsonRef<'a>, name: Name<'_>) -> Result<JsonRef<'a>, Interrupt> {
+    fn get(&mut self, value: JsonRef<'a>, name: Name<'_>) -> Result<JsonRef<'a>> {
         let JsonRef::Value(value) = value else {
             return Ok(JsonRef::Undefined);
         };
@@ -166,11 +162,11 @@ impl<'a> Host for JsonHost<'a> {
         }))
     }
 
-    fn has(&mut self, object: JsonRef<'a>, name: Name<'_>) -> Result<bool, Interrupt> {
+    fn has(&mut self, object: JsonRef<'a>, name: Name<'_>) -> Result<bool> {
         Ok(!matches!(self.get(object, name)?, JsonRef::Undefined))
     }
 
-    fn own_keys(&mut self, object: JsonRef<'a>, _: OwnKeys) -> Result<JsonKeys<'a>, Interrupt> {
+    fn own_keys(&mut self, object: JsonRef<'a>, _: OwnKeys) -> Result<JsonKeys<'a>> {
         let object = match object {
             JsonRef::Value(value) if matches!(value.kind(), Kind::Object(_)) => Some(value),
             _ => None,
@@ -178,24 +174,20 @@ impl<'a> Host for JsonHost<'a> {
         Ok(JsonKeys { object, next: 0 })
     }
 
-    fn count_keys(&mut self, object: JsonRef<'a>, _: OwnKeys) -> Result<usize, Interrupt> {
+    fn count_keys(&mut self, object: JsonRef<'a>, _: OwnKeys) -> Result<usize> {
         Ok(match object.kind() {
             Some(Kind::Object(count)) => count,
             _ => 0,
         })
     }
 
-    fn next_key(&mut self, keys: &mut JsonKeys<'a>) -> Result<Option<Self::Key>, Interrupt> {
+    fn next_key(&mut self, keys: &mut JsonKeys<'a>) -> Result<Option<Self::Key>> {
         let member = keys.object.and_then(|object| object.member(keys.next));
         keys.next += 1;
         Ok(member)
     }
 
-    fn with_key<R>(
-        &mut self,
-        key: Self::Key,
-        read: impl FnOnce(&str) -> R,
-    ) -> Result<R, Interrupt> {
+    fn with_key<R>(&mut self, key: Self::Key, read: impl FnOnce(&str) -> R) -> Result<R> {
         Ok(read(key.0.as_str().unwrap_or_default()))
     }
 
@@ -203,15 +195,11 @@ impl<'a> Host for JsonHost<'a> {
         JsonRef::Value(key.0)
     }
 
-    fn get_by_key(&mut self, _: JsonRef<'a>, key: Self::Key) -> Result<JsonRef<'a>, Interrupt> {
+    fn get_by_key(&mut self, _: JsonRef<'a>, key: Self::Key) -> Result<JsonRef<'a>> {
         Ok(JsonRef::Value(key.1))
     }
 
-    fn own_by_key(
-        &mut self,
-        other: JsonRef<'a>,
-        key: Self::Key,
-    ) -> Result<Option<JsonRef<'a>>, Interrupt> {
+    fn own_by_key(&mut self, other: JsonRef<'a>, key: Self::Key) -> Result<Option<JsonRef<'a>>> {
         let name = key.0.as_str().unwrap_or_default();
         Ok(match other {
             JsonRef::Value(value) => value.get(name).map(JsonRef::Value),
@@ -225,7 +213,7 @@ impl<'a> Host for JsonHost<'a> {
         _: PatternId,
         pattern: &Pattern,
         budget: &mut Budget,
-    ) -> Result<bool, Interrupt> {
+    ) -> Result<bool> {
         if pattern.dialect() == Dialect::TypeBox
             && matches!(pattern.failure(), Some(PatternFailure::Syntax(_)))
         {
@@ -238,7 +226,7 @@ impl<'a> Host for JsonHost<'a> {
         Ok(pattern.matches(&text, budget)?)
     }
 
-    fn count_nodes(&mut self, value: JsonRef<'a>, limit: u64) -> Result<u64, Interrupt> {
+    fn count_nodes(&mut self, value: JsonRef<'a>, limit: u64) -> Result<u64> {
         let JsonRef::Value(root) = value else {
             return Ok(1);
         };
@@ -258,7 +246,7 @@ impl<'a> Host for JsonHost<'a> {
         Ok(count)
     }
 
-    fn enter(&mut self) -> Result<(), Interrupt> {
+    fn enter(&mut self) -> Result<()> {
         Ok(())
     }
 

@@ -9,7 +9,7 @@ mod make;
 use std::collections::HashMap;
 
 use super::json::{JsonHost, JsonKeys, JsonRef};
-use super::{Class, Host, Interrupt, Name, OwnKeys, Prices};
+use super::{Class, Host, Interrupt, Name, OwnKeys, Prices, Result};
 use crate::ir::PatternId;
 use crate::json::{Document, Json, array_index, push_number, push_string};
 use crate::patterns::Pattern;
@@ -24,6 +24,9 @@ pub enum JsonPart<'a> {
     /// A value that was made.
     Made(MadeId),
 }
+
+/// What is not there.
+const UNDEFINED: JsonPart<'static> = JsonPart::Document(JsonRef::Undefined);
 
 /// A value in the arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,6 +205,22 @@ impl<'a> JsonBuilder<'a> {
         self.arena.get(id.0 as usize)
     }
 
+    /// The elements of an array that was made; empty for every other value.
+    fn made_elements(&self, id: MadeId) -> &[JsonPart<'a>] {
+        match self.made(id) {
+            Some(Made::Array(parts)) => parts,
+            _ => &[],
+        }
+    }
+
+    /// The properties of an object that was made; empty for every other value.
+    fn made_entries(&self, id: MadeId) -> &[(Box<str>, JsonPart<'a>)] {
+        match self.made(id) {
+            Some(Made::Object(object)) => &object.entries,
+            _ => &[],
+        }
+    }
+
     fn keep(&mut self, made: Made<'a>) -> JsonPart<'a> {
         let id = MadeId(u32::try_from(self.arena.len()).unwrap_or(u32::MAX));
         self.arena.push(made);
@@ -229,8 +248,7 @@ impl<'a> JsonBuilder<'a> {
     }
 
     fn find(&self, id: MadeId, name: &str) -> JsonPart<'a> {
-        let found = self.found(id, name);
-        found.unwrap_or(JsonPart::Document(JsonRef::Undefined))
+        self.found(id, name).unwrap_or(UNDEFINED)
     }
 
     fn found(&self, id: MadeId, name: &str) -> Option<JsonPart<'a>> {
@@ -250,13 +268,10 @@ impl<'a> JsonBuilder<'a> {
     fn key_text(&self, key: JsonPartKey<'a>) -> &str {
         match key {
             JsonPartKey::Document((name, _)) => name.as_str().unwrap_or_default(),
-            JsonPartKey::Made(id, position) => match self.made(id) {
-                Some(Made::Object(object)) => object
-                    .entries
-                    .get(position as usize)
-                    .map_or("", |(text, _)| text),
-                _ => "",
-            },
+            JsonPartKey::Made(id, position) => {
+                let entry = self.made_entries(id).get(position as usize);
+                entry.map_or("", |(text, _)| text)
+            }
         }
     }
 }
@@ -273,7 +288,7 @@ impl<'a> Host for JsonBuilder<'a> {
     type Keys = JsonPartKeys<'a>;
     type Scope = ();
 
-    fn classify(&mut self, value: JsonPart<'a>) -> Result<Class, Interrupt> {
+    fn classify(&mut self, value: JsonPart<'a>) -> Result<Class> {
         match value {
             JsonPart::Document(value) => self.document.classify(value),
             JsonPart::Made(id) => match self.made(id) {
@@ -285,52 +300,44 @@ impl<'a> Host for JsonBuilder<'a> {
     }
 
     fn undefined(&mut self) -> JsonPart<'a> {
-        JsonPart::Document(JsonRef::Undefined)
+        UNDEFINED
     }
 
-    fn utf16_length(&mut self, string: JsonPart<'a>) -> Result<usize, Interrupt> {
+    fn utf16_length(&mut self, string: JsonPart<'a>) -> Result<usize> {
         self.lend(string, |host, string| host.utf16_length(string))
     }
 
-    fn with_str<R>(
-        &mut self,
-        string: JsonPart<'a>,
-        read: impl FnOnce(&str) -> R,
-    ) -> Result<R, Interrupt> {
+    fn with_str<R>(&mut self, string: JsonPart<'a>, read: impl FnOnce(&str) -> R) -> Result<R> {
         self.lend(string, |host, string| host.with_str(string, read))
     }
 
-    fn array_length(&mut self, array: JsonPart<'a>) -> Result<usize, Interrupt> {
+    fn array_length(&mut self, array: JsonPart<'a>) -> Result<usize> {
         match array {
             JsonPart::Document(array) => self.document.array_length(array),
-            JsonPart::Made(id) => Ok(match self.made(id) {
-                Some(Made::Array(parts)) => parts.len(),
-                _ => 0,
-            }),
+            JsonPart::Made(id) => Ok(self.made_elements(id).len()),
         }
     }
 
-    fn element(&mut self, array: JsonPart<'a>, index: usize) -> Result<JsonPart<'a>, Interrupt> {
+    fn element(&mut self, array: JsonPart<'a>, index: usize) -> Result<JsonPart<'a>> {
         match array {
             JsonPart::Document(array) => {
                 self.document.element(array, index).map(JsonPart::Document)
             }
-            JsonPart::Made(id) => Ok(match self.made(id) {
-                Some(Made::Array(parts)) => parts.get(index).copied(),
-                _ => None,
+            JsonPart::Made(id) => {
+                let element = self.made_elements(id).get(index);
+                Ok(element.copied().unwrap_or(UNDEFINED))
             }
-            .unwrap_or(JsonPart::Document(JsonRef::Undefined))),
         }
     }
 
-    fn get(&mut self, value: JsonPart<'a>, name: Name<'_>) -> Result<JsonPart<'a>, Interrupt> {
+    fn get(&mut self, value: JsonPart<'a>, name: Name<'_>) -> Result<JsonPart<'a>> {
         match value {
             JsonPart::Document(value) => self.document.get(value, name).map(JsonPart::Document),
             JsonPart::Made(id) => Ok(self.find(id, &name.key.text)),
         }
     }
 
-    fn has(&mut self, object: JsonPart<'a>, name: Name<'_>) -> Result<bool, Interrupt> {
+    fn has(&mut self, object: JsonPart<'a>, name: Name<'_>) -> Result<bool> {
         match object {
             JsonPart::Document(object) => self.document.has(object, name),
             // What holds `undefined` is there, as long as it is not written.
@@ -338,11 +345,7 @@ impl<'a> Host for JsonBuilder<'a> {
         }
     }
 
-    fn own_keys(
-        &mut self,
-        object: JsonPart<'a>,
-        which: OwnKeys,
-    ) -> Result<JsonPartKeys<'a>, Interrupt> {
+    fn own_keys(&mut self, object: JsonPart<'a>, which: OwnKeys) -> Result<JsonPartKeys<'a>> {
         Ok(match object {
             JsonPart::Document(object) => {
                 JsonPartKeys::Document(self.document.own_keys(object, which)?)
@@ -351,43 +354,28 @@ impl<'a> Host for JsonBuilder<'a> {
         })
     }
 
-    fn count_keys(&mut self, object: JsonPart<'a>, which: OwnKeys) -> Result<usize, Interrupt> {
+    fn count_keys(&mut self, object: JsonPart<'a>, which: OwnKeys) -> Result<usize> {
         match object {
             JsonPart::Document(object) => self.document.count_keys(object, which),
-            JsonPart::Made(id) => Ok(match self.made(id) {
-                Some(Made::Object(object)) => object.entries.len(),
-                _ => 0,
-            }),
+            JsonPart::Made(id) => Ok(self.made_entries(id).len()),
         }
     }
 
-    fn next_key(
-        &mut self,
-        keys: &mut JsonPartKeys<'a>,
-    ) -> Result<Option<JsonPartKey<'a>>, Interrupt> {
+    fn next_key(&mut self, keys: &mut JsonPartKeys<'a>) -> Result<Option<JsonPartKey<'a>>> {
         match keys {
             JsonPartKeys::Document(keys) => {
                 Ok(self.document.next_key(keys)?.map(JsonPartKey::Document))
             }
             JsonPartKeys::Made(id, position) => {
-                let Some(Made::Object(object)) = self.made(*id) else {
-                    return Ok(None);
-                };
-                if *position as usize >= object.entries.len() {
-                    return Ok(None);
-                }
                 let key = JsonPartKey::Made(*id, *position);
+                let is_there = (*position as usize) < self.made_entries(*id).len();
                 *position += 1;
-                Ok(Some(key))
+                Ok(is_there.then_some(key))
             }
         }
     }
 
-    fn with_key<R>(
-        &mut self,
-        key: JsonPartKey<'a>,
-        read: impl FnOnce(&str) -> R,
-    ) -> Result<R, Interrupt> {
+    fn with_key<R>(&mut self, key: JsonPartKey<'a>, read: impl FnOnce(&str) -> R) -> Result<R> {
         Ok(read(self.key_text(key)))
     }
 
@@ -401,24 +389,17 @@ impl<'a> Host for JsonBuilder<'a> {
         }
     }
 
-    fn get_by_key(
-        &mut self,
-        object: JsonPart<'a>,
-        key: JsonPartKey<'a>,
-    ) -> Result<JsonPart<'a>, Interrupt> {
+    fn get_by_key(&mut self, object: JsonPart<'a>, key: JsonPartKey<'a>) -> Result<JsonPart<'a>> {
         match (object, key) {
             (JsonPart::Document(object), JsonPartKey::Document(key)) => self
                 .document
                 .get_by_key(object, key)
                 .map(JsonPart::Document),
-            (JsonPart::Made(id), JsonPartKey::Made(_, position)) => Ok(match self.made(id) {
-                Some(Made::Object(object)) => {
-                    object.entries.get(position as usize).map(|(_, part)| *part)
-                }
-                _ => None,
+            (JsonPart::Made(id), JsonPartKey::Made(_, position)) => {
+                let entry = self.made_entries(id).get(position as usize);
+                Ok(entry.map_or(UNDEFINED, |(_, part)| *part))
             }
-            .unwrap_or(JsonPart::Document(JsonRef::Undefined))),
-            _ => Ok(JsonPart::Document(JsonRef::Undefined)),
+            _ => Ok(UNDEFINED),
         }
     }
 
@@ -426,7 +407,7 @@ impl<'a> Host for JsonBuilder<'a> {
         &mut self,
         other: JsonPart<'a>,
         key: JsonPartKey<'a>,
-    ) -> Result<Option<JsonPart<'a>>, Interrupt> {
+    ) -> Result<Option<JsonPart<'a>>> {
         let text = self.key_text(key);
         Ok(match other {
             JsonPart::Document(JsonRef::Value(value)) => value
@@ -446,7 +427,7 @@ impl<'a> Host for JsonBuilder<'a> {
         id: PatternId,
         pattern: &Pattern,
         budget: &mut Budget,
-    ) -> Result<bool, Interrupt> {
+    ) -> Result<bool> {
         if let JsonPart::Made(made) = value
             && matches!(self.made(made), Some(Made::Array(_) | Made::Object(_)))
         {
@@ -461,7 +442,7 @@ impl<'a> Host for JsonBuilder<'a> {
         })
     }
 
-    fn count_nodes(&mut self, value: JsonPart<'a>, limit: u64) -> Result<u64, Interrupt> {
+    fn count_nodes(&mut self, value: JsonPart<'a>, limit: u64) -> Result<u64> {
         let mut open = vec![value];
         let mut count: u64 = 0;
         while let Some(part) = open.pop() {
@@ -487,7 +468,7 @@ impl<'a> Host for JsonBuilder<'a> {
         Ok(count)
     }
 
-    fn enter(&mut self) -> Result<(), Interrupt> {
+    fn enter(&mut self) -> Result<()> {
         Ok(())
     }
 

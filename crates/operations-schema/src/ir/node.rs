@@ -167,6 +167,18 @@ impl MinMax {
     pub fn allows(self, size: f64) -> bool {
         self.min.is_none_or(|min| size >= min) && self.max.is_none_or(|max| size <= max)
     }
+
+    /// The least size, where this one is smaller.
+    #[must_use]
+    pub fn broken_min(self, size: f64) -> Option<f64> {
+        self.min.filter(|min| size < *min || min.is_nan())
+    }
+
+    /// The greatest size, where this one is larger.
+    #[must_use]
+    pub fn broken_max(self, size: f64) -> Option<f64> {
+        self.max.filter(|max| size > *max || max.is_nan())
+    }
 }
 
 /// What numbers, bigints (by constants) and dates (by milliseconds) are held against.

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::text::{Malformed, Scan};
+use super::text::{Malformed, Parts, Scan};
 use super::write::{self, Infinite};
 use serde_json::Value;
 
@@ -21,7 +21,6 @@ pub struct Document {
     nodes: Vec<Node>,
     /// Elements of arrays; names and values of objects in turn, then the members sorted by name where there are many.
     parts: Vec<u32>,
-    root: u32,
     is_faithful: bool,
 }
 
@@ -87,14 +86,16 @@ impl Document {
             return Err(Malformed::Length);
         }
         let mut reader = Reader {
-            scan: Scan::new(&text),
             text: &text,
             nodes: Vec::with_capacity(text.len() / 8),
             parts: Vec::new(),
+            open: Vec::new(),
             waiting: Vec::new(),
             is_faithful: true,
         };
-        let root = reader.read()?;
+        let mut scan = Scan::new(&text);
+        scan.deepest = usize::MAX;
+        scan.document(&mut reader)?;
         let Reader {
             nodes,
             parts,
@@ -105,7 +106,6 @@ impl Document {
             text,
             nodes,
             parts,
-            root,
             is_faithful,
         })
     }
@@ -115,7 +115,8 @@ impl Document {
     pub fn root(&self) -> Json<'_> {
         Json {
             document: self,
-            node: self.root,
+            // A value comes after its parts.
+            node: position(self.nodes.len().saturating_sub(1)),
         }
     }
 
@@ -127,7 +128,7 @@ impl Document {
 }
 
 impl From<&Value> for Document {
-    /// What serde has is JSON, so this does not fail.
+    /// A value of serde is always JSON, so this does not fail.
     fn from(value: &Value) -> Self {
         Self::parse(value.to_string()).unwrap_or_else(|_| Self {
             text: "null".to_owned(),
@@ -137,7 +138,6 @@ impl From<&Value> for Document {
                 content: Content::Null,
             }],
             parts: Vec::new(),
-            root: 0,
             is_faithful: true,
         })
     }
@@ -173,13 +173,7 @@ impl<'d> Json<'d> {
     /// The text that it was.
     #[must_use]
     pub fn text(self) -> &'d str {
-        let place = self.document.nodes.get(self.node as usize);
-        place
-            .and_then(|node| {
-                let place = node.start as usize..node.end as usize;
-                self.document.text.get(place)
-            })
-            .unwrap_or("null")
+        self.document.text.get(self.place()).unwrap_or("null")
     }
 
     /// Where in the text of the document that is.
@@ -299,18 +293,18 @@ impl<'d> Json<'d> {
 }
 
 /// A string without its quotes.
-pub(super) fn inner(quoted: &str) -> &str {
+pub(crate) fn inner(quoted: &str) -> &str {
     quoted
         .get(1..quoted.len().saturating_sub(1))
         .unwrap_or_default()
 }
 
 struct Reader<'t> {
-    scan: Scan<'t>,
     text: &'t str,
     nodes: Vec<Node>,
     parts: Vec<u32>,
-    /// The parts of containers that are not closed yet.
+    /// The containers that are not closed yet, and their parts.
+    open: Vec<Open>,
     waiting: Vec<u32>,
     is_faithful: bool,
 }
@@ -323,122 +317,17 @@ struct Open {
     mark: usize,
 }
 
-impl Reader<'_> {
-    fn read(&mut self) -> Result<u32, Malformed> {
-        let mut open: Vec<Open> = Vec::new();
-        self.scan.space();
-        loop {
-            let start = self.scan.at;
-            let mut node = match self.scan.peek() {
-                Some(bracket @ (b'{' | b'[')) => {
-                    self.scan.at += 1;
-                    self.scan.space();
-                    let is_object = bracket == b'{';
-                    let mark = self.waiting.len();
-                    let container = Open {
-                        is_object,
-                        start,
-                        mark,
-                    };
-                    if self.scan.peek() == Some(if is_object { b'}' } else { b']' }) {
-                        self.scan.at += 1;
-                        self.close(&container)
-                    } else {
-                        open.push(container);
-                        if is_object {
-                            self.name()?;
-                        }
-                        continue;
-                    }
-                }
-                _ => self.scalar()?,
-            };
-            // A value has ended; so may those around it.
-            loop {
-                let Some(around) = open.last() else {
-                    self.scan.end()?;
-                    return Ok(node);
-                };
-                self.waiting.push(node);
-                self.scan.space();
-                match self.scan.next() {
-                    Some(b',') => {
-                        self.scan.space();
-                        if around.is_object {
-                            self.name()?;
-                        }
-                        break;
-                    }
-                    Some(byte) if byte == if around.is_object { b'}' } else { b']' } => {
-                        let Some(closed) = open.pop() else { continue };
-                        node = self.close(&closed);
-                    }
-                    _ => return Err(self.scan.syntax()),
-                }
-            }
-        }
-    }
-
-    /// The name of a member, its colon, and the space before its value.
-    fn name(&mut self) -> Result<(), Malformed> {
-        let name = self.string()?;
-        self.waiting.push(name);
-        self.scan.space();
-        self.scan.expect(b':')?;
-        self.scan.space();
-        Ok(())
-    }
-
-    fn string(&mut self) -> Result<u32, Malformed> {
-        let start = self.scan.at;
-        self.scan.string()?;
-        let inner = inner(self.since(start));
-        let content = if inner.contains('\\') {
-            Content::Escaped(write::unescaped(inner).into())
-        } else {
-            Content::Plain
-        };
-        Ok(self.keep(start, content))
-    }
-
-    fn scalar(&mut self) -> Result<u32, Malformed> {
-        let start = self.scan.at;
-        let content = match self.scan.peek() {
-            Some(b'"') => return self.string(),
-            first => {
-                self.scan.scalar()?;
-                match first {
-                    Some(b't') => Content::Bool(true),
-                    Some(b'f') => Content::Bool(false),
-                    Some(b'n') => Content::Null,
-                    // Its syntax is a part of what Rust reads.
-                    _ => Content::Number(self.since(start).parse().unwrap_or(f64::NAN)),
-                }
-            }
-        };
-        if let Content::Number(number) = content
-            && (!number.is_finite() || (number == 0.0 && number.is_sign_negative()))
-        {
-            self.is_faithful = false;
-        }
-        Ok(self.keep(start, content))
-    }
-
-    fn since(&self, start: usize) -> &str {
-        self.text.get(start..self.scan.at).unwrap_or_default()
-    }
-
-    fn keep(&mut self, start: usize, content: Content) -> u32 {
-        let node = position(self.nodes.len());
-        self.nodes.push(Node {
-            start: position(start),
-            end: position(self.scan.at),
-            content,
+impl Parts for Reader<'_> {
+    fn open(&mut self, start: usize, is_object: bool) {
+        self.open.push(Open {
+            is_object,
+            start,
+            mark: self.waiting.len(),
         });
-        node
     }
 
-    fn close(&mut self, open: &Open) -> u32 {
+    fn close(&mut self, end: usize) {
+        let Some(open) = self.open.pop() else { return };
         let first = position(self.parts.len());
         let content = if open.is_object {
             let count = self.close_object(open.mark);
@@ -448,7 +337,43 @@ impl Reader<'_> {
             self.parts.extend(self.waiting.drain(open.mark..));
             Content::Array { first, count }
         };
-        self.keep(open.start, content)
+        self.keep(open.start, end, content);
+    }
+
+    fn name(&mut self, start: usize, end: usize) {
+        self.scalar(start, end);
+    }
+
+    fn scalar(&mut self, start: usize, end: usize) {
+        let text = self.text.get(start..end).unwrap_or_default();
+        let content = match text.as_bytes().first() {
+            Some(b'"') if text.contains('\\') => {
+                Content::Escaped(write::unescaped(inner(text)).into())
+            }
+            Some(b'"') => Content::Plain,
+            Some(b't') => Content::Bool(true),
+            Some(b'f') => Content::Bool(false),
+            Some(b'n') => Content::Null,
+            _ => {
+                // Its syntax is a part of what Rust reads.
+                let number: f64 = text.parse().unwrap_or(f64::NAN);
+                let is_negative_zero = number == 0.0 && number.is_sign_negative();
+                self.is_faithful &= number.is_finite() && !is_negative_zero;
+                Content::Number(number)
+            }
+        };
+        self.keep(start, end, content);
+    }
+}
+
+impl Reader<'_> {
+    fn keep(&mut self, start: usize, end: usize, content: Content) {
+        self.waiting.push(position(self.nodes.len()));
+        self.nodes.push(Node {
+            start: position(start),
+            end: position(end),
+            content,
+        });
     }
 
     /// Takes over the members, as JavaScript has them: of two with one name the value of the last in the place of

@@ -6,9 +6,10 @@ mod program;
 mod text;
 mod write;
 
-pub(crate) use document::array_index;
 pub use document::{Document, Json, Kind};
+pub(crate) use document::{array_index, inner};
 pub use program::NormalisedJson;
+pub(crate) use text::Scan;
 pub use text::{MAX_ANSWER_DEPTH, MAX_DEPTH, Malformed, Object, check, check_below, is_too_deep};
-pub(crate) use write::push_number;
 pub use write::push_string;
+pub(crate) use write::{push_number, unescaped};

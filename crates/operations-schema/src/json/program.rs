@@ -31,7 +31,7 @@
 
 use crate::check::check;
 use crate::errors::{ValueError, collect_errors};
-use crate::host::{Interrupt, JsonBuilder, JsonHost, JsonPart, JsonRef};
+use crate::host::{JsonBuilder, JsonHost, JsonPart, JsonRef, Result};
 use crate::ir::{Const, Program, Shape};
 use crate::normalise::{Mode, Note, shape_output};
 
@@ -55,7 +55,7 @@ impl Program {
     ///
     /// # Errors
     /// When a bound is reached: the interrupt says which, in words for a user.
-    pub fn check_json<'a>(&self, document: impl Into<JsonRef<'a>>) -> Result<bool, Interrupt> {
+    pub fn check_json<'a>(&self, document: impl Into<JsonRef<'a>>) -> Result<bool> {
         check(self, &mut JsonHost::new(), document.into())
     }
 
@@ -67,7 +67,7 @@ impl Program {
         &self,
         document: impl Into<JsonRef<'a>>,
         max: usize,
-    ) -> Result<Vec<ValueError>, Interrupt> {
+    ) -> Result<Vec<ValueError>> {
         collect_errors(self, &mut JsonHost::new(), document.into(), max)
     }
 
@@ -79,7 +79,7 @@ impl Program {
         &self,
         document: impl Into<JsonRef<'a>>,
         mode: Mode,
-    ) -> Result<NormalisedJson, Interrupt> {
+    ) -> Result<NormalisedJson> {
         let mut host = JsonBuilder::new();
         let done = shape_output(self, &mut host, JsonPart::Document(document.into()), mode)?;
         let mut json = String::new();

@@ -47,7 +47,7 @@ impl<'a> Object<'a> {
         let mut scan = Scan::new(text);
         scan.space();
         if scan.peek() != Some(b'{') {
-            Scan::new(text).document()?;
+            scan.document(&mut ())?;
             return Err(Malformed::NoObject);
         }
         scan.at += 1;
@@ -62,7 +62,7 @@ impl<'a> Object<'a> {
                 scan.space();
                 scan.expect(b':')?;
                 scan.space();
-                members.push((key, scan.slice(Scan::value)?));
+                members.push((key, scan.slice(|scan| scan.value(&mut ()))?));
                 scan.space();
                 match scan.next() {
                     Some(b',') => {}
@@ -124,7 +124,7 @@ impl<'a> Object<'a> {
 ///
 /// When it is not.
 pub fn check(text: &str) -> Result<(), Malformed> {
-    Scan::new(text).document()
+    Scan::new(text).document(&mut ())
 }
 
 /// The same for a text that will stand so many levels down in another.
@@ -135,7 +135,7 @@ pub fn check(text: &str) -> Result<(), Malformed> {
 pub fn check_below(levels: usize, text: &str) -> Result<(), Malformed> {
     let mut scan = Scan::new(text);
     scan.deepest = MAX_DEPTH.saturating_sub(levels);
-    scan.document()
+    scan.document(&mut ())
 }
 
 /// How deeply what a server sends may be nested. Parsing brackets costs JavaScript a hundred times
@@ -188,16 +188,31 @@ fn is_text(quoted: &str, name: &str) -> bool {
             && serde_json::from_str::<String>(quoted).is_ok_and(|text| text == name))
 }
 
+/// Hears what a text is made of, in the order of the text. Places are in bytes.
+pub(super) trait Parts {
+    /// An array or an object begins.
+    fn open(&mut self, _start: usize, _is_object: bool) {}
+    /// The innermost of those that are open ends.
+    fn close(&mut self, _end: usize) {}
+    /// The name of a member.
+    fn name(&mut self, _start: usize, _end: usize) {}
+    /// A value without parts.
+    fn scalar(&mut self, _start: usize, _end: usize) {}
+}
+
+/// For those who only want to know whether it is JSON.
+impl Parts for () {}
+
 /// A place in a JSON text that moves forward.
-pub(super) struct Scan<'a> {
+pub(crate) struct Scan<'a> {
     text: &'a str,
     bytes: &'a [u8],
-    pub(super) at: usize,
-    deepest: usize,
+    pub(crate) at: usize,
+    pub(super) deepest: usize,
 }
 
 impl<'a> Scan<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         Self {
             text,
             bytes: text.as_bytes(),
@@ -206,21 +221,21 @@ impl<'a> Scan<'a> {
         }
     }
 
-    pub(super) fn syntax(&self) -> Malformed {
+    fn syntax(&self) -> Malformed {
         Malformed::Syntax(self.at.min(self.bytes.len()))
     }
 
-    pub(super) fn peek(&self) -> Option<u8> {
+    pub(crate) fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
 
-    pub(super) fn next(&mut self) -> Option<u8> {
+    fn next(&mut self) -> Option<u8> {
         let byte = self.peek();
         self.at += 1;
         byte
     }
 
-    pub(super) fn expect(&mut self, byte: u8) -> Result<(), Malformed> {
+    fn expect(&mut self, byte: u8) -> Result<(), Malformed> {
         if self.peek() == Some(byte) {
             self.at += 1;
             Ok(())
@@ -229,13 +244,13 @@ impl<'a> Scan<'a> {
         }
     }
 
-    pub(super) fn space(&mut self) {
+    pub(crate) fn space(&mut self) {
         while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
             self.at += 1;
         }
     }
 
-    pub(super) fn end(&mut self) -> Result<(), Malformed> {
+    pub(crate) fn end(&mut self) -> Result<(), Malformed> {
         self.space();
         if self.at == self.bytes.len() {
             Ok(())
@@ -244,16 +259,17 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn document(&mut self) -> Result<(), Malformed> {
+    /// Goes over a whole text. `parts` hears what it is made of.
+    pub(super) fn document(&mut self, parts: &mut impl Parts) -> Result<(), Malformed> {
         self.space();
-        self.value()?;
+        self.value(parts)?;
         self.end()
     }
 
     /// The text that `scan` goes over.
-    fn slice(
+    pub(crate) fn slice(
         &mut self,
-        scan: fn(&mut Self) -> Result<(), Malformed>,
+        scan: impl FnOnce(&mut Self) -> Result<(), Malformed>,
     ) -> Result<&'a str, Malformed> {
         let start = self.at;
         scan(self)?;
@@ -261,10 +277,11 @@ impl<'a> Scan<'a> {
     }
 
     /// Goes over a value, however deep, without recursion: `open` holds what each open bracket will close with.
-    fn value(&mut self) -> Result<(), Malformed> {
+    fn value(&mut self, parts: &mut impl Parts) -> Result<(), Malformed> {
         let mut open: Vec<u8> = Vec::new();
         loop {
             // A value begins here.
+            let start = self.at;
             let closes = match self.peek() {
                 Some(b'{') => Some(b'}'),
                 Some(b'[') => Some(b']'),
@@ -275,18 +292,21 @@ impl<'a> Scan<'a> {
                 if open.len() >= self.deepest {
                     return Err(Malformed::Depth);
                 }
+                parts.open(start, bracket == b'}');
                 self.space();
                 if self.peek() == Some(bracket) {
                     self.at += 1;
+                    parts.close(self.at);
                 } else {
                     open.push(bracket);
                     if bracket == b'}' {
-                        self.name()?;
+                        self.name(parts)?;
                     }
                     continue;
                 }
             } else {
                 self.scalar()?;
+                parts.scalar(start, self.at);
             }
             // A value has ended; so may those around it.
             loop {
@@ -298,12 +318,13 @@ impl<'a> Scan<'a> {
                     Some(b',') => {
                         self.space();
                         if bracket == b'}' {
-                            self.name()?;
+                            self.name(parts)?;
                         }
                         break;
                     }
                     Some(byte) if byte == bracket => {
                         open.pop();
+                        parts.close(self.at);
                     }
                     _ => return Err(self.syntax()),
                 }
@@ -312,15 +333,17 @@ impl<'a> Scan<'a> {
     }
 
     /// The name of a member, its colon, and the space before its value.
-    fn name(&mut self) -> Result<(), Malformed> {
+    fn name(&mut self, parts: &mut impl Parts) -> Result<(), Malformed> {
+        let start = self.at;
         self.string()?;
+        parts.name(start, self.at);
         self.space();
         self.expect(b':')?;
         self.space();
         Ok(())
     }
 
-    pub(super) fn scalar(&mut self) -> Result<(), Malformed> {
+    fn scalar(&mut self) -> Result<(), Malformed> {
         match self.peek() {
             Some(b'"') => self.string(),
             Some(b'-' | b'0'..=b'9') => self.number(),
@@ -331,7 +354,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn word(&mut self, word: &str) -> Result<(), Malformed> {
+    pub(crate) fn word(&mut self, word: &str) -> Result<(), Malformed> {
         let rest = self.bytes.get(self.at..).unwrap_or(&[]);
         if rest.starts_with(word.as_bytes()) {
             self.at += word.len();
@@ -341,7 +364,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    pub(super) fn string(&mut self) -> Result<(), Malformed> {
+    pub(crate) fn string(&mut self) -> Result<(), Malformed> {
         self.expect(b'"')?;
         loop {
             // Most of it is neither an escape nor the end.
@@ -368,7 +391,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn digits(&mut self) -> Result<(), Malformed> {
+    pub(crate) fn digits(&mut self) -> Result<(), Malformed> {
         if !self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
             return Err(self.syntax());
         }
@@ -378,7 +401,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    fn number(&mut self) -> Result<(), Malformed> {
+    pub(crate) fn number(&mut self) -> Result<(), Malformed> {
         if self.peek() == Some(b'-') {
             self.at += 1;
         }

@@ -70,7 +70,7 @@ fn hex(text: &str) -> (u16, &str) {
 }
 
 /// What a string says, given what stands between its quotes. Half a surrogate pair is U+FFFD.
-pub(super) fn unescaped(inner: &str) -> String {
+pub(crate) fn unescaped(inner: &str) -> String {
     let mut text = String::with_capacity(inner.len());
     for piece in (Pieces { rest: inner }) {
         match piece {
@@ -138,7 +138,7 @@ pub(crate) fn push_number(json: &mut String, number: f64) {
     if number.is_finite() {
         json.push_str(&to_js_string(number));
     } else {
-        // The shortest way to an infinite number that parses: whoever sends it on can still refuse it.
+        // The shortest JSON that reads as an infinite number: the code that sends it on can still refuse it.
         json.push_str(if number < 0.0 { "-1e999" } else { "1e999" });
     }
 }

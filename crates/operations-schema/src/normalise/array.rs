@@ -4,7 +4,7 @@ use super::nodes::NodeList;
 use super::notes::What;
 use super::view::{ArrayRule, View};
 use super::walk::{Outcome, Remedy, Step, Walker};
-use crate::host::{BuildHost, Interrupt};
+use crate::host::{BuildHost, Result};
 
 /// The elements of an array while they are visited.
 pub(super) struct ArrayParts<H: BuildHost> {
@@ -45,11 +45,7 @@ impl<H: BuildHost> ArrayParts<H> {
 impl<'p, H: BuildHost> Walker<'p, '_, H> {
     /// Only a tuple declares a length; `minItems` and the like are rules that a value may break and
     /// keep.
-    pub(super) fn open_array(
-        &mut self,
-        view: &View<'p>,
-        value: H::Value,
-    ) -> Result<ArrayParts<H>, Interrupt> {
+    pub(super) fn open_array(&mut self, view: &View<'p>, value: H::Value) -> Result<ArrayParts<H>> {
         let length = self.walk.array_length(value)?;
         let lengths = tuple_lengths(view);
         let declared = lengths.map(|(filled, _)| filled);
@@ -75,7 +71,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         view: &View<'p>,
         array: H::Value,
         parts: &mut ArrayParts<H>,
-    ) -> Result<Step<'p, H>, Interrupt> {
+    ) -> Result<Step<'p, H>> {
         while parts.index < parts.kept {
             self.walk.spend(view.arrays.len() as u64)?;
             let element = self.walk.element(array, parts.index)?;
@@ -122,7 +118,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         view: &View<'p>,
         from: usize,
         to: usize,
-    ) -> Result<Vec<H::Value>, Interrupt> {
+    ) -> Result<Vec<H::Value>> {
         let mut filled = Vec::new();
         for index in from..to {
             let before = self.notes.step_into_element(index);

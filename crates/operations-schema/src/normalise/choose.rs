@@ -2,7 +2,7 @@
 
 use super::types::{self, Types};
 use super::walk::Walker;
-use crate::host::{BuildHost, Class, Interrupt};
+use crate::host::{BuildHost, Class, Result};
 use crate::ir::{ConstId, KeyId, NodeId, ObjectRules, Shape};
 
 /// How deep unions inside unions are scored.
@@ -27,7 +27,7 @@ impl<H: BuildHost> Walker<'_, '_, H> {
         variants: &[NodeId],
         value: H::Value,
         class: Class,
-    ) -> Result<Option<NodeId>, Interrupt> {
+    ) -> Result<Option<NodeId>> {
         if let [only] = variants {
             return Ok(Some(*only));
         }
@@ -96,7 +96,7 @@ impl<H: BuildHost> Walker<'_, '_, H> {
         value: H::Value,
         passes: Option<bool>,
         nesting: u32,
-    ) -> Result<u64, Interrupt> {
+    ) -> Result<u64> {
         self.walk.spend(H::PRICES.rule)?;
         let program = self.walk.program;
         let variant = program.resolve(variant);
@@ -138,12 +138,7 @@ impl<H: BuildHost> Walker<'_, '_, H> {
         Ok(u64::from(passes))
     }
 
-    fn highest_score(
-        &mut self,
-        variants: &[NodeId],
-        value: H::Value,
-        nesting: u32,
-    ) -> Result<u64, Interrupt> {
+    fn highest_score(&mut self, variants: &[NodeId], value: H::Value, nesting: u32) -> Result<u64> {
         let mut highest = 0;
         for variant in variants {
             highest = highest.max(self.score(*variant, value, None, nesting)?);
@@ -151,7 +146,7 @@ impl<H: BuildHost> Walker<'_, '_, H> {
         Ok(highest)
     }
 
-    fn score_rules(&mut self, rules: &[&ObjectRules], value: H::Value) -> Result<u64, Interrupt> {
+    fn score_rules(&mut self, rules: &[&ObjectRules], value: H::Value) -> Result<u64> {
         let mut score = 0;
         for property in rules.iter().flat_map(|rules| &rules.properties) {
             let literal = self.only_constant(property.node);
@@ -180,7 +175,7 @@ impl<H: BuildHost> Walker<'_, '_, H> {
         literal: Option<ConstId>,
         value: H::Value,
         missing_may_pass: bool,
-    ) -> Result<u64, Interrupt> {
+    ) -> Result<u64> {
         let exists = self.walk.has(value, key)?;
         if !exists && !missing_may_pass {
             return Ok(0);
@@ -207,7 +202,7 @@ type RulesAndUnions<'p> = (Vec<&'p ObjectRules>, Vec<&'p [NodeId]>);
 
 impl<'p, H: BuildHost> Walker<'p, '_, H> {
     /// Gathers a JSON Schema's rules about properties through `$ref` and `allOf`.
-    fn object_rules(&mut self, node: NodeId) -> Result<RulesAndUnions<'p>, Interrupt> {
+    fn object_rules(&mut self, node: NodeId) -> Result<RulesAndUnions<'p>> {
         let mut rules = Vec::new();
         let mut unions: Vec<&'p [NodeId]> = Vec::new();
         let mut pending = super::view::Pending::new(&[node]);

@@ -8,7 +8,7 @@ use super::number_text::text_to_number;
 use super::types::{self, Types};
 use super::view::View;
 use super::walk::Walker;
-use crate::host::{BuildHost, Class, Interrupt, Special};
+use crate::host::{BuildHost, Class, Result, Special};
 use crate::ir::Const;
 use crate::number::to_js_string;
 
@@ -44,7 +44,7 @@ impl<H: BuildHost> Walker<'_, '_, H> {
         view: &View<'_>,
         value: H::Value,
         class: Class,
-    ) -> Result<Option<H::Value>, Interrupt> {
+    ) -> Result<Option<H::Value>> {
         if view.types == Types::ALL || view.types == Types::NONE {
             return Ok(None);
         }
@@ -71,7 +71,7 @@ impl<H: BuildHost> Walker<'_, '_, H> {
         for allowed in order {
             self.walk.spend(CONVERSION)?;
             for target in TARGETS {
-                // Where any object will do, nobody asked for a Date.
+                // Where every object is allowed, the schema does not ask for a Date.
                 if target == Types::DATE && allowed.meets(Types::PLAIN) {
                     continue;
                 }
@@ -89,7 +89,7 @@ impl<H: BuildHost> Walker<'_, '_, H> {
         Ok(None)
     }
 
-    fn scalar(&mut self, value: H::Value, class: Class) -> Result<Option<Scalar>, Interrupt> {
+    fn scalar(&mut self, value: H::Value, class: Class) -> Result<Option<Scalar>> {
         Ok(Some(match class {
             Class::Bool(value) => Scalar::Bool(value),
             Class::Number(number) => Scalar::Number(number),
@@ -108,7 +108,7 @@ impl<H: BuildHost> Walker<'_, '_, H> {
         }))
     }
 
-    fn make_scalar(&mut self, scalar: &Scalar) -> Result<Option<H::Value>, Interrupt> {
+    fn make_scalar(&mut self, scalar: &Scalar) -> Result<Option<H::Value>> {
         match scalar {
             Scalar::Bool(value) => Ok(Some(self.walk.host.make_bool(*value))),
             Scalar::Number(number) => Ok(self.walk.host.make_number(*number)),

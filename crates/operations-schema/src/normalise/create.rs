@@ -6,7 +6,7 @@ use super::nodes::NodeList;
 use super::types::{self, Types};
 use super::view::{ArrayRule, ObjectRule, Pending, View, view_keywords, view_kind};
 use super::walk::Walker;
-use crate::host::{BuildHost, EntryName, Interrupt, Name, Special};
+use crate::host::{BuildHost, EntryName, Name, Result, Special};
 use crate::ir::{ConstId, FormatId, JsonSchema, KeyId, NodeId, Shape};
 use crate::patterns::Pattern;
 
@@ -57,7 +57,7 @@ struct Plan<'p> {
 impl<'p, H: BuildHost> Walker<'p, '_, H> {
     /// A value that has the shape of all of `nodes`; none when the schema gives no such value.
     #[inline(never)]
-    pub(super) fn make(&mut self, nodes: &[NodeId]) -> Result<Option<H::Value>, Interrupt> {
+    pub(super) fn make(&mut self, nodes: &[NodeId]) -> Result<Option<H::Value>> {
         self.walk.spend(1)?;
         if self.making == 0 {
             self.made = 0;
@@ -77,7 +77,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         made
     }
 
-    fn make_planned(&mut self, nodes: &[NodeId]) -> Result<Option<H::Value>, Interrupt> {
+    fn make_planned(&mut self, nodes: &[NodeId]) -> Result<Option<H::Value>> {
         let plan = self.plan(nodes)?;
         if let Some(default) = plan.default {
             return self.make_default(nodes, default);
@@ -98,12 +98,12 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
     }
 
     /// The default that the schemas of a place have, if any.
-    pub(super) fn default_of(&mut self, nodes: &[NodeId]) -> Result<Option<ConstId>, Interrupt> {
+    pub(super) fn default_of(&mut self, nodes: &[NodeId]) -> Result<Option<ConstId>> {
         Ok(self.plan(nodes)?.default)
     }
 
     /// Lays all that the nodes say side by side, without a value: of a union the first variant.
-    fn plan(&mut self, nodes: &[NodeId]) -> Result<Box<Plan<'p>>, Interrupt> {
+    fn plan(&mut self, nodes: &[NodeId]) -> Result<Box<Plan<'p>>> {
         let program = self.walk.program;
         let mut plan = Box::<Plan<'p>>::default();
         let mut pending = Pending::new(nodes);
@@ -201,7 +201,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         }
     }
 
-    fn make_of_type(&mut self, plan: &Plan<'p>) -> Result<Option<H::Value>, Interrupt> {
+    fn make_of_type(&mut self, plan: &Plan<'p>) -> Result<Option<H::Value>> {
         if let Some(special) = plan.special {
             return self.walk.host.make_special(special);
         }
@@ -243,7 +243,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
     }
 
     /// The first constant that is of an allowed type.
-    fn make_literal(&mut self, plan: &Plan<'p>) -> Result<Option<H::Value>, Interrupt> {
+    fn make_literal(&mut self, plan: &Plan<'p>) -> Result<Option<H::Value>> {
         let program = self.walk.program;
         let fits = |id: &&ConstId| {
             plan.view
@@ -256,7 +256,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         }
     }
 
-    fn make_text(&mut self, plan: &Plan<'p>) -> Result<Option<H::Value>, Interrupt> {
+    fn make_text(&mut self, plan: &Plan<'p>) -> Result<Option<H::Value>> {
         let text = match &plan.text {
             Some(text) => text.clone(),
             None => match bounded(plan.min_length) {
@@ -277,7 +277,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
     }
 
     /// An object with its required properties.
-    fn make_properties(&mut self, plan: &Plan<'p>) -> Result<Option<H::Value>, Interrupt> {
+    fn make_properties(&mut self, plan: &Plan<'p>) -> Result<Option<H::Value>> {
         let mut entries: Vec<(EntryName<'p, H::Key>, H::Value)> = Vec::new();
         let mut done: Vec<KeyId> = Vec::new();
         for rule in &plan.view.objects {
@@ -306,11 +306,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         self.make_object(&entries).map(Some)
     }
 
-    fn make_property(
-        &mut self,
-        plan: &Plan<'p>,
-        name: Name<'p>,
-    ) -> Result<Option<H::Value>, Interrupt> {
+    fn make_property(&mut self, plan: &Plan<'p>, name: Name<'p>) -> Result<Option<H::Value>> {
         let fate = self.fate_of(&plan.view, &name.key.text, None, &mut None)?;
         let before = self.notes.step_into_property(&name.key.text);
         let made = self.make(fate.nodes.as_slice())?;
@@ -319,7 +315,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
     }
 
     /// An array with as many elements as it must have.
-    fn make_elements(&mut self, plan: &Plan<'p>) -> Result<Option<H::Value>, Interrupt> {
+    fn make_elements(&mut self, plan: &Plan<'p>) -> Result<Option<H::Value>> {
         let mut least: f64 = 0.0;
         let mut unique = false;
         for rule in &plan.view.arrays {

@@ -5,14 +5,14 @@ use super::Mode;
 use super::notes::What;
 use super::object::is_json_schema;
 use super::walk::{Remedy, Walker};
-use crate::host::{BuildHost, Interrupt};
+use crate::host::{BuildHost, Result};
 use crate::ir::{ConstId, NodeId};
 
 impl<H: BuildHost> Walker<'_, '_, H> {
     /// The value for a place that is required and missing: the default, else `undefined` where the
     /// schema accepts it, else the empty value of the type. None when there is no such value.
     #[inline(never)]
-    pub(super) fn fill(&mut self, nodes: &[NodeId]) -> Result<Option<H::Value>, Interrupt> {
+    pub(super) fn fill(&mut self, nodes: &[NodeId]) -> Result<Option<H::Value>> {
         if nodes.is_empty() {
             return Ok(None);
         }
@@ -36,15 +36,15 @@ impl<H: BuildHost> Walker<'_, '_, H> {
             return Ok(None);
         }
         let stored = self.walk.host.stored_undefined();
-        // Still, nobody sent it, and on the way to others it is missing again.
+        // It is noted all the same: the value did not have it, and JSON will leave it out again.
         if stored.is_some() && self.making == 0 {
             self.notes.add(What::NotFilled);
         }
         Ok(stored)
     }
 
-    /// The empty value for a place without a default, which nobody sent and nobody declared.
-    fn make_up(&mut self, nodes: &[NodeId]) -> Result<Option<H::Value>, Interrupt> {
+    /// The empty value for a place that is missing and has no default.
+    fn make_up(&mut self, nodes: &[NodeId]) -> Result<Option<H::Value>> {
         if self.mode == Mode::Strict {
             return Ok(None);
         }
@@ -63,7 +63,7 @@ impl<H: BuildHost> Walker<'_, '_, H> {
         &mut self,
         nodes: &[NodeId],
         id: ConstId,
-    ) -> Result<Option<H::Value>, Interrupt> {
+    ) -> Result<Option<H::Value>> {
         if self.settling.contains(&id) {
             // Completing the default takes the default again, and so on without an end.
             self.endless = true;

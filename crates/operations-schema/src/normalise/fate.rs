@@ -3,7 +3,7 @@
 use super::nodes::NodeList;
 use super::view::{ObjectRule, View};
 use super::walk::Walker;
-use crate::host::{BuildHost, Interrupt};
+use crate::host::{BuildHost, Interrupt, Result};
 use crate::ir::{Additional, KeyId, NodeId, PatternId};
 
 /// What the schema says about one property name.
@@ -51,7 +51,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         text: &str,
         key: Option<H::Key>,
         known: &mut Option<KeyId>,
-    ) -> Result<Fate, Interrupt> {
+    ) -> Result<Fate> {
         let program = self.walk.program;
         // Each rule is asked, and each may add a schema that is compared with those before it.
         let rules = (view.objects.len() + view.names.len()) as u64;
@@ -141,7 +141,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
     }
 
     /// A name that is required although no schema is declared for it.
-    fn required_key(&mut self, required: &[KeyId], text: &str) -> Result<Option<KeyId>, Interrupt> {
+    fn required_key(&mut self, required: &[KeyId], text: &str) -> Result<Option<KeyId>> {
         self.walk.spend(required.len() as u64 / 2)?;
         Ok(required
             .iter()
@@ -149,12 +149,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
             .find(|id| self.walk.program.key_text(*id) == text))
     }
 
-    fn key_matches(
-        &mut self,
-        id: PatternId,
-        text: &str,
-        key: Option<H::Key>,
-    ) -> Result<bool, Interrupt> {
+    fn key_matches(&mut self, id: PatternId, text: &str, key: Option<H::Key>) -> Result<bool> {
         let value = match key {
             Some(key) => self.walk.host.key_value(key),
             None => self.make_string(text)?,

@@ -26,7 +26,7 @@ pub use notes::{Note, What};
 use crate::bounds::{DEFAULT_MAX_ERRORS, NORMALISE_FACTOR};
 use crate::check::Walk;
 use crate::errors::errors_within;
-use crate::host::{BuildHost, Interrupt};
+use crate::host::{BuildHost, Result};
 use crate::ir::Program;
 use notes::Notes;
 use walk::{Outcome, Walker};
@@ -77,7 +77,7 @@ pub fn normalise<H: BuildHost>(
     host: &mut H,
     value: H::Value,
     mode: Mode,
-) -> Result<Normalised<H::Value>, Interrupt> {
+) -> Result<Normalised<H::Value>> {
     run(program, host, value, mode, false)
 }
 
@@ -91,7 +91,7 @@ pub fn shape_output<H: BuildHost>(
     host: &mut H,
     value: H::Value,
     mode: Mode,
-) -> Result<Normalised<H::Value>, Interrupt> {
+) -> Result<Normalised<H::Value>> {
     run(program, host, value, mode, true)
 }
 
@@ -101,7 +101,7 @@ fn run<H: BuildHost>(
     value: H::Value,
     mode: Mode,
     keeps_root: bool,
-) -> Result<Normalised<H::Value>, Interrupt> {
+) -> Result<Normalised<H::Value>> {
     let mut budget = program.budget();
     budget.grant(budget.left() * (NORMALISE_FACTOR - 1));
     let mut walker = Walker::new(Walk::new(program, host, value, budget), mode, keeps_root);

@@ -4,7 +4,7 @@ use super::fate::Fate;
 use super::notes::What;
 use super::view::{ObjectRule, View};
 use super::walk::{Frame, Outcome, Remedy, Step, Walker};
-use crate::host::{BuildHost, EntryName, Interrupt, Name, OwnKeys};
+use crate::host::{BuildHost, EntryName, Name, OwnKeys, Result};
 use crate::ir::{Additional, KeyId, Shape};
 
 /// A property of the result.
@@ -51,7 +51,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         &mut self,
         view: &View<'p>,
         value: H::Value,
-    ) -> Result<ObjectParts<'p, H>, Interrupt> {
+    ) -> Result<ObjectParts<'p, H>> {
         Ok(ObjectParts {
             keys: self.walk.keys(value, which_keys(view))?,
             others: None,
@@ -68,7 +68,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         view: &View<'p>,
         value: H::Value,
         parts: &mut ObjectParts<'p, H>,
-    ) -> Result<Step<'p, H>, Interrupt> {
+    ) -> Result<Step<'p, H>> {
         if parts.others.is_none() {
             while let Some(key) = self.walk.next_key(&mut parts.keys)? {
                 if let Some(frame) = self.own_property(view, value, key, parts)? {
@@ -102,7 +102,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         object: H::Value,
         key: H::Key,
         parts: &mut ObjectParts<'p, H>,
-    ) -> Result<Option<Box<Frame<'p, H>>>, Interrupt> {
+    ) -> Result<Option<Box<Frame<'p, H>>>> {
         self.walk.spend(1)?;
         let mut text = std::mem::take(&mut self.text);
         text.clear();
@@ -130,7 +130,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         name: EntryName<'p, H::Key>,
         before: usize,
         parts: &mut ObjectParts<'p, H>,
-    ) -> Result<Option<Box<Frame<'p, H>>>, Interrupt> {
+    ) -> Result<Option<Box<Frame<'p, H>>>> {
         if fate.nodes.is_empty() {
             parts.put(name, Outcome::same(child));
         } else if self.walk.is_undefined(child)? {
@@ -148,7 +148,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         Ok(None)
     }
 
-    /// A declared property that is there and holds `undefined`: as good as missing, unless the
+    /// A declared property that is there and holds `undefined`: it counts as missing, unless the
     /// schema means `undefined`.
     fn empty_property(
         &mut self,
@@ -156,7 +156,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         child: H::Value,
         name: EntryName<'p, H::Key>,
         parts: &mut ObjectParts<'p, H>,
-    ) -> Result<(), Interrupt> {
+    ) -> Result<()> {
         if !fate.required && fate.listing.as_slice().is_empty() {
             parts.entries.push(Entry {
                 name,
@@ -206,7 +206,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         key: KeyId,
         required: bool,
         parts: &mut ObjectParts<'p, H>,
-    ) -> Result<Option<Box<Frame<'p, H>>>, Interrupt> {
+    ) -> Result<Option<Box<Frame<'p, H>>>> {
         self.walk.spend(1)?;
         let Err(position) = parts.seen.binary_search(&key) else {
             return Ok(None);
@@ -235,7 +235,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         Ok(None)
     }
 
-    /// Whether a required property is as good as there: its schema accepts `undefined`, and nothing
+    /// Whether a required property counts as present: its schema accepts `undefined`, and nothing
     /// asks for the property itself, or it is inherited.
     fn may_be_missing(
         &mut self,
@@ -243,7 +243,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         object: H::Value,
         name: Name<'p>,
         undefined: H::Value,
-    ) -> Result<bool, Interrupt> {
+    ) -> Result<bool> {
         let requiring = fate.requiring.as_slice();
         if fate.nodes.is_empty() || !self.walk.passes_all(requiring, undefined)? {
             return Ok(false);

@@ -1,7 +1,7 @@
 //! The types that a place allows, as a set that can be intersected and united.
 
 use crate::check::Walk;
-use crate::host::{Class, Host, Interrupt};
+use crate::host::{Class, Host, Result};
 use crate::ir::{Const, JsonSchema, NodeId, Program, Shape, TypeSet};
 
 /// A set of types. Every value has exactly one of them.
@@ -63,7 +63,7 @@ pub(super) fn has_type<H: Host>(
     value: H::Value,
     class: Class,
     types: Types,
-) -> Result<bool, Interrupt> {
+) -> Result<bool> {
     let own = match class {
         Class::Undefined => Types::UNDEFINED,
         Class::Null => Types::NULL,
@@ -91,7 +91,7 @@ fn number_type(number: f64) -> Types {
     }
 }
 
-fn object_type<H: Host>(walk: &mut Walk<'_, '_, H>, value: H::Value) -> Result<Types, Interrupt> {
+fn object_type<H: Host>(walk: &mut Walk<'_, '_, H>, value: H::Value) -> Result<Types> {
     if let Some(time) = walk.date(value)? {
         return Ok(if time.is_finite() {
             Types::DATE

@@ -7,7 +7,7 @@
 
 use super::types::{self, Types};
 use super::walk::Walker;
-use crate::host::{BuildHost, Class, Interrupt};
+use crate::host::{BuildHost, Class, Result};
 use crate::ir::{
     ArrayNode, ArrayRules, ConstId, JsonSchema, KeyId, LogicRules, NodeId, ObjectNode, ObjectRules,
     PatternId, Program, RecordNode, Shape, TupleNode,
@@ -137,7 +137,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         nodes: &[NodeId],
         value: H::Value,
         class: Class,
-    ) -> Result<Box<View<'p>>, Interrupt> {
+    ) -> Result<Box<View<'p>>> {
         let program = self.walk.program;
         let mut view = Box::<View<'p>>::default();
         let mut pending = Pending::new(nodes);
@@ -180,7 +180,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         class: Class,
         view: &mut View<'p>,
         pending: &mut Pending,
-    ) -> Result<(), Interrupt> {
+    ) -> Result<()> {
         self.walk.spend(variants.len() as u64)?;
         let has_parts = matches!(class, Class::Object | Class::Array);
         if has_parts && !self.are_plain(variants) {
@@ -226,7 +226,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         class: Class,
         view: &mut View<'p>,
         pending: &mut Pending,
-    ) -> Result<(), Interrupt> {
+    ) -> Result<()> {
         if let Some(unevaluated) = &json.unevaluated
             && let Some(rest) = unevaluated.properties
         {
@@ -262,7 +262,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         logic: &LogicRules,
         value: H::Value,
         pending: &mut Pending,
-    ) -> Result<(), Interrupt> {
+    ) -> Result<()> {
         let Some(condition) = logic.condition else {
             return Ok(());
         };
@@ -280,7 +280,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         value: H::Value,
         view: &mut View<'p>,
         pending: &mut Pending,
-    ) -> Result<(), Interrupt> {
+    ) -> Result<()> {
         for dependency in &object.dependencies {
             self.chose = true;
             let present = self.walk.is_present(value, dependency.key)?;

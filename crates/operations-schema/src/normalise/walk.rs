@@ -8,7 +8,7 @@ use super::types::{self, Types, has_type};
 use super::view::View;
 use crate::bounds::{DEFAULT_MAX_ERRORS, MAX_VALUE_DEPTH};
 use crate::check::Walk;
-use crate::host::{BuildHost, Class, Interrupt, Limit};
+use crate::host::{BuildHost, Class, Limit, Result};
 use crate::ir::{ConstId, NodeId};
 
 /// The result of one place.
@@ -105,7 +105,7 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
     }
 
     /// Walks the whole value.
-    pub(super) fn whole(&mut self, value: H::Value) -> Result<Outcome<H::Value>, Interrupt> {
+    pub(super) fn whole(&mut self, value: H::Value) -> Result<Outcome<H::Value>> {
         self.visit(&[self.walk.program.root()], value, Remedy::Replace)
     }
 
@@ -118,7 +118,7 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
         nodes: &[NodeId],
         value: H::Value,
         remedy: Remedy,
-    ) -> Result<Outcome<H::Value>, Interrupt> {
+    ) -> Result<Outcome<H::Value>> {
         let mut open: Vec<Box<Frame<'p, H>>> = Vec::new();
         let mut next = self.enter(nodes, value, remedy)?;
         loop {
@@ -156,7 +156,7 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
         nodes: &[NodeId],
         value: H::Value,
         remedy: Remedy,
-    ) -> Result<Step<'p, H>, Interrupt> {
+    ) -> Result<Step<'p, H>> {
         self.walk.spend(1)?;
         let class = self.walk.class(value)?;
         if self.is_settled(nodes, value, class)? {
@@ -183,12 +183,7 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
 
     /// Goes into a container. Handles that the host opens in there are closed again, so that a long
     /// array does not keep the handles of all its elements.
-    fn open(
-        &mut self,
-        view: Box<View<'p>>,
-        value: H::Value,
-        class: Class,
-    ) -> Result<Step<'p, H>, Interrupt> {
+    fn open(&mut self, view: Box<View<'p>>, value: H::Value, class: Class) -> Result<Step<'p, H>> {
         if self.walk.depth >= MAX_VALUE_DEPTH {
             return Err(Limit::Depth.into());
         }
@@ -225,7 +220,7 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
         }
     }
 
-    fn advance(&mut self, frame: &mut Frame<'p, H>) -> Result<Step<'p, H>, Interrupt> {
+    fn advance(&mut self, frame: &mut Frame<'p, H>) -> Result<Step<'p, H>> {
         match &mut frame.parts {
             Parts::Object(parts) => self.next_property(&frame.view, frame.value, parts),
             Parts::Array(parts) => self.next_element(&frame.view, frame.value, parts),
@@ -244,12 +239,7 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
     }
 
     /// The frequent cases that need no view: a value without parts under one plain schema.
-    fn is_settled(
-        &mut self,
-        nodes: &[NodeId],
-        value: H::Value,
-        class: Class,
-    ) -> Result<bool, Interrupt> {
+    fn is_settled(&mut self, nodes: &[NodeId], value: H::Value, class: Class) -> Result<bool> {
         let [node] = nodes else {
             return Ok(nodes.is_empty());
         };
@@ -266,12 +256,7 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
         }
     }
 
-    fn is_of_type(
-        &mut self,
-        view: &View<'p>,
-        value: H::Value,
-        class: Class,
-    ) -> Result<bool, Interrupt> {
+    fn is_of_type(&mut self, view: &View<'p>, value: H::Value, class: Class) -> Result<bool> {
         Ok(has_type(&mut self.walk, value, class, view.types)?
             && self.walk.passes_all(&view.asked, value)?)
     }
@@ -285,7 +270,7 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
         value: H::Value,
         class: Class,
         remedy: Remedy,
-    ) -> Result<Outcome<H::Value>, Interrupt> {
+    ) -> Result<Outcome<H::Value>> {
         if !has_type(&mut self.walk, value, class, view.types)?
             && let Some(converted) = self.convert(view, value, class)?
             && self.walk.passes_all(&view.asked, converted)?
@@ -320,12 +305,7 @@ impl<'p, 'h, H: BuildHost> Walker<'p, 'h, H> {
     }
 
     /// Whether what was made is the value that it would replace, as far as values without parts go.
-    fn is_same_scalar(
-        &mut self,
-        value: H::Value,
-        class: Class,
-        created: H::Value,
-    ) -> Result<bool, Interrupt> {
+    fn is_same_scalar(&mut self, value: H::Value, class: Class, created: H::Value) -> Result<bool> {
         if self.walk.class(created)? != class {
             return Ok(false);
         }

@@ -317,35 +317,19 @@ impl Run<'_> {
         };
         let wanted = self.text.get(from..to).unwrap_or_default();
         self.spend(wanted.len())?;
-        let rest = if back {
-            self.text.get(..at)
+        let (start, end) = if back {
+            (at.checked_sub(wanted.len()), at)
         } else {
-            self.text.get(at..)
+            (Some(at), at + wanted.len())
         };
-        let rest = rest.unwrap_or_default();
-        if self.program.ignore_case {
-            let folded = |text: &str| text.to_lowercase();
-            let found = if back {
-                at.checked_sub(wanted.len())
-                    .and_then(|from| rest.get(from..))
-            } else {
-                rest.get(..wanted.len())
-            };
-            if found.is_none_or(|found| folded(found) != folded(wanted)) {
-                return Ok(None);
-            }
-        } else if !(if back {
-            rest.ends_with(wanted)
-        } else {
-            rest.starts_with(wanted)
-        }) {
-            return Ok(None);
-        }
-        Ok(Some(if back {
-            at - wanted.len()
-        } else {
-            at + wanted.len()
-        }))
+        let found = start.and_then(|start| self.text.get(start..end));
+        let is_same = found.is_some_and(|found| {
+            found == wanted
+                || (self.program.ignore_case && found.to_lowercase() == wanted.to_lowercase())
+        });
+        Ok(start
+            .filter(|_| is_same)
+            .map(|start| if back { start } else { end }))
     }
 
     /// Looks around. A look that must fail leaves nothing behind.

@@ -4,17 +4,17 @@ use serde_json::Value;
 
 use super::{Source, SourceObject};
 use crate::bounds::MAX_SCHEMA_DEPTH;
-use crate::problem::SchemaError;
+use crate::problem::{Result, SchemaError};
 
 impl TryFrom<&Value> for Source<'static> {
     type Error = SchemaError;
 
-    fn try_from(value: &Value) -> Result<Self, SchemaError> {
+    fn try_from(value: &Value) -> Result<Self> {
         convert(value, MAX_SCHEMA_DEPTH)
     }
 }
 
-fn convert(value: &Value, depth_left: u32) -> Result<Source<'static>, SchemaError> {
+fn convert(value: &Value, depth_left: u32) -> Result<Source<'static>> {
     let Some(below) = depth_left.checked_sub(1) else {
         return Err(SchemaError::TooDeep);
     };

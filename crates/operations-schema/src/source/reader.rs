@@ -8,28 +8,24 @@ use std::borrow::Cow;
 use super::usual::usual;
 use super::{Flags, ObjectBox, Source, SourceObject};
 use crate::bounds::{MAX_SCHEMA_DEPTH, MAX_SCHEMA_TEXT};
-use crate::problem::SchemaError;
+use crate::json::{Malformed, Scan, inner, unescaped};
+use crate::problem::{Result, SchemaError};
 
 impl<'t> Source<'t> {
     /// Reads a schema from the facade's encoding.
     ///
     /// # Errors
     /// When the text is not such an encoding, or is nested too deeply.
-    pub fn from_encoded(text: &'t str) -> Result<Self, SchemaError> {
+    pub fn from_encoded(text: &'t str) -> Result<Self> {
         if text.len() > MAX_SCHEMA_TEXT {
             return Err(SchemaError::TooLarge);
         }
-        let mut reader = Reader {
-            text,
-            bytes: text.as_bytes(),
-            at: 0,
-        };
+        let mut reader = Reader(Scan::new(text));
         let value = reader.value()?;
-        reader.skip_space();
-        if reader.at < reader.bytes.len() {
-            return Err(reader.wrong("text after the end of the schema"));
+        match reader.0.end() {
+            Ok(()) => Ok(value),
+            Err(_) => Err(reader.wrong("text after the end of the schema")),
         }
-        Ok(value)
     }
 }
 
@@ -101,40 +97,24 @@ impl<'t> Containers<'t> {
     }
 }
 
-struct Reader<'t> {
-    text: &'t str,
-    bytes: &'t [u8],
-    at: usize,
-}
+struct Reader<'t>(Scan<'t>);
 
 impl<'t> Reader<'t> {
     fn wrong(&self, reason: &'static str) -> SchemaError {
         SchemaError::Encoding {
-            offset: self.at,
+            offset: self.0.at,
             reason,
         }
     }
 
-    fn peek(&self) -> Option<u8> {
-        self.bytes.get(self.at).copied()
-    }
-
-    fn skip_space(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
-            self.at += 1;
-        }
-    }
-
     fn eat(&mut self, byte: u8) -> bool {
-        self.skip_space();
-        let found = self.peek() == Some(byte);
-        if found {
-            self.at += 1;
-        }
+        self.0.space();
+        let found = self.0.peek() == Some(byte);
+        self.0.at += usize::from(found);
         found
     }
 
-    fn expect(&mut self, byte: u8, reason: &'static str) -> Result<(), SchemaError> {
+    fn expect(&mut self, byte: u8, reason: &'static str) -> Result<()> {
         if self.eat(byte) {
             Ok(())
         } else {
@@ -142,19 +122,28 @@ impl<'t> Reader<'t> {
         }
     }
 
+    /// The comma before the next part of a list, and the space behind it.
+    fn comma(&mut self) -> Result<()> {
+        self.expect(b',', ", was expected")?;
+        self.0.space();
+        Ok(())
+    }
+
     fn word(&mut self, word: &str) -> bool {
-        let found = self
-            .bytes
-            .get(self.at..)
-            .is_some_and(|rest| rest.starts_with(word.as_bytes()));
-        if found {
-            self.at += word.len();
-        }
-        found
+        self.0.word(word).is_ok()
+    }
+
+    /// The text that `scan` goes over.
+    fn slice(
+        &mut self,
+        scan: fn(&mut Scan<'t>) -> Result<(), Malformed>,
+        reason: &'static str,
+    ) -> Result<&'t str> {
+        self.0.slice(scan).map_err(|_| self.wrong(reason))
     }
 
     /// Reads a value with the open containers on the heap, not on the stack.
-    fn value(&mut self) -> Result<Source<'t>, SchemaError> {
+    fn value(&mut self) -> Result<Source<'t>> {
         let mut containers = Containers {
             open: Vec::new(),
             items: Vec::new(),
@@ -186,22 +175,22 @@ impl<'t> Reader<'t> {
     }
 
     /// Whether another member of the innermost container follows; its key is read.
-    fn next_member(&mut self, open: &mut [Open<'t>]) -> Result<bool, SchemaError> {
+    fn next_member(&mut self, open: &mut [Open<'t>]) -> Result<bool> {
         if !self.eat(b',') {
             return Ok(false);
         }
         if let Some(Open::Object { key, .. }) = open.last_mut() {
-            self.skip_space();
+            self.0.space();
             *key = self.string()?;
-            self.expect(b',', ", was expected")?;
+            self.comma()?;
         }
         Ok(true)
     }
 
     /// A value without parts, or the beginning of a container.
-    fn begin(&mut self) -> Result<Begun<'t>, SchemaError> {
-        self.skip_space();
-        Ok(Begun::Value(match self.peek() {
+    fn begin(&mut self) -> Result<Begun<'t>> {
+        self.0.space();
+        Ok(Begun::Value(match self.0.peek() {
             Some(b'"') => Source::String(self.string()?),
             Some(b'[') => return self.tagged(),
             Some(b'-' | b'0'..=b'9') => Source::Number(self.number()?),
@@ -213,16 +202,16 @@ impl<'t> Reader<'t> {
     }
 
     /// `["tag", ...]`; of containers only the beginning.
-    fn tagged(&mut self) -> Result<Begun<'t>, SchemaError> {
+    fn tagged(&mut self) -> Result<Begun<'t>> {
         self.expect(b'[', "[ was expected")?;
-        self.skip_space();
+        self.0.space();
         let tag = self.string()?;
         let value = match &*tag {
             "a" => return Ok(Begun::Array),
             "o" => return Ok(Begun::Object(Box::new(self.object()?))),
             "l" => {
                 let kind = self.argument_string()?;
-                self.expect(b',', ", was expected")?;
+                self.comma()?;
                 match usual(&kind, self.small()?) {
                     Some(object) => Source::Object(ObjectBox::Usual(object)),
                     None => return Err(self.wrong("an unknown short form")),
@@ -238,8 +227,7 @@ impl<'t> Reader<'t> {
                 _ => return Err(self.wrong("an unknown number word")),
             }),
             "d" => {
-                self.expect(b',', ", was expected")?;
-                self.skip_space();
+                self.comma()?;
                 // The time of an invalid Date is written as null.
                 Source::Date(if self.word("null") {
                     f64::NAN
@@ -248,7 +236,7 @@ impl<'t> Reader<'t> {
                 })
             }
             "s" => {
-                self.expect(b',', ", was expected")?;
+                self.comma()?;
                 Source::Slot(self.small()?)
             }
             _ => return Err(self.wrong("an unknown tag")),
@@ -258,18 +246,17 @@ impl<'t> Reader<'t> {
     }
 
     /// `kind or null, flags, [slot]` after the tag.
-    fn object(&mut self) -> Result<SourceObject<'t>, SchemaError> {
-        self.expect(b',', ", was expected")?;
-        self.skip_space();
+    fn object(&mut self) -> Result<SourceObject<'t>> {
+        self.comma()?;
         let kind = if self.word("null") {
             None
         } else {
             Some(self.string()?)
         };
-        self.expect(b',', ", was expected")?;
+        self.comma()?;
         let flags = Flags(self.small()?);
         let slot = if flags.has(Flags::SLOT) {
-            self.expect(b',', ", was expected")?;
+            self.comma()?;
             Some(self.small()?)
         } else {
             None
@@ -282,118 +269,32 @@ impl<'t> Reader<'t> {
         })
     }
 
-    fn argument_string(&mut self) -> Result<Cow<'t, str>, SchemaError> {
-        self.expect(b',', ", was expected")?;
-        self.skip_space();
+    fn argument_string(&mut self) -> Result<Cow<'t, str>> {
+        self.comma()?;
         self.string()
     }
 
     /// A small whole number: flags or a slot.
-    fn small(&mut self) -> Result<u32, SchemaError> {
-        self.skip_space();
-        let start = self.at;
-        while matches!(self.peek(), Some(b'0'..=b'9')) {
-            self.at += 1;
-        }
-        let digits = self.text.get(start..self.at).unwrap_or_default();
-        digits
-            .parse()
-            .map_err(|_| self.wrong("a small whole number was expected"))
+    fn small(&mut self) -> Result<u32> {
+        const REASON: &str = "a small whole number was expected";
+        let digits = self.slice(Scan::digits, REASON)?;
+        digits.parse().map_err(|_| self.wrong(REASON))
     }
 
-    fn number(&mut self) -> Result<f64, SchemaError> {
-        let start = self.at;
-        while matches!(
-            self.peek(),
-            Some(b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E')
-        ) {
-            self.at += 1;
-        }
-        let digits = self.text.get(start..self.at).unwrap_or_default();
-        digits
-            .parse()
-            .map_err(|_| self.wrong("a number was expected"))
+    fn number(&mut self) -> Result<f64> {
+        const REASON: &str = "a number was expected";
+        let digits = self.slice(Scan::number, REASON)?;
+        digits.parse().map_err(|_| self.wrong(REASON))
     }
 
     /// A string: a piece of the text itself, unless there is an escape in it.
-    fn string(&mut self) -> Result<Cow<'t, str>, SchemaError> {
-        if self.peek() != Some(b'"') {
-            return Err(self.wrong("a string was expected"));
-        }
-        self.at += 1;
-        let plain = self.plain()?;
-        if self.peek() == Some(b'"') {
-            self.at += 1;
-            return Ok(Cow::Borrowed(plain));
-        }
-        let mut text = plain.to_owned();
-        while self.peek() == Some(b'\\') {
-            self.at += 1;
-            text.push(self.escape()?);
-            text.push_str(self.plain()?);
-        }
-        self.at += 1;
-        Ok(Cow::Owned(text))
-    }
-
-    /// The text up to the next quote or escape.
-    fn plain(&mut self) -> Result<&'t str, SchemaError> {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        let end = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'));
-        let start = self.at;
-        self.at += end.unwrap_or(rest.len());
-        if end.is_none() {
-            return Err(self.wrong("a string does not end"));
-        }
-        Ok(self.text.get(start..self.at).unwrap_or_default())
-    }
-
-    fn escape(&mut self) -> Result<char, SchemaError> {
-        let byte = self.peek();
-        self.at += 1;
-        Ok(match byte {
-            Some(b'"') => '"',
-            Some(b'\\') => '\\',
-            Some(b'/') => '/',
-            Some(b'b') => '\u{8}',
-            Some(b'f') => '\u{c}',
-            Some(b'n') => '\n',
-            Some(b'r') => '\r',
-            Some(b't') => '\t',
-            Some(b'u') => {
-                let unit = self.unit()?;
-                if (0xD800..0xDC00).contains(&unit) {
-                    self.low_half(unit)?
-                } else {
-                    // A low half without its partner has no place in UTF-8.
-                    char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER)
-                }
-            }
-            _ => return Err(self.wrong("an unknown escape")),
+    fn string(&mut self) -> Result<Cow<'t, str>> {
+        let text = inner(self.slice(Scan::string, "a string was expected")?);
+        Ok(if text.contains('\\') {
+            unescaped(text).into()
+        } else {
+            text.into()
         })
-    }
-
-    /// The second half of a surrogate pair, if it is there.
-    fn low_half(&mut self, high: u32) -> Result<char, SchemaError> {
-        let before = self.at;
-        if self.word("\\u") {
-            let low = self.unit()?;
-            if (0xDC00..0xE000).contains(&low) {
-                let code = 0x1_0000 + ((high - 0xD800) << 10) + (low - 0xDC00);
-                return Ok(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
-            }
-            self.at = before;
-        }
-        Ok(char::REPLACEMENT_CHARACTER)
-    }
-
-    fn unit(&mut self) -> Result<u32, SchemaError> {
-        let digits = self.text.get(self.at..self.at + 4);
-        let digits = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        let unit = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
-        let unit = unit.ok_or_else(|| self.wrong("four hexadecimal digits were expected"))?;
-        self.at += 4;
-        Ok(unit)
     }
 }
 

@@ -12,6 +12,7 @@ mod host;
 mod http_door;
 mod identity;
 mod listener;
+mod mcp_dialogue;
 mod mcp_door;
 mod random_requests;
 mod service;

@@ -58,7 +58,9 @@ impl HttpTransport {
             return EventStream::default().answer(self, response, id).await;
         }
         if !kind.starts_with(JSON) {
-            let what = format!("a body of type '{kind}' instead of JSON or an event stream. Check that the URL is the address of an MCP server");
+            let what = format!(
+                "a body of type '{kind}' instead of JSON or an event stream. Check that the URL is the address of an MCP server"
+            );
             return Err(Failure::answered(what));
         }
         let limit = self.conversation.config.max_message_bytes;

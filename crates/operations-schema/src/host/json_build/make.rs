@@ -4,13 +4,13 @@ use num_bigint::BigInt;
 
 use super::super::build::{BuildHost, EntryName, Special};
 use super::{JsonBuilder, JsonPart, JsonPartKey, JsonRef, Made, MadeObject};
-use crate::host::Interrupt;
+use crate::host::Result;
 use crate::ir::{Const, ConstId};
 
 impl<'a> BuildHost for JsonBuilder<'a> {
     type Region = ();
 
-    fn open_region(&mut self) -> Result<(), Interrupt> {
+    fn open_region(&mut self) -> Result<()> {
         Ok(())
     }
 
@@ -37,22 +37,22 @@ impl<'a> BuildHost for JsonBuilder<'a> {
             .then_some(JsonPart::Document(JsonRef::Number(number)))
     }
 
-    fn make_string(&mut self, text: &str) -> Result<JsonPart<'a>, Interrupt> {
+    fn make_string(&mut self, text: &str) -> Result<JsonPart<'a>> {
         Ok(self.text(text))
     }
 
-    fn make_bigint(&mut self, _: &BigInt) -> Result<Option<JsonPart<'a>>, Interrupt> {
+    fn make_bigint(&mut self, _: &BigInt) -> Result<Option<JsonPart<'a>>> {
         Ok(None)
     }
 
-    fn make_array(&mut self, elements: &[JsonPart<'a>]) -> Result<JsonPart<'a>, Interrupt> {
+    fn make_array(&mut self, elements: &[JsonPart<'a>]) -> Result<JsonPart<'a>> {
         Ok(self.keep(Made::Array(elements.to_vec())))
     }
 
     fn make_object(
         &mut self,
         entries: &[(EntryName<'_, JsonPartKey<'a>>, JsonPart<'a>)],
-    ) -> Result<JsonPart<'a>, Interrupt> {
+    ) -> Result<JsonPart<'a>> {
         let entries = entries
             .iter()
             .map(|(name, part)| {
@@ -66,15 +66,11 @@ impl<'a> BuildHost for JsonBuilder<'a> {
         Ok(self.keep(Made::Object(MadeObject::new(entries))))
     }
 
-    fn make_constant(
-        &mut self,
-        _: ConstId,
-        constant: &Const,
-    ) -> Result<Option<JsonPart<'a>>, Interrupt> {
+    fn make_constant(&mut self, _: ConstId, constant: &Const) -> Result<Option<JsonPart<'a>>> {
         Ok(self.constant(constant))
     }
 
-    fn make_special(&mut self, _: Special) -> Result<Option<JsonPart<'a>>, Interrupt> {
+    fn make_special(&mut self, _: Special) -> Result<Option<JsonPart<'a>>> {
         Ok(None)
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn of(
     wants_envelope: bool,
     request_id: &str,
 ) -> Response<Body> {
-    // It was written by us or by the host; whatever else it were, nobody could use.
+    // We or the host wrote it; anything that is not an envelope is of no use to a client.
     let Ok(members) = Object::read(envelope) else {
         let error = CallError::new("UNKNOWN_ERROR", "The operation failed");
         return problem::of(&error, StatusCode::INTERNAL_SERVER_ERROR, request_id);
@@ -41,7 +41,7 @@ pub(super) fn of(
     let mut response = if wants_envelope {
         with(
             status,
-            body::full(envelope.to_owned()),
+            body::full(shared.calls.headers.in_envelope(envelope)),
             HeaderValue::from_static(ENVELOPE),
         )
     } else if is_mcp_error {

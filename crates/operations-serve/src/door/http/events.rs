@@ -1,5 +1,6 @@
 //! A SUBSCRIPTION as `text/event-stream`.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use crate::body::{self, Body};
 use crate::call::{Events, NewCall};
 use crate::failure::{self, Outcome};
 use crate::service::Shared;
+use crate::upstream::AllowedHeaders;
 
 /// How long the first event is waited for before the client is told that its stream is open. What goes wrong until then has
 /// a status of its own.
@@ -30,6 +32,7 @@ struct Writing {
     first: Option<Result<String, CallError>>,
     closing: CancellationToken,
     wants_envelope: bool,
+    headers: AllowedHeaders,
     operation_id: String,
     request_id: String,
     /// The number of the last event, for those whose source has no ids.
@@ -60,6 +63,7 @@ pub(super) async fn stream(
         first,
         closing: shared.closing.clone(),
         wants_envelope,
+        headers: shared.calls.headers.clone(),
         operation_id,
         request_id,
         // Numbers go on where the client was.
@@ -121,14 +125,12 @@ impl Writing {
             None => push_field(&mut text, "id", &self.count.to_string()),
         }
         let data = if self.wants_envelope {
-            envelope
+            Cow::Owned(self.headers.in_envelope(envelope))
         } else {
-            members
-                .as_ref()
-                .and_then(|members| members.get("data"))
-                .unwrap_or_default()
+            let data = members.as_ref().and_then(|members| members.get("data"));
+            Cow::Borrowed(data.unwrap_or_default())
         };
-        push_field(&mut text, "data", data);
+        push_field(&mut text, "data", &data);
         text.push('\n');
         text
     }

@@ -8,7 +8,7 @@ use operations_core::json::Object;
 use serde_json::{Map, Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep_until};
 
 use super::catalog::Fingerprints;
 use super::message::{self, INVALID_PARAMS, Refusal};
@@ -169,6 +169,8 @@ pub(super) struct Watcher {
     pub(super) audience: Audience,
     revision: watch::Receiver<u64>,
     updates: broadcast::Receiver<Arc<str>>,
+    /// When a change that has been seen will have settled.
+    settling: Option<Instant>,
     /// The lists as they were; nothing if nobody has looked at them yet.
     seen: Option<Fingerprints>,
 }
@@ -181,6 +183,7 @@ impl Watcher {
             shared: Arc::clone(shared),
             caller: Arc::clone(caller),
             audience,
+            settling: None,
             seen: None,
         };
         if let Some(newest) = shared.mcp.catalog.newest(shared) {
@@ -200,7 +203,7 @@ impl Watcher {
             let messages = tokio::select! {
                 biased;
                 updated = self.updates.recv() => self.updated(updated)?,
-                changed = settled(&mut self.revision) => {
+                changed = settled(&mut self.revision, &mut self.settling) => {
                     changed?;
                     self.changed().await
                 }
@@ -256,10 +259,18 @@ impl Watcher {
     }
 }
 
-/// Waits for a change, and until no more is to be expected. It stays unseen. Nothing if there never will be one.
-async fn settled(revision: &mut watch::Receiver<u64>) -> Option<()> {
-    revision.changed().await.ok()?;
-    revision.mark_changed();
-    sleep(SETTLES).await;
+/// Waits for a change, and until no more is to be expected. It stays unseen. Nothing if there never will be one. Whoever waits
+/// may stop, and ask again, without waiting longer.
+async fn settled(
+    revision: &mut watch::Receiver<u64>,
+    settling: &mut Option<Instant>,
+) -> Option<()> {
+    if settling.is_none() {
+        revision.changed().await.ok()?;
+        revision.mark_changed();
+    }
+    let until = *settling.get_or_insert_with(|| Instant::now() + SETTLES);
+    sleep_until(until).await;
+    *settling = None;
     Some(())
 }

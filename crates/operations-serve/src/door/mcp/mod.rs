@@ -262,7 +262,6 @@ impl Origin {
             });
         }
         let is_greeting = method == "initialize" && generation == Generation::Handshake;
-        let capabilities = params.object("capabilities");
         let (say, messages) = mpsc::channel(WAITING_MESSAGES);
         let out = accepts(&self.headers, "text/event-stream").then_some(say);
         let asked = self.asked(method, &params, params_text(text), generation, out);
@@ -274,9 +273,12 @@ impl Origin {
         } else {
             plain_answer(id, work.await)?
         };
-        let session = session::name(Abilities::read(capabilities.as_ref()));
-        if is_greeting && let Ok(name) = HeaderValue::try_from(session) {
-            response.headers_mut().insert(SESSION_HEADER, name);
+        if is_greeting {
+            let capabilities = params.object("capabilities");
+            let name = session::name(Abilities::read(capabilities.as_ref()));
+            if let Ok(name) = HeaderValue::try_from(name) {
+                response.headers_mut().insert(SESSION_HEADER, name);
+            }
         }
         Ok(response)
     }

@@ -13,6 +13,7 @@ use super::generation::Generation;
 use super::message::{DENIED, INTERNAL_ERROR, INVALID_PARAMS, Refusal};
 use super::request::SERVER_KEY;
 use crate::failure::{self, Outcome};
+use crate::upstream::AllowedHeaders;
 
 /// What the `_meta` of a result has about where it came from.
 const META_KEY: &str = "alkdev.operations/meta";
@@ -51,7 +52,7 @@ pub(super) fn of_envelope(
     id: &str,
     output: Output,
     generation: Generation,
-    allowed_headers: &[String],
+    allowed_headers: &AllowedHeaders,
 ) -> Option<Draft> {
     let members = Object::read(envelope).ok()?;
     let data = members.get("data");
@@ -117,7 +118,7 @@ fn push_structured(text: &mut String, data: &str, output: Output, generation: Ge
 }
 
 /// What clients learn of where a result came from.
-fn shown_meta(source: &str, meta: &Object<'_>, allowed_headers: &[String]) -> Option<Value> {
+fn shown_meta(source: &str, meta: &Object<'_>, allowed_headers: &AllowedHeaders) -> Option<Value> {
     let mut shown = Map::new();
     let mut copy = |name: &str| {
         let value = meta
@@ -132,10 +133,7 @@ fn shown_meta(source: &str, meta: &Object<'_>, allowed_headers: &[String]) -> Op
         copy("statusCode");
         copy("contentType");
         if let Some(headers) = meta.object("headers") {
-            let headers: Map<String, Value> = allowed_headers
-                .iter()
-                .filter_map(|name| Some((name.clone(), Value::String(headers.string(name)?))))
-                .collect();
+            let headers = allowed_headers.of(&headers);
             shown.insert("headers".to_owned(), Value::Object(headers));
         }
     }
@@ -275,7 +273,7 @@ mod tests {
     use super::*;
 
     fn result(envelope: &Value, output: Output, generation: Generation) -> Value {
-        let allowed = ["etag".to_owned()];
+        let allowed = AllowedHeaders::new(&["etag".to_owned()]);
         let members = of_envelope(&envelope.to_string(), "a.b", output, generation, &allowed);
         let text = members.expect("an envelope").finished(None);
         serde_json::from_str(&text).expect("JSON")

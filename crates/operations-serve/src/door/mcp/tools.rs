@@ -54,11 +54,11 @@ pub(super) async fn call(
                 &tool.listed.id,
                 tool.output,
                 asked.generation,
-                &shared.options.response_headers,
+                &shared.calls.headers,
             );
             match draft {
                 Some(draft) => return Reply::Result(draft.finished(info).into()),
-                // It was written by us or by the host; whatever else it were, nobody could use.
+                // We or the host wrote it; anything that is not an envelope is of no use to a client.
                 None => CallError::new("UNKNOWN_ERROR", "The answer is no envelope"),
             }
         }

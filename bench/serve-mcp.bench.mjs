@@ -1,0 +1,90 @@
+// `tools/call` through an MCP server, 32 at a time, with 1, 60 and 1,000 tools: ours next to `createMcpHandler` of the official
+// SDK on node:http. Each server has a process of its own, the load comes from this one; rounds are interleaved.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { Agent, request } from "node:http";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { median, printTable } from "./support.mjs";
+
+const ROUNDS = Number(process.argv[2] ?? 7);
+const CALLS = Number(process.argv[3] ?? 1_500);
+const IN_FLIGHT = 32;
+const TOOLS = [1, 60, 1_000];
+const program = fileURLToPath(new URL("./serve-mcp-server.mjs", import.meta.url));
+const agent = new Agent({ keepAlive: true, maxSockets: IN_FLIGHT });
+
+async function start(whose, tools) {
+  const child = spawn(process.execPath, [program, whose, String(tools)], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const [url] = await once(createInterface(child.stdout), "line");
+  return { url: new URL(url), stop: () => child.stdin.end() };
+}
+
+const META = "io.modelcontextprotocol/";
+const headers = {
+  "content-type": "application/json",
+  accept: "application/json, text/event-stream",
+  "mcp-protocol-version": "2026-07-28",
+  "mcp-method": "tools/call",
+  "mcp-name": "math_add0",
+};
+
+function call(url, a) {
+  const body = JSON.stringify({
+    jsonrpc: "2.0",
+    id: a,
+    method: "tools/call",
+    params: {
+      name: "math_add0",
+      arguments: { a, b: 1 },
+      _meta: { [`${META}protocolVersion`]: "2026-07-28", [`${META}clientCapabilities`]: {} },
+    },
+  });
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method: "POST", agent, headers }, (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (data) => {
+        text += data;
+      });
+      response.on("end", () => {
+        if (text.includes(`"sum":${a + 1}`)) resolve();
+        else reject(new Error(`HTTP ${response.statusCode}: ${text.slice(0, 300)}`));
+      });
+    });
+    sent.on("error", reject);
+    sent.end(body);
+  });
+}
+
+/** Calls in a second. */
+async function measure(url, calls) {
+  let next = 0;
+  const began = performance.now();
+  const worker = async () => {
+    while (next < calls) await call(url, next++);
+  };
+  await Promise.all(Array.from({ length: IN_FLIGHT }, worker));
+  return (calls / (performance.now() - began)) * 1_000;
+}
+
+const rows = [];
+for (const tools of TOOLS) {
+  const contestants = { ours: await start("ours", tools), sdk: await start("sdk", tools) };
+  const rates = { ours: [], sdk: [] };
+  // The official server makes a server with all tools for each request.
+  const calls = { ours: CALLS, sdk: Math.max(100, Math.round(CALLS / Math.max(1, tools / 20))) };
+  for (const whose of Object.keys(rates)) await measure(contestants[whose].url, Math.min(300, calls[whose]));
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const whose of Object.keys(rates)) {
+      rates[whose].push(await measure(contestants[whose].url, calls[whose]));
+    }
+  }
+  for (const { stop } of Object.values(contestants)) stop();
+  const [ours, sdk] = [median(rates.ours), median(rates.sdk)];
+  rows.push([tools, Math.round(ours), Math.round(sdk), (ours / sdk).toFixed(1)]);
+}
+agent.destroy();
+printTable(["tools/call, 32 in flight; tools", "ours, calls/s", "SDK 2.x, calls/s", "ratio"], rows);

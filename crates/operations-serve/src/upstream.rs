@@ -1,0 +1,97 @@
+//! What clients learn of the headers of an upstream server: those that the operator allows, and no others. They may hold
+//! names and secrets of the operator's own network.
+
+use std::sync::Arc;
+
+use operations_core::error::CallError;
+use operations_core::json::Object;
+use serde_json::{Map, Value};
+
+/// The names of the headers that are handed on, in lower case.
+#[derive(Debug, Clone)]
+pub struct AllowedHeaders(Arc<[String]>);
+
+impl AllowedHeaders {
+    /// These, and no others.
+    #[must_use]
+    pub fn new(names: &[String]) -> Self {
+        Self(names.into())
+    }
+
+    /// Those of an upstream answer that are allowed.
+    #[must_use]
+    pub fn of(&self, headers: &Object<'_>) -> Map<String, Value> {
+        self.0
+            .iter()
+            .filter_map(|name| Some((name.clone(), Value::String(headers.string(name)?))))
+            .collect()
+    }
+
+    /// An envelope, which is JSON, with only the allowed headers in its `meta`.
+    #[must_use]
+    pub fn in_envelope(&self, envelope: &str) -> String {
+        let meta = Object::read(envelope)
+            .ok()
+            .and_then(|members| members.object("meta"));
+        let source = meta.as_ref().and_then(|meta| meta.string("source"));
+        let headers = meta
+            .filter(|_| source.as_deref() == Some("http"))
+            .and_then(|meta| Some((meta.get("headers")?, meta.object("headers")?)));
+        let Some((text, headers)) = headers else {
+            return envelope.to_owned();
+        };
+        // The text of a member is a part of the whole text.
+        let start = text.as_ptr().addr() - envelope.as_ptr().addr();
+        let (Some(before), Some(after)) =
+            (envelope.get(..start), envelope.get(start + text.len()..))
+        else {
+            return envelope.to_owned();
+        };
+        let allowed = Value::Object(self.of(&headers));
+        format!("{before}{allowed}{after}")
+    }
+
+    /// An error about an upstream answer, with only the allowed headers in its details.
+    #[must_use]
+    pub fn in_error(&self, mut error: CallError) -> CallError {
+        let details = error.details.as_mut().and_then(Value::as_object_mut);
+        if let Some(Value::Object(headers)) = details.and_then(|details| details.get_mut("headers"))
+        {
+            headers.retain(|name, _| self.0.iter().any(|allowed| allowed == name));
+        }
+        error
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests: a failure should stop them")]
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_allowed_headers_are_left() {
+        let allowed = AllowedHeaders::new(&["etag".to_owned()]);
+        let envelope = json!({
+            "data": { "headers": { "x-internal": "mine" } },
+            "meta": { "source": "http", "headers": { "x-internal": "secret", "etag": "7" }, "statusCode": 200 },
+        });
+        let left: Value =
+            serde_json::from_str(&allowed.in_envelope(&envelope.to_string())).unwrap();
+        assert_eq!(left["meta"]["headers"], json!({ "etag": "7" }));
+        assert_eq!(left["meta"]["statusCode"], 200);
+        assert_eq!(left["data"], envelope["data"]);
+        let local = r#"{"data":1,"meta":{"source":"local","headers":{"a":"b"}}}"#;
+        assert_eq!(allowed.in_envelope(local), local);
+        let error = CallError::failed("HTTP 500").with_details(
+            json!({ "statusCode": 500, "headers": { "etag": "7", "x-internal": "secret" } }),
+        );
+        let details = allowed.in_error(error).details.unwrap();
+        assert_eq!(
+            details,
+            json!({ "statusCode": 500, "headers": { "etag": "7" } })
+        );
+    }
+}
