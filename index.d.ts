@@ -116,6 +116,7 @@ export type {
   ResponseMeta,
   ResponseNote,
   ResponseSource,
+  SpilledResult,
 } from "./dist/index.js";
 
 // Errors
@@ -179,6 +180,7 @@ export type {
   HTTPAuth,
   HTTPRetry,
   HTTPServiceConfig,
+  HTTPSpill,
   HTTPStreams,
   OpenAPICandidate,
   OpenAPIFS,

@@ -90,7 +90,8 @@ const LAYERS = [
   ["schema"],
   ["registry"],
   ["call"],
-  ["mcp", "nats", "openapi", "redis", "serve", "sse", "tools"],
+  ["mcp", "nats", "openapi", "redis", "sse", "tools"],
+  ["serve"],
 ];
 
 describe("layers", () => {

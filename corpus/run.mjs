@@ -118,7 +118,8 @@ function count(file, answer) {
     targets.set(target, counted);
     counted.tools += tools;
     counted.weakened += weakened;
-    for (const [kind, number] of Object.entries(losses)) counted.losses[kind] = (counted.losses[kind] ?? 0) + number;
+    for (const [kind, number] of Object.entries(losses))
+      counted.losses[kind] = (counted.losses[kind] ?? 0) + number;
   }
   for (const field of Object.keys(values)) values[field] += answer.values?.[field] ?? 0;
   failures.push(...answer.failures.map((failure) => `${file}: ${failure}`));
@@ -135,29 +136,33 @@ function print() {
     ...[...targets].flatMap(([target, { tools, weakened, losses }]) => [
       [`tools of ${target}`, tools],
       ["  with losses", weakened],
-      ...Object.entries(losses).sort().map(([kind, number]) => [`    ${kind}`, number]),
+      ...Object.entries(losses)
+        .sort()
+        .map(([kind, number]) => [`    ${kind}`, number]),
     ]),
     [`values of the sample (${options.sample} operations per document)`, values.values],
     ["  that fit the original when they are brought back", values.fit],
     ["  that do not, as a loss has said", values.lost],
     ["failures", totals.failures + totals.crashed],
   ];
-  const rows = options.tools ? ofTools : [
-    ["documents", totals.documents],
-    ["  refused as no OpenAPI document", totals.refused],
-    ["  that took the process down", totals.crashed],
-    ["operations in the documents, counted without the package", totals.listed],
-    ["  imported as they are", totals.imported],
-    ["  degraded", totals.degraded],
-    ["  skipped", totals.skipped],
-    ...[...problems].sort().map(([code, number]) => [`    because of ${code}`, number]),
-    ["input schemas compiled", operations],
-    ["  that accepted a generated input", totals.inputs],
-    [`operations of the sample (${options.sample} per document)`, totals.sent + totals.unsent],
-    ["  received by a server and compared", totals.sent],
-    ["  without an input that could be sent", totals.unsent],
-    ["failures", totals.failures + totals.crashed],
-  ];
+  const rows = options.tools
+    ? ofTools
+    : [
+        ["documents", totals.documents],
+        ["  refused as no OpenAPI document", totals.refused],
+        ["  that took the process down", totals.crashed],
+        ["operations in the documents, counted without the package", totals.listed],
+        ["  imported as they are", totals.imported],
+        ["  degraded", totals.degraded],
+        ["  skipped", totals.skipped],
+        ...[...problems].sort().map(([code, number]) => [`    because of ${code}`, number]),
+        ["input schemas compiled", operations],
+        ["  that accepted a generated input", totals.inputs],
+        [`operations of the sample (${options.sample} per document)`, totals.sent + totals.unsent],
+        ["  received by a server and compared", totals.sent],
+        ["  without an input that could be sent", totals.unsent],
+        ["failures", totals.failures + totals.crashed],
+      ];
   const width = Math.max(...rows.map(([label]) => label.length));
   for (const failure of failures.slice(0, 50)) console.log(`FAILED ${failure.slice(0, 600)}`);
   if (failures.length > 50) console.log(`... and ${failures.length - 50} more failures`);

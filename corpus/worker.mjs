@@ -18,7 +18,12 @@ process.on("message", async ({ path, seed, sample, tools }) => {
     if (tools) {
       const { operations, targets, failures } = exerciseTools(text);
       const values = exerciseValues(text, seed, sample);
-      Object.assign(answer, { imported: operations, targets, values, failures: [...failures, ...values.failures] });
+      Object.assign(answer, {
+        imported: operations,
+        targets,
+        values,
+        failures: [...failures, ...values.failures],
+      });
       process.send({ ...answer, milliseconds: performance.now() - started });
       return;
     }

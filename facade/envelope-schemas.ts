@@ -106,6 +106,17 @@ export const HTTPResponseMetaSchema = Type.Object(
       description: "Response headers, names in lower case, repeated ones joined by a comma",
     }),
     contentType: Type.String({ description: "Content type of the body" }),
+    spill: Type.Optional(
+      Type.Object(
+        {
+          path: Type.String({ description: "Where the file is" }),
+          bytes: Type.Number({ description: "How long it is" }),
+          sha256: Type.String({ description: "Its hash, in hexadecimal digits" }),
+          contentType: Type.String({ description: "Content type of the body" }),
+        },
+        { description: "The file that has the whole result; data is its beginning" },
+      ),
+    ),
     sse: Type.Optional(
       Type.Object(
         {

@@ -81,8 +81,29 @@ export interface HTTPResponseMeta {
   contentType: string;
   /** On events of a stream: what the frame said about itself. */
   sse?: { event: string; id: string; retry?: number };
+  /** The file that has the whole result, where it was large and the configuration says `spill`. `data` is its beginning. */
+  spill?: SpilledResult;
   /** What normalisation made up or replaced, or could not make right. */
   notes?: ResponseNote[];
+}
+
+/**
+ * A result in a file of this machine.
+ *
+ * @example
+ * ```ts
+ * if (envelope.meta.source === "http" && envelope.meta.spill !== undefined) {
+ *   const { path, bytes }: SpilledResult = envelope.meta.spill;
+ *   console.log(`${bytes} bytes in ${path}`);
+ * }
+ * ```
+ */
+export interface SpilledResult {
+  path: string;
+  bytes: number;
+  /** In hexadecimal digits. */
+  sha256: string;
+  contentType: string;
 }
 
 /**

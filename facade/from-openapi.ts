@@ -3,6 +3,7 @@ export type {
   HTTPAuth,
   HTTPRetry,
   HTTPServiceConfig,
+  HTTPSpill,
   HTTPStreams,
   OpenAPICandidate,
   OpenAPIImportConfig,

@@ -94,7 +94,7 @@ impl HttpService {
         let service = Arc::clone(&self.service);
         self.tasks.run(id, async move |cancel| {
             let reply = match input.decode(&operation) {
-                Ok(input) => service.call(&operation, input, &cancel).await,
+                Ok(input) => service.call_spilling(&operation, input, &cancel).await,
                 Err(error) => Err(error.into()),
             };
             reply_item(id, reply)

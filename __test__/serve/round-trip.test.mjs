@@ -104,7 +104,9 @@ async function outcome(registry, operation, input, identity) {
 }
 
 function told(data, meta) {
-  return meta.notes === undefined ? { data } : { data, notes: meta.notes };
+  // A property that is `undefined` does not travel.
+  const sent = data === undefined ? data : JSON.parse(JSON.stringify(data));
+  return meta.notes === undefined ? { data: sent } : { data: sent, notes: meta.notes };
 }
 
 function count(tally, { events, failed, notes }) {

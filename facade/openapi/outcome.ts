@@ -28,6 +28,8 @@ export function toEnvelope(told: Told): ResponseEnvelope {
   if (!("data" in told)) told.data = undefined;
   const { meta, bigints, isUndeclared } = told;
   if (meta.notes !== undefined) markNoted(meta);
+  // The beginning of a body is not the declared shape.
+  if (meta.spill !== undefined) markAsSent(meta);
   if (isUndeclared === undefined && bigints === undefined) return told as ResponseEnvelope;
   if (isUndeclared) markAsSent(meta);
   return { data: withBigInts(told.data, bigints), meta };

@@ -1,5 +1,8 @@
 // The requests of one import, for whatever sends them.
 
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { numbers, PendingWork } from "../border/pending-work.js";
 import type { HttpService as NativeService, OpenApiImport } from "../native-binding.js";
 import { native, runtime } from "../runtime.js";
@@ -71,9 +74,35 @@ function planOf(text: string | null): BodyPlan {
   return { kind: text.slice(0, space) as BodyPlan["kind"], property: text.slice(space + 1) };
 }
 
+/** How long the file of a large body stays, in milliseconds, and how much all of them may have, in bytes. */
+const SPILL_KEEP = 3_600_000;
+const SPILL_QUOTA = 4 * 1024 ** 3;
+let ownFolder: string | undefined;
+
+/** A folder for files that nobody has named one for. It goes when the process does. */
+function spillFolder(): string {
+  if (ownFolder === undefined) {
+    const made = mkdtempSync(join(tmpdir(), "operations-spill-"));
+    process.once("exit", () => rmSync(made, { recursive: true, force: true }));
+    ownFolder = made;
+  }
+  return ownFolder;
+}
+
 /** What the native side is told about a configuration. */
 function settings(config: CheckedConfig): string {
-  const { namespace = "served", baseUrl, headers, auth, timeout, maxResponseBytes, retry, sse, ca } = config;
+  const {
+    namespace = "served",
+    baseUrl,
+    headers,
+    auth,
+    timeout,
+    maxResponseBytes,
+    retry,
+    sse,
+    ca,
+    spill,
+  } = config;
   const { hosts, allowPrivateAddresses } = config;
   return JSON.stringify({
     namespace,
@@ -88,5 +117,11 @@ function settings(config: CheckedConfig): string {
     retry: typeof retry === "number" ? { retries: retry } : retry,
     sse,
     ca: typeof ca === "string" ? [ca] : ca,
+    spill: spill && {
+      over: spill.over,
+      dir: spill.dir ?? spillFolder(),
+      keep: spill.keep ?? SPILL_KEEP,
+      quota: spill.quota ?? SPILL_QUOTA,
+    },
   });
 }

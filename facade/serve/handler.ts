@@ -33,6 +33,8 @@ export type RegistryHandlerOptions = Omit<ServeOptions, "port" | "host" | "tls">
 export interface RegistryHandler {
   /** Answers a request. It need not be called as a method. It rejects with `ABORTED` if the request was given up. */
   readonly fetch: (request: Request) => Promise<Response>;
+  /** What is at an address is another: MCP clients that watch it are told. */
+  readonly resourceUpdated: (uri: string) => void;
   /** Ends streams, lets running calls finish, and ends what is left after `drain`. */
   readonly close: (options?: ServeCloseOptions) => Promise<void>;
 }
@@ -47,7 +49,7 @@ const SMALL = 64 * 1024;
  * @example
  * ```ts
  * const handler = createHandler(registry, { doors: { http: true } });
- * export default { fetch: handler.fetch };
+ * const response = await handler.fetch(new Request("http://localhost/api/demo/greet?name=Ada"));
  * ```
  */
 export function createHandler(registry: OperationRegistry, options: RegistryHandlerOptions): RegistryHandler {
@@ -91,6 +93,8 @@ class Handling implements RegistryHandler {
       throw error;
     }
   };
+
+  readonly resourceUpdated = (uri: string): void => this.#offered.resourceUpdated(uri);
 
   readonly close = async (options: ServeCloseOptions = {}): Promise<void> => {
     const { drain = DRAIN_FOR } = checkedOptions<ServeCloseOptions>(

@@ -183,6 +183,14 @@ export class Offered implements Receiver {
     this.#answers.mayGoOn(requestId);
   }
 
+  /** What is at an address is another. */
+  resourceUpdated(uri: string): void {
+    if (typeof uri !== "string") {
+      throw new CallError(InfrastructureErrorCode.VALIDATION_ERROR, "resourceUpdated: an address is needed");
+    }
+    this.native.resourceUpdated(uri);
+  }
+
   /** Called now and then. */
   readonly look = (): void => {
     this.#twin.look();
@@ -233,12 +241,7 @@ export class Listening implements Served {
 
   readonly stats = (): ServeStats => JSON.parse(this.#offered.native.stats());
 
-  readonly resourceUpdated = (uri: string): void => {
-    if (typeof uri !== "string") {
-      throw new CallError(InfrastructureErrorCode.VALIDATION_ERROR, "resourceUpdated: an address is needed");
-    }
-    this.#offered.native.resourceUpdated(uri);
-  };
+  readonly resourceUpdated = (uri: string): void => this.#offered.resourceUpdated(uri);
 
   readonly close = async (options: ServeCloseOptions = {}): Promise<void> => {
     const { drain = DRAIN_FOR } = checkedOptions<ServeCloseOptions>(

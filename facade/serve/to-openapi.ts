@@ -11,7 +11,7 @@ import {
 } from "../border/options.js";
 import { isIdentity } from "../call/incoming.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
-import type { OpenAPISpec } from "../openapi/types.js";
+import type { OpenAPISpec } from "../from-openapi.js";
 import { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
 import type { Identity, OperationSpec } from "../types.js";

@@ -167,10 +167,30 @@ export function catalogue(registry: OperationRegistry, given: CatalogueOptions =
 /** Whether an operation is shown to whoever asks. */
 export type SeenBy = (entry: Entry) => boolean;
 
+/** Operations whose schemas are kept as texts. */
+const MAX_TEXTS = 512;
+
+/** The schemas of the operations that signatures were written of last: they are likely to be wanted again. */
+class SchemaTexts {
+  readonly #kept = new Map<Entry, [input: string, output: string]>();
+
+  of(entry: Entry): [input: string, output: string] {
+    const known = this.#kept.get(entry);
+    // What was used last is the last in the map.
+    if (known !== undefined) this.#kept.delete(entry);
+    const { spec } = entry;
+    const texts = known ?? [schemaTextOf(spec, "inputSchema"), schemaTextOf(spec, "outputSchema")];
+    this.#kept.set(entry, texts);
+    if (this.#kept.size > MAX_TEXTS) this.#kept.delete(this.#kept.keys().next().value as Entry);
+    return texts;
+  }
+}
+
 /** A registry and the index over it. */
 export class SearchedRegistry {
   readonly #registry: OperationRegistry;
   readonly #index: SearchIndex;
+  readonly #texts = new SchemaTexts();
 
   constructor(registry: OperationRegistry) {
     this.#registry = registry;
@@ -211,7 +231,7 @@ export class SearchedRegistry {
     let misses = 0;
     for (const entry of this.#inOrder(query, seenBy)) {
       const { id, spec, isSubscription } = entry;
-      const [input, output] = [schemaTextOf(spec, "inputSchema"), schemaTextOf(spec, "outputSchema")];
+      const [input, output] = this.#texts.of(entry);
       if (declarations.add(id, describedIn(spec), isSubscription, input, output)) {
         shown += 1;
         misses = 0;

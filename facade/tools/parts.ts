@@ -12,6 +12,14 @@ export type ContentPart =
 const MAX_MEDIA_BYTES = 5 * 1024 * 1024;
 
 export function partsOf({ data, meta }: ResponseEnvelope): ContentPart[] {
+  if (meta.source === "http" && meta.spill !== undefined) {
+    const { path, bytes, contentType } = meta.spill;
+    const note = `[The whole result, ${bytes} bytes of ${contentType}, is in the file ${path}]`;
+    return [
+      { type: "text", text: note },
+      { type: "text", text: String(data) },
+    ];
+  }
   const isMCP = meta.source === "mcp" && meta.content.length > 0;
   const parts = isMCP ? meta.content.map(partOfBlock) : [partOfData(data, contentTypeOf(meta))];
   return parts.map((part) => (part.type === "media" ? bounded(part) : part));

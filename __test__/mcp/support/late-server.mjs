@@ -15,7 +15,8 @@ createInterface({ input: process.stdin }).on("line", (line) => {
   if (method === "server/discover" && first === undefined) first = id;
   else if (method === "server/discover") say({ id, result: facts });
   else if (method === "tools/list") say({ id, result: complete({ tools }) });
-  else if (method === "tools/call") say({ id, result: complete({ content: [{ type: "text", text: "here" }] }) });
+  else if (method === "tools/call")
+    say({ id, result: complete({ content: [{ type: "text", text: "here" }] }) });
   else if (method === "initialize" && answersLate) {
     say({ id: first, result: facts });
     say({ id, error: { code: -32601, message: "Method not found" } });

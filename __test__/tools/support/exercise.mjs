@@ -9,6 +9,9 @@ import { nameProblems, schemaProblems } from "./target-rules.mjs";
 
 export const TARGETS = ["openai", "openai-strict", "anthropic", "gemini", "mcp", "json-schema"];
 
+/** Targets whose dialect is another than JSON Schema's: the others take schemas nearly as they are. */
+const REWRITTEN = ["openai-strict", "gemini"];
+
 const schemaOf = (tool) =>
   tool.parameters ?? tool.input_schema ?? tool.inputSchema ?? { type: "object", properties: {} };
 
@@ -61,7 +64,7 @@ export function exerciseValues(text, seed, sample, namespace = "d") {
   const step = Math.max(1, Math.floor(operations.length / sample));
   for (let index = 0; index < operations.length; index += step) {
     const { name, inputSchema } = operations[index];
-    for (const target of TARGETS) {
+    for (const target of REWRITTEN) {
       let made;
       try {
         made = projectSchema(inputSchema, target);
@@ -81,7 +84,9 @@ export function exerciseValues(text, seed, sample, namespace = "d") {
       result[errors.length === 0 ? "fit" : "lost"] += 1;
       for (const { path, message } of errors) {
         if (made.losses.some((loss) => covers(loss, path, message))) continue;
-        result.failures.push(`${target}, ${name}: ${path}: ${message} for ${JSON.stringify(value).slice(0, 300)}`);
+        result.failures.push(
+          `${target}, ${name}: ${path}: ${message} for ${JSON.stringify(value).slice(0, 300)}`,
+        );
       }
     }
   }

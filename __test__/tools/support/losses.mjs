@@ -24,13 +24,16 @@ function valuePath(schemaPath) {
   return steps;
 }
 
+const ABOVE = new Set(["Expected union value", "Expected all values to match"]);
+
 /** Whether a loss speaks of a place in a value, of what is around it or of what is in it. */
 export function covers({ path }, errorPath, message) {
   const definition = /^\/(?:\$defs|definitions)\/[^/]*/.exec(path)?.[0];
   const expected = valuePath(path.slice(definition?.length ?? 0));
   const steps = errorPath.split("/").slice(1);
-  // A definition may be used anywhere; the error of a union stands above what it complains about.
-  if (definition !== undefined && message === "Expected union value") return true;
+  // A definition may be used anywhere; the error of a union, or of several schemas at once, stands above what it complains
+  // about.
+  if (definition !== undefined && ABOVE.has(message)) return true;
   const starts = definition === undefined ? [0] : steps.keys();
   return Array.from(starts).some((start) => isAlong(expected, steps.slice(start)));
 }

@@ -48,10 +48,13 @@ impl Embedded {
     /// A request that is about to be brought.
     #[must_use]
     pub fn exchange(&self) -> Exchange {
+        // Pieces may come before the request has been looked at.
+        let (feed, pieces) = mpsc::channel(WAITING_PIECES);
         Exchange {
             service: self.service.clone(),
             gone: self.kill.child_token(),
-            feed: Mutex::default(),
+            feed: Mutex::new(Some(feed)),
+            pieces: Mutex::new(Some(pieces)),
             answer: TurnMutex::default(),
             whole: Mutex::default(),
             under_way: Mutex::new(Some(self.tasks.token())),
@@ -68,13 +71,16 @@ impl Embedded {
     }
 }
 
+type Piece = Result<Bytes, BodyError>;
+
 /// A request and its answer.
 #[derive(Debug)]
 pub struct Exchange {
     service: Service,
     /// Nobody waits for it any more.
     gone: CancellationToken,
-    feed: Mutex<Option<mpsc::Sender<Result<Bytes, BodyError>>>>,
+    feed: Mutex<Option<mpsc::Sender<Piece>>>,
+    pieces: Mutex<Option<mpsc::Receiver<Piece>>>,
     /// What is left of the answer.
     answer: TurnMutex<Option<Body>>,
     whole: Mutex<Option<Bytes>>,
@@ -142,10 +148,10 @@ impl Exchange {
         let body = match body {
             Incoming::Whole(bytes) => body::full(bytes),
             Incoming::Pieces => {
-                let (feed, pieces) = mpsc::channel(WAITING_PIECES);
-                *locked(&self.feed) = Some(feed);
-                let pieces = stream::unfold(pieces, |mut pieces| async move {
-                    Some((pieces.recv().await?, pieces))
+                let pieces = locked(&self.pieces).take();
+                let pieces = stream::unfold(pieces, |pieces| async move {
+                    let mut pieces = pieces?;
+                    Some((pieces.recv().await?, Some(pieces)))
                 });
                 StreamBody::new(pieces.map(|piece| piece.map(Frame::data))).boxed_unsync()
             }

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures::FutureExt;
+use operations_core::error::CallError;
 use reqwest::Response;
 
 use super::network_error;
 use super::pool::Pool;
 use super::send::{head, send};
 use super::service::Service;
+use super::spill::{SpillFile, SpillStore};
 use crate::machine::{Input, Machine, NetworkError, Output, Step, StreamItem};
 use crate::message::Failure;
 
@@ -22,7 +24,13 @@ pub(super) fn now() -> Instant {
 
 /// Drives a machine until there is something to take from it. `response` is the one that is open; to
 /// drop it is to close its connection.
-pub(super) async fn advance(machine: &mut Machine, response: &mut Option<Response>, pool: &Pool) {
+pub(super) async fn advance(
+    machine: &mut Machine,
+    response: &mut Option<Response>,
+    pool: &Pool,
+    spills: Option<&Arc<SpillStore>>,
+) {
+    let mut sink = Sink { spills, file: None };
     let mut clock = pin!(None);
     let mut clock_rings = None;
     loop {
@@ -43,7 +51,7 @@ pub(super) async fn advance(machine: &mut Machine, response: &mut Option<Respons
         };
         tokio::select! {
             biased;
-            () = perform(step, machine, response, pool) => {}
+            () = perform(step, machine, response, pool, &mut sink) => {}
             () = ring => {
                 machine.handle(Input::Tick, now());
             }
@@ -51,10 +59,17 @@ pub(super) async fn advance(machine: &mut Machine, response: &mut Option<Respons
     }
 }
 
-async fn perform(step: Step, machine: &mut Machine, response: &mut Option<Response>, pool: &Pool) {
+async fn perform(
+    step: Step,
+    machine: &mut Machine,
+    response: &mut Option<Response>,
+    pool: &Pool,
+    sink: &mut Sink<'_>,
+) {
     match (step, &mut *response) {
         (Step::Send, _) => {
             *response = None;
+            sink.file = None;
             let sent = match pool.get() {
                 Ok(connections) => send(&connections, machine.outgoing()).await,
                 Err(error) => Err(Input::Refused(error)),
@@ -65,7 +80,7 @@ async fn perform(step: Step, machine: &mut Machine, response: &mut Option<Respon
             };
             machine.handle(input, now());
         }
-        (Step::Read, Some(response)) => read(machine, response).await,
+        (Step::Read, Some(response)) => read(machine, response, sink).await,
         (Step::Read, None) => {
             machine.handle(Input::Failed(NetworkError::default()), now());
         }
@@ -77,15 +92,20 @@ async fn perform(step: Step, machine: &mut Machine, response: &mut Option<Respon
 }
 
 /// Waits for one piece. Of a stream, those that are there already are taken along.
-async fn read(machine: &mut Machine, response: &mut Response) {
+async fn read(machine: &mut Machine, response: &mut Response, sink: &mut Sink<'_>) {
     let mut piece = response.chunk().await;
     loop {
         let input = match &piece {
             Ok(Some(bytes)) => Input::Chunk(bytes),
-            Ok(None) => Input::End,
+            Ok(None) => sink.end().await,
             Err(error) => Input::Failed(network_error::of(error)),
         };
         machine.handle(input, now());
+        if let (Some(start), Ok(Some(bytes))) = (machine.spilling(), &piece)
+            && let Err(error) = sink.write(start, bytes).await
+        {
+            machine.handle(Input::Refused(error), now());
+        }
         if !machine.has_room() {
             return;
         }
@@ -97,6 +117,37 @@ async fn read(machine: &mut Machine, response: &mut Response) {
         }
         let Some(ready) = ready else { return };
         piece = ready;
+    }
+}
+
+/// Where the body of a response goes that is too large for memory.
+struct Sink<'s> {
+    spills: Option<&'s Arc<SpillStore>>,
+    file: Option<SpillFile>,
+}
+
+impl Sink<'_> {
+    /// Takes a piece of the body; of a file that begins, all there was so far.
+    async fn write(&mut self, start: &[u8], piece: &[u8]) -> Result<(), CallError> {
+        if let Some(file) = &mut self.file {
+            return file.write(piece).await;
+        }
+        let store = self
+            .spills
+            .ok_or_else(|| CallError::failed("There is no place for a large response"))?;
+        let file = self.file.insert(SpillFile::create(store).await?);
+        file.write(start).await
+    }
+
+    /// What the end of the body means.
+    async fn end(&mut self) -> Input<'static> {
+        match self.file.take() {
+            Some(file) => match file.finish().await {
+                Ok(spilled) => Input::Spilled(spilled),
+                Err(error) => Input::Refused(error),
+            },
+            None => Input::End,
+        }
     }
 }
 
@@ -132,7 +183,13 @@ impl StreamReader {
     /// When the connection breaks, when an event is too large, or when the stream could not be
     /// opened again. Everything before that has been handed over.
     pub async fn next(&mut self) -> Result<Option<StreamItem>, Failure> {
-        advance(&mut self.machine, &mut self.response, &self.service.pool).await;
+        advance(
+            &mut self.machine,
+            &mut self.response,
+            &self.service.pool,
+            None,
+        )
+        .await;
         match self.machine.take() {
             Some(Output::Item(item)) => Ok(Some(item)),
             Some(Output::Failed(failure)) => {

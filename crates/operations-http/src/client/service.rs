@@ -12,6 +12,7 @@ use url::Url;
 use super::drive::{StreamReader, advance, now};
 use super::pool::{Pool, certificates};
 use super::settings::ServiceSettings;
+use super::spill::SpillStore;
 use crate::machine::{About, Input, Machine, Output};
 use crate::message::{
     BaseUrl, CallInput, Failure, HttpOperation, Outgoing, Reach, Reply, Request, RequestPlan,
@@ -34,6 +35,7 @@ pub struct Service {
     document_url: Option<Url>,
     reach: Arc<Reach>,
     pub(super) pool: Pool,
+    spills: Option<Arc<SpillStore>>,
     /// Ends everything that is in flight. A new one takes its place when the service is closed.
     in_flight: Mutex<CancellationToken>,
 }
@@ -48,6 +50,7 @@ impl Service {
         document_url: Option<String>,
     ) -> Result<Self, CallError> {
         let ca = std::mem::take(&mut settings.ca);
+        let spill = settings.spill.take();
         certificates(&ca)?;
         let document_url = document_url.and_then(|url| Url::parse(&url).ok());
         if let Some(url) = &document_url {
@@ -58,6 +61,7 @@ impl Service {
             settings,
             document_url,
             pool: Pool::new(ca, Arc::clone(&reach)),
+            spills: spill.map(SpillStore::new),
             reach,
             in_flight: Mutex::default(),
         })
@@ -91,6 +95,22 @@ impl Service {
     ) -> Result<Reply, Failure> {
         let mut machine = self.call_machine(operation, input, now())?;
         self.run(&mut machine, cancel).await
+    }
+
+    /// The same for somebody in this process: a body that is too large for memory goes to a file, if the
+    /// configuration says so.
+    ///
+    /// # Errors
+    /// As [`Service::call`]; and when the file cannot be written, or the quota is used up.
+    pub async fn call_spilling(
+        &self,
+        operation: &HttpOperation,
+        input: CallInput,
+        cancel: &CancellationToken,
+    ) -> Result<Reply, Failure> {
+        let machine = self.call_machine(operation, input, now())?;
+        let over = self.spills.as_ref().map(|store| store.over());
+        self.run(&mut machine.spilling_over(over), cancel).await
     }
 
     /// The reader of a stream, which opens it when it is first read. To drop it is to end the stream.
@@ -136,7 +156,7 @@ impl Service {
             () = cancel.cancelled() => {
                 machine.handle(Input::Cancel, now());
             }
-            () = advance(machine, &mut response, &self.pool) => {}
+            () = advance(machine, &mut response, &self.pool, self.spills.as_ref()) => {}
         }
         match machine.take() {
             Some(Output::Reply(reply)) => Ok(reply),

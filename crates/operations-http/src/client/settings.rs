@@ -8,6 +8,7 @@ use operations_core::error::CallError;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::spill::SpillSettings;
 use crate::machine::Rules;
 use crate::machine::retry::{Reconnect, RetryPolicy};
 use crate::message::headers::{check_name, check_value};
@@ -27,6 +28,7 @@ pub struct ServiceSettings {
     /// Where streams begin; empty for at the beginning.
     pub(super) last_event_id: String,
     pub(super) ca: Vec<String>,
+    pub(super) spill: Option<SpillSettings>,
 }
 
 /// How much of a response is read when the configuration says nothing.
@@ -52,6 +54,15 @@ struct Raw {
     retry: Option<RawRetry>,
     sse: RawSse,
     ca: Vec<String>,
+    spill: Option<RawSpill>,
+}
+
+#[derive(Deserialize)]
+struct RawSpill {
+    over: f64,
+    dir: String,
+    keep: f64,
+    quota: f64,
 }
 
 #[derive(Deserialize, Default)]
@@ -122,6 +133,12 @@ impl ServiceSettings {
             },
             last_event_id: sse.last_event_id.unwrap_or_default(),
             ca: raw.ca,
+            spill: raw.spill.map(|spill| SpillSettings {
+                over: bytes(spill.over),
+                dir: spill.dir.into(),
+                keep: milliseconds(spill.keep),
+                quota: bytes(spill.quota) as u64,
+            }),
         })
     }
 }

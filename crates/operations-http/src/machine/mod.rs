@@ -30,7 +30,7 @@ use self::feed::{Feed, batch_of};
 pub use self::outgoing::Outgoing;
 use self::retry::{Cause, Lost, Reconnect, RetryPolicy, asked_pause, random_fraction};
 use crate::message::{
-    Decoded, Failure, Int64, Reach, Reply, Request, ResponseHead, ResponseKind, Secret,
+    Decoded, Failure, Int64, Reach, Reply, Request, ResponseHead, ResponseKind, Secret, Spilled,
     decoded_reply, errors, served,
 };
 use crate::sse::Limits;
@@ -70,6 +70,8 @@ pub enum Input<'a> {
     Chunk(&'a [u8]),
     /// The end of its body.
     End,
+    /// The end of a body that is in a file ([`Machine::spilling`]).
+    Spilled(Spilled),
     /// The network failed: there is no response, or no more of it.
     Failed(NetworkError),
     /// The request could not even be tried, and never can.
@@ -154,6 +156,8 @@ pub struct Machine {
     /// What was promised, where a stream was asked for.
     promised: Option<ResponseKind>,
     last_event_id: String,
+    /// Bytes beyond which the body of a success goes to a file.
+    spill_over: Option<usize>,
     state: State,
     /// When the time limit passes.
     limit: Option<Instant>,
@@ -178,6 +182,8 @@ enum State {
     Sending,
     /// A body is read as a whole.
     Collecting(ResponseHead, Vec<u8>),
+    /// A body goes to a file. This is its beginning.
+    Spilling(ResponseHead, Vec<u8>),
     /// A body is read as a stream.
     Streaming,
     /// Until then, nothing happens.
@@ -197,6 +203,7 @@ impl Machine {
             rules,
             promised: None,
             last_event_id: String::new(),
+            spill_over: None,
             state: State::Sending,
             limit: None,
             tries: 1,
@@ -237,6 +244,23 @@ impl Machine {
         self
     }
 
+    /// The same, for somebody who can put the body of a success into a file if it has more bytes than this.
+    #[must_use]
+    pub fn spilling_over(mut self, bytes: Option<usize>) -> Self {
+        self.spill_over = bytes.filter(|_| self.promised.is_none());
+        self
+    }
+
+    /// Whether the body goes to a file; its beginning, if so. Whoever reads it writes it, and says
+    /// [`Input::Spilled`] at its end.
+    #[must_use]
+    pub fn spilling(&self) -> Option<&[u8]> {
+        match &self.state {
+            State::Spilling(_, start) => Some(start),
+            _ => None,
+        }
+    }
+
     /// What to send.
     #[must_use]
     pub fn outgoing(&self) -> &Outgoing {
@@ -263,7 +287,7 @@ impl Machine {
         }
         match self.state {
             State::Sending => Step::Send,
-            State::Collecting(..) | State::Streaming => Step::Read,
+            State::Collecting(..) | State::Spilling(..) | State::Streaming => Step::Read,
             State::Pausing(_) => Step::Sleep,
             State::Over => Step::Done,
         }
@@ -297,6 +321,7 @@ impl Machine {
             Input::Head { head, announced } => self.on_head(head, announced, now),
             Input::Chunk(piece) => self.on_chunk(piece),
             Input::End => self.on_end(now),
+            Input::Spilled(spilled) => self.on_spilled(spilled),
             Input::Failed(error) => self.on_failed(&error, now),
             Input::Refused(error) => self.fail(error.into()),
             Input::Tick => self.on_tick(now),
@@ -345,7 +370,7 @@ impl Machine {
             }
         }
         let announced = announced.map_or(0, |size| usize::try_from(size).unwrap_or(usize::MAX));
-        if announced > self.rules.max_response_bytes {
+        if announced > self.rules.max_response_bytes && !self.may_spill(&head) {
             return self.too_large();
         }
         self.state = State::Collecting(head, Vec::with_capacity(announced.min(LARGEST_GUESS)));
@@ -379,7 +404,32 @@ impl Machine {
         self.about.as_ref()?.int64.clone()
     }
 
+    /// Whether the body may go to a file: that of an error never does.
+    fn may_spill(&self, head: &ResponseHead) -> bool {
+        self.spill_over.is_some() && head.is_success()
+    }
+
+    fn on_spilled(&mut self, spilled: Spilled) {
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Spilling(head, start) => {
+                let reply = Reply::spilled(head, &start, spilled);
+                self.finish(Output::Reply(reply));
+            }
+            other => self.state = other,
+        }
+    }
+
     fn on_chunk(&mut self, piece: &[u8]) {
+        if let (State::Collecting(head, body), Some(over)) = (&mut self.state, self.spill_over)
+            && head.is_success()
+            && body.len() + piece.len() > over
+        {
+            body.extend_from_slice(piece);
+            if let State::Collecting(head, body) = std::mem::replace(&mut self.state, State::Over) {
+                self.state = State::Spilling(head, body);
+            }
+            return;
+        }
         match (&mut self.state, &mut self.feed) {
             (State::Collecting(_, body), _) => {
                 if piece.len() > self.rules.max_response_bytes - body.len() {
@@ -449,7 +499,7 @@ impl Machine {
         let failure = errors::network_failure(&host, why, code.as_deref(), &self.secrets);
         match self.state {
             State::Streaming => self.on_stream_end(Some(failure), now),
-            State::Sending | State::Collecting(..) => {
+            State::Sending | State::Collecting(..) | State::Spilling(..) => {
                 let cause = if error.never_connected {
                     Cause::NeverConnected
                 } else {

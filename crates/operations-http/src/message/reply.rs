@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use operations_core::error::Failure;
 use operations_core::json::is_too_deep;
+use serde::Serialize;
 use serde::de::IgnoredAny;
 
 use super::auth::Secret;
@@ -21,6 +22,43 @@ pub struct Reply {
     pub body: Decoded,
     /// Where a text in it stands for a `bigint`, as JSON Pointers.
     pub bigints: Vec<String>,
+    /// The file that has all of the body, if it was too large. What is in `body` is its beginning.
+    pub spill: Option<Spilled>,
+}
+
+/// A body in a file.
+#[derive(Debug, Clone, Serialize)]
+pub struct Spilled {
+    /// Where it is.
+    pub path: String,
+    /// How long it is.
+    pub bytes: u64,
+    /// Its hash, in hexadecimal digits.
+    pub sha256: String,
+}
+
+/// Bytes of a large body that are shown.
+const PREVIEW: usize = 4_000;
+
+impl Reply {
+    /// A success whose body is in a file, by its beginning.
+    pub(crate) fn spilled(head: ResponseHead, start: &[u8], spill: Spilled) -> Self {
+        let preview = match head.kind() {
+            BodyKind::Bytes => format!("[{}, {} bytes, in a file]", head.content_type, spill.bytes),
+            _ => {
+                let start = start.get(..PREVIEW.min(start.len())).unwrap_or(start);
+                // A letter that was cut in two is left out.
+                let text = String::from_utf8_lossy(start);
+                format!("{}…", text.trim_end_matches('\u{fffd}'))
+            }
+        };
+        Self {
+            head,
+            body: Decoded::Text(preview),
+            bigints: Vec::new(),
+            spill: Some(spill),
+        }
+    }
 }
 
 impl Reply {
@@ -86,5 +124,6 @@ pub fn decoded_reply(
         head,
         body,
         bigints: Vec::new(),
+        spill: None,
     })
 }
