@@ -90,7 +90,7 @@ describe("what the compiler says of", () => {
 
   it("calls of a registry that holds untyped operations as well", () => {
     assert.deepEqual(saidOf("mixed"), [
-      `Argument of type '"t.b"' is not assignable to parameter of type '"t.a" | (\`shop.\${string}\` & {})'.`,
+      `Argument of type '"t.b"' is not assignable to parameter of type '"t.a" | \`shop.\${string}\`'.`,
       "Type 'string' is not assignable to type 'number'.",
       "Property 'nme' does not exist on type '{ name: string; }'. Did you mean 'name'?",
     ]);

@@ -180,7 +180,7 @@ type OtherId<TOperations> =
   HasUntyped<TOperations> extends true
     ? string extends UntypedNamespace<TOperations>
       ? string & {}
-      : `${UntypedNamespace<TOperations>}.${string}` & {}
+      : `${UntypedNamespace<TOperations>}.${string}`
     : never;
 
 /** The operation that an id names. A namespace may have dots in it, so it is not enough to split the id. */
