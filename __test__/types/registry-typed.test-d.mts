@@ -140,7 +140,12 @@ export const loose: OperationRegistry = registry;
 
 // Operations whose ids the compiler does not know do not spoil those that it knows.
 declare const document: OpenAPISpec;
-const mixed = createRegistry([greet, createTask, ticks, ...FromOpenAPI<"shop">(document, { namespace: "shop" })]);
+const mixed = createRegistry([
+  greet,
+  createTask,
+  ticks,
+  ...FromOpenAPI<"shop">(document, { namespace: "shop" }),
+]);
 expectTypeOf(mixed.execute("demo.greet", { name: "x" })).resolves.toEqualTypeOf<
   ResponseEnvelope<{ greeting: string }>
 >();
