@@ -112,6 +112,8 @@ async fn an_older_client_is_asked_on_the_stream_of_its_call() {
         let sent = post(&answer, &[("mcp-session-id", session)]);
         assert_eq!(send(&served.service, sent).await.status(), 202);
     }
+    // The call goes on while its answer is read, as a connection does.
+    let last = tokio::spawn(async move { message(&mut body).await });
     let (kind, to, told) = served.asked.recv().await.unwrap();
     assert_eq!((kind, to), (2, id.clone()));
     assert_eq!(
@@ -119,7 +121,7 @@ async fn an_older_client_is_asked_on_the_stream_of_its_call() {
         json!({ "key": "k", "result": { "action": "decline" } })
     );
     served.host.respond(&id, ENVELOPE);
-    let last = message(&mut body).await;
+    let last = last.await.unwrap();
     assert_eq!(last["result"]["structuredContent"], json!({ "done": true }));
 }
 

@@ -66,10 +66,14 @@ fn agreed(mut all: impl Iterator<Item = Option<Scalar>>) -> Option<Scalar> {
     all.all(|other| other == Some(first)).then_some(first)
 }
 
-/// A number as JSON writes it. One that a JavaScript number cannot hold is none.
+/// A number as JSON writes it; nothing if a JavaScript number cannot hold it.
 fn number(text: &str) -> Option<Value> {
     /// Beyond it, integers have neighbours that look the same.
     const MOST: i64 = 1 << 53;
+    // White space around it is allowed in a JSON text, and would be lost.
+    if text.trim() != text {
+        return None;
+    }
     let number: Number = serde_json::from_str(text).ok()?;
     if let Some(integer) = number.as_i64() {
         let is_held = integer.abs() <= MOST;
