@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::assemble::{Assembly, Spot};
+use super::assemble::{Assembled, Assembly, Spot};
 use super::bounds::import_budget;
 use super::choices::{Candidate, Chooser, ImportChoices};
 use super::document::{At, Document};
@@ -184,17 +184,7 @@ impl<'d, 'c> Importer<'d, 'c> {
         }
         let servers = servers::of_list(spot.operation.get("servers").as_ref())
             .or_else(|| servers::of_list(spot.item.get("servers").as_ref()));
-        let int64 = self.chooser.int64().map(|keep| {
-            let (input, output) = (assembled.input.clone(), assembled.output.clone());
-            let (for_input, for_output) = (self.document.clone(), self.document.clone());
-            Arc::new(Int64 {
-                keep,
-                input: Places::of(move || input.build(&for_input, None).unwrap_or_default()),
-                output: Places::of(move || {
-                    build_output(&output, &for_output, None).unwrap_or_default()
-                }),
-            })
-        });
+        let int64 = self.int64(&assembled);
         self.operations.push(ImportedOperation {
             name: name.clone(),
             version: self.version.clone(),
@@ -234,6 +224,20 @@ impl<'d, 'c> Importer<'d, 'c> {
             problems,
         });
         self.schemas.push(schemas);
+    }
+
+    /// Where large integers are kept, if they are to be.
+    fn int64(&self, assembled: &Assembled) -> Option<Arc<Int64>> {
+        let keep = self.chooser.int64()?;
+        let (input, output) = (assembled.input.clone(), assembled.output.clone());
+        let (for_input, for_output) = (self.document.clone(), self.document.clone());
+        Some(Arc::new(Int64 {
+            keep,
+            input: Places::of(move || input.build(&for_input, None).unwrap_or_default()),
+            output: Places::of(move || {
+                build_output(&output, &for_output, None).unwrap_or_default()
+            }),
+        }))
     }
 
     fn skip_named(&mut self, name: String, spot: &Spot<'_, 'd>, code: Reason, reason: &str) {

@@ -1,7 +1,8 @@
 //! Large bodies in files, written while they are received.
 
+use std::fmt::Write as _;
 use std::fs::File;
-use std::io::Write;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -134,11 +135,11 @@ impl SpillFile {
     pub(super) async fn finish(mut self) -> Result<Spilled, CallError> {
         self.flush().await?;
         let hash = self.open.take().map(|open| open.hash.finalize());
-        let sha256 = hash
-            .into_iter()
-            .flatten()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let mut sha256 = String::new();
+        for byte in hash.into_iter().flatten() {
+            // Writing to a string cannot fail.
+            let _ = write!(sha256, "{byte:02x}");
+        }
         self.is_finished = true;
         let (store, path, bytes) = (Arc::clone(&self.store), self.path.clone(), self.bytes);
         tokio::spawn(async move {

@@ -43,14 +43,13 @@ const PREVIEW: usize = 4_000;
 impl Reply {
     /// A success whose body is in a file, by its beginning.
     pub(crate) fn spilled(head: ResponseHead, start: &[u8], spill: Spilled) -> Self {
-        let preview = match head.kind() {
-            BodyKind::Bytes => format!("[{}, {} bytes, in a file]", head.content_type, spill.bytes),
-            _ => {
-                let start = start.get(..PREVIEW.min(start.len())).unwrap_or(start);
-                // A letter that was cut in two is left out.
-                let text = String::from_utf8_lossy(start);
-                format!("{}…", text.trim_end_matches('\u{fffd}'))
-            }
+        let preview = if head.kind() == BodyKind::Bytes {
+            format!("[{}, {} bytes, in a file]", head.content_type, spill.bytes)
+        } else {
+            let start = start.get(..PREVIEW.min(start.len())).unwrap_or(start);
+            // A letter that was cut in two is left out.
+            let text = String::from_utf8_lossy(start);
+            format!("{}…", text.trim_end_matches('\u{fffd}'))
         };
         Self {
             head,

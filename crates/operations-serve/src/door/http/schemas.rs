@@ -124,7 +124,7 @@ impl Known {
         }
         let Value::Object(members) = schema else {
             return each(schema, at, |value, at| {
-                self.look(value, at, base, depth + 1)
+                self.look(value, at, base, depth + 1);
             });
         };
         let word = |name: &str| members.get(name).and_then(Value::as_str);
@@ -151,7 +151,7 @@ impl Known {
             within(at, name, |at| {
                 if MAPS.contains(&name.as_str()) {
                     each(value, at, |value, at| {
-                        self.look(value, at, &base, depth + 1)
+                        self.look(value, at, &base, depth + 1);
                     });
                 } else {
                     self.look(value, at, &base, depth + 1);
