@@ -69,6 +69,10 @@ async function compare(random, tally) {
         const isWrong = allowed.includes(operation) ? random.pick([0, 0, 0.3]) : 0;
         const input = someValue(random, operation.inputSchema, isWrong);
         const here = await outcome(registry, operation, input, ADA);
+        if ((here.events ?? [here]).some(({ data }) => holdsUndefined(data))) {
+          tally.cannotTravel = (tally.cannotTravel ?? 0) + 1;
+          continue;
+        }
         const far = await outcome(remote, operation, input, undefined);
         assert.deepEqual(far, here, `${id} of ${JSON.stringify(input)}, ${JSON.stringify(script.current)}`);
         count(tally, here);
@@ -104,9 +108,13 @@ async function outcome(registry, operation, input, identity) {
 }
 
 function told(data, meta) {
-  // A property that is `undefined` does not travel.
-  const sent = data === undefined ? data : JSON.parse(JSON.stringify(data));
-  return meta.notes === undefined ? { data: sent } : { data: sent, notes: meta.notes };
+  return meta.notes === undefined ? { data } : { data, notes: meta.notes };
+}
+
+/** Whether something in a value is `undefined`, which JSON cannot carry: the other side misses it, or is refused the list. */
+function holdsUndefined(value) {
+  if (typeof value !== "object" || value === null) return false;
+  return Object.values(value).some((each) => each === undefined || holdsUndefined(each));
 }
 
 function count(tally, { events, failed, notes }) {

@@ -2,7 +2,7 @@
 // handlers, some of which give what is not declared.
 
 import { CallError } from "@alkdev/operations";
-import { Type } from "@sinclair/typebox";
+import { Kind, Type } from "@sinclair/typebox";
 
 const WORDS = [
   "a",
@@ -45,11 +45,16 @@ export function schema(random, depth = 3) {
   return random.pick([
     () => object(random, () => schema(random, depth - 1)),
     () => Type.Array(schema(random, depth - 1)),
-    () => Type.Union([schema(random, depth - 1), Type.Null()]),
+    () => nullable(schema(random, depth - 1)),
     () => Type.Record(Type.String(), schema(random, depth - 1)),
     () => Type.Tuple([scalar(random), schema(random, depth - 1)]),
     () => Type.Recursive((self) => Type.Object({ name: Type.String(), children: Type.Array(self) })),
   ])();
+}
+
+/** To TypeBox a union that lets `undefined` pass makes a required property optional; to JSON Schema it does not. */
+function nullable(inner) {
+  return inner[Kind] === "Unknown" ? inner : Type.Union([inner, Type.Null()]);
 }
 
 function object(random, property) {
