@@ -256,7 +256,7 @@ fn schema_of<'d>(at: &At<'d>, parameter: &mut Parameter, draft: &mut Draft<'_, '
     });
     draft.source_of(
         schema,
-        "the schema of the parameter is none; any value is accepted",
+        "what stands in the place of the parameter's schema is not a schema; any value is accepted",
     )
 }
 

@@ -197,7 +197,7 @@ fn output_of<'d>(
     };
     draft.source_of(
         schema,
-        "the schema of the response is none; the output is unknown",
+        "what stands in the place of the response's schema is not a schema; the output is unknown",
     )
 }
 

@@ -225,7 +225,7 @@ impl Talk {
             }
         });
         let stream = TokioIo::new(stream);
-        // How it ends is no news: clients go as they like.
+        // How it ends is of no interest: clients may leave at any time.
         if is_http2 {
             let connection = http2::Builder::new(TokioExecutor::new())
                 .timer(TokioTimer::new())

@@ -52,7 +52,7 @@ impl Resolve for BoundedResolver {
             if allowed.is_empty() && !found.is_empty() {
                 return Err(io::Error::other(
                     "it leads to an address of this machine or of a private network, and neither `baseUrl` nor the URL \
-                     of the document names it; `allowPrivateAddresses: true` allows such",
+                     of the document names it; add it to `hosts`, or set `allowPrivateAddresses: true`",
                 )
                 .into());
             }

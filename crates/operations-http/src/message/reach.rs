@@ -86,7 +86,7 @@ impl Reach {
         if is_private_host(url) && !self.may_be_private(host) {
             let message = format!(
                 "Requests to {host} are not allowed: it is an address of this machine or of a private network, and neither \
-                 `baseUrl` nor the URL of the document names it. `allowPrivateAddresses: true` allows such"
+                 `baseUrl` nor the URL of the document names it. Add it to `hosts`, or set `allowPrivateAddresses: true`"
             );
             return Err(refusal(message, host, "private-address"));
         }

@@ -152,7 +152,11 @@ impl Projector<'_> {
             return Ok(self.empty_list(node, at));
         }
         if least > places.len() || (most < usize::MAX && most > places.len()) {
-            self.lose(LossKind::Items, at, "the number of items cannot be said");
+            self.lose(
+                LossKind::Items,
+                at,
+                "the target cannot express the number of items",
+            );
         }
         made.insert("properties".to_owned(), Value::Object(properties));
         made.insert("required".to_owned(), Value::Array(required));
@@ -161,7 +165,7 @@ impl Projector<'_> {
         }
         for key in ["uniqueItems", "contains", "unevaluatedItems", "not", "if"] {
             if node.contains_key(key) {
-                self.lose(LossKind::Items, at, format!("{key} cannot be said"));
+                self.lose(LossKind::Items, at, format!("the target has no {key}"));
             }
         }
         let plan = self.plans.add(Plan::Tuple { fields, rest });

@@ -41,7 +41,7 @@ impl Projector<'_> {
                 self.lose(
                     LossKind::PropertyNames,
                     at,
-                    "the patterns of names cannot be said",
+                    "the target has no patterns for the names of properties",
                 );
                 match (one, others) {
                     (Some((pattern, value)), Some(Value::Bool(false))) => {
@@ -225,7 +225,11 @@ impl Projector<'_> {
             "if",
         ] {
             if let Some(value) = node.get(key) {
-                self.lose(LossKind::PropertyCount, at, format!("{key} cannot be said"));
+                self.lose(
+                    LossKind::PropertyCount,
+                    at,
+                    format!("the target has no {key}"),
+                );
                 hints::add(&mut projected.schema, hints::constraint(key, value));
             }
         }
@@ -237,7 +241,7 @@ impl Projector<'_> {
             self.lose(
                 LossKind::AdditionalProperties,
                 at,
-                "what its values are cannot be said",
+                "the target cannot describe the values of other properties",
             );
         }
         projected
@@ -300,7 +304,8 @@ impl Projector<'_> {
             None => node.contains_key("patternProperties"),
         };
         if node.contains_key("patternProperties") {
-            let message = "what patterns of names demand cannot be said";
+            let message =
+                "the target cannot express what patterns for the names of properties demand";
             self.lose(LossKind::PropertyNames, at, message);
         }
         if meant {
@@ -336,7 +341,11 @@ impl Projector<'_> {
             if subset.constraints.contains(&key) {
                 made.insert(key.to_owned(), value.clone());
             } else {
-                self.lose(LossKind::PropertyCount, at, format!("{key} cannot be said"));
+                self.lose(
+                    LossKind::PropertyCount,
+                    at,
+                    format!("the target has no {key}"),
+                );
                 hints::add(made, hints::constraint(key, value));
             }
         }

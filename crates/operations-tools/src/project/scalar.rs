@@ -38,7 +38,7 @@ impl Projector<'_> {
                     self.lose(
                         LossKind::Format,
                         at,
-                        format!("format {format} cannot be said"),
+                        format!("the target has no format {format}"),
                     );
                 }
                 hints::add(&mut made, [format!("format {format}")]);
@@ -76,7 +76,11 @@ impl Projector<'_> {
             };
             let exact = word == "integer" && number.abs() < 9e15;
             let inside = if !exact {
-                self.lose(LossKind::Range, at, format!("{exclusive} cannot be said"));
+                self.lose(
+                    LossKind::Range,
+                    at,
+                    format!("the target has no {exclusive}"),
+                );
                 hints::add(&mut made, hints::constraint(exclusive, bound));
                 number
             } else if step > 0.0 {

@@ -72,7 +72,7 @@ impl Projector<'_> {
             [] => {
                 for key in node.keys() {
                     if let Some(kind) = loss_of(key) {
-                        self.lose(kind, at, format!("{key} cannot be said"));
+                        self.lose(kind, at, format!("the target has no {key}"));
                     }
                 }
                 Ok(self.anything(node))
@@ -216,7 +216,7 @@ impl Projector<'_> {
                 continue;
             }
             if let Some(kind) = loss_of(key) {
-                self.lose(kind, at, format!("{key} cannot be said"));
+                self.lose(kind, at, format!("the target has no {key}"));
             }
             told.extend(hints::constraint(key, value));
         }
