@@ -92,6 +92,23 @@ describe("a server that limits its calls", () => {
     assert.deepEqual(started, ["a1", "a3", "a4", "a2"]);
   });
 
+  it("one place may be what several waited for", async () => {
+    const { call, started, release } = server({ perOperation: 1, perCaller: 1 });
+    const as = (id) => ({ identity: { id, scopes: [] } });
+    for (const [name, n, who] of [
+      ["a", 1, "x"],
+      ["a", 2, "y"],
+      ["b", 3, "x"],
+    ]) {
+      call(name, n, as(who)).catch(() => {});
+    }
+    await settled();
+    assert.deepEqual(started, ["a1"]);
+    release[0]();
+    await settled();
+    assert.deepEqual(started, ["a1", "a2", "b3"]);
+  });
+
   it("what is aborted while it waits never begins, and leaves its room in the queue", async () => {
     const { call, started, release, ended } = server({ concurrency: 1, queue: 1 });
     const first = call("a", 1);

@@ -10,7 +10,7 @@ import { Type } from "@sinclair/typebox";
 import express from "express";
 import { Hono } from "hono";
 import { runModule } from "../support/run-node.mjs";
-import { deferred, operation, subscription } from "./support.mjs";
+import { deferred, operation, raw, subscription } from "./support.mjs";
 
 const greet = operation({
   name: "greet",
@@ -143,6 +143,17 @@ describe("createHandler", () => {
     assert.throws(() => createHandler({}, { doors: { http: true } }), /an OperationRegistry is needed/);
   });
 
+  it("takes nothing new once it is closed, and does not wait for what was given up", async () => {
+    const handler = handling([greet]);
+    const given = new Request("http://localhost/api/demo/greet?name=Ada", { signal: AbortSignal.abort() });
+    await assert.rejects(handler.fetch(given), { code: "ABORTED" });
+    // An hour of patience, of which nothing is needed.
+    await handler.close({ drain: 3_600_000 });
+    const late = await handler.fetch(new Request("http://localhost/api/demo/greet?name=Ada"));
+    assert.equal(late.status, 503);
+    assert.equal((await late.json()).details.reason, "closing");
+  });
+
   it("waits for running calls when it is closed, and keeps nothing alive", async () => {
     const script = `
       import { OperationRegistry } from "@alkdev/operations";
@@ -162,6 +173,28 @@ describe("createHandler", () => {
     const { stdout, code, stderr } = await runModule(script);
     assert.equal(code, 0, stderr);
     assert.equal(stdout, '"done"\n');
+  });
+});
+
+describe("toNodeListener", () => {
+  it("refuses paths that mean something else to what looked at them before", async () => {
+    const server = createServer(toNodeListener(handling([greet])));
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    after(() => server.close());
+    const { port } = server.address();
+    const status = async (path) => {
+      const request = `GET ${path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`;
+      return (await raw(`http://127.0.0.1:${port}`, request)).split(" ")[1];
+    };
+    assert.equal(await status("/api/demo/greet?name=../x"), "200");
+    for (const path of [
+      "/api/./demo/greet",
+      "/api/x/%2E%2e/demo/greet",
+      "/api\\demo/greet",
+      "//x/api/demo/greet",
+    ]) {
+      assert.equal(await status(`${path}?name=Ada`), "400", path);
+    }
   });
 });
 

@@ -213,6 +213,18 @@ describe("a subscription", () => {
     assert.equal(await seen.promise, "6");
   });
 
+  it("takes any number as that of the last event", async () => {
+    const one = subscription({
+      name: "one",
+      handler: async function* () {
+        yield 1;
+      },
+    });
+    const { post } = await serving([one]);
+    const response = await post("test/one", {}, { headers: { "last-event-id": "18446744073709551615" } });
+    assert.equal(await response.text(), "id: 0\ndata: 1\n\n");
+  });
+
   it("ends when its client goes, and its finally runs", async () => {
     const ended = deferred();
     const endless = subscription({
@@ -314,6 +326,14 @@ describe("an imported operation", () => {
     const { details } = await (await post("api/item", { id: "bad" })).json();
     assert.equal(details.statusCode, 500);
     assert.deepEqual(details.headers, { etag: '"7"' });
+    // An answer that is not as declared is in the details of its refusal.
+    const schema = { type: "object", required: ["n"], properties: { n: { type: "string", pattern: "^x" } } };
+    const declared = structuredClone(paths);
+    declared["/items/{id}"].get.responses[200].content["application/json"].schema = schema;
+    const config = { namespace: "strict", baseUrl: api.url, output: "strict" };
+    const strict = await serving(FromOpenAPI(documentOf(declared), config));
+    const refused = await (await strict.post("strict/item", { id: "good" })).json();
+    assert.deepEqual(refused.details.envelope.meta.headers, { etag: '"7"' });
   });
 
   it("whose server refuses our credentials is a bad gateway, not a 401", async () => {
@@ -349,15 +369,21 @@ describe("a server", () => {
     const { post } = await serving([greet], { maxBodyBytes: 100 });
     assert.equal((await post("demo/greet", { name: "x".repeat(50) })).status, 200);
     assert.equal((await post("demo/greet", { name: "x".repeat(100) })).status, 413);
-    // With a turn of the event loop for each piece: Node's own fetch would read it for ever after it has failed.
+    // Node's own fetch may go on reading after it has failed, so there is an end once the outcome is known.
+    let isOver = false;
     const endless = new ReadableStream({
-      pull: (controller) => setImmediate().then(() => controller.enqueue(new Uint8Array(1000))),
+      pull: async (controller) => {
+        await setImmediate();
+        if (isOver) controller.close();
+        else controller.enqueue(new Uint8Array(1000));
+      },
     });
     // The client may be cut off before it has read the answer.
     const outcome = await post("demo/greet", undefined, { body: endless, duplex: "half" }).then(
       ({ status }) => status,
       () => "cut off",
     );
+    isOver = true;
     assert.ok([413, "cut off"].includes(outcome), outcome);
   });
 

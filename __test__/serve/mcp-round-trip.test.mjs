@@ -137,6 +137,7 @@ describe("operations that are served over MCP and imported again", () => {
       const client = await createMCPClient("far", {
         url: `${served.url}/mcp`,
         headers: { authorization: "Bearer t0ken" },
+        keepIds: true,
       });
       try {
         const remote = new OperationRegistry();
@@ -199,11 +200,11 @@ describe("ids that a server chooses", () => {
 
   it("do not take the place of what is there", async () => {
     const { url } = await served();
-    const client = await createMCPClient("far", { url: `${url}/mcp` });
+    const client = await createMCPClient("far", { url: `${url}/mcp`, keepIds: true });
     after(() => client.close());
     const registry = new OperationRegistry();
     registry.register(own);
-    assert.throws(() => registry.registerAll(client.tools), /'far'.*'bank.pay'.*keepIds: false/);
+    assert.throws(() => registry.registerAll(client.tools), /'far'.*'bank.pay'.*keepIds/);
     registry.unregister("bank.pay");
     registry.registerAll(client.tools);
     // The same server may say it again.
@@ -212,9 +213,9 @@ describe("ids that a server chooses", () => {
     registry.register(own);
   });
 
-  it("are left alone on request", async () => {
+  it("do not count unless the user says so", async () => {
     const { url } = await served();
-    const client = await createMCPClient("far", { url: `${url}/mcp`, keepIds: false });
+    const client = await createMCPClient("far", { url: `${url}/mcp` });
     after(() => client.close());
     const [{ namespace, name, type }] = client.tools;
     assert.deepEqual({ namespace, name, type }, { namespace: "far", name: "bank_pay", type: "mutation" });

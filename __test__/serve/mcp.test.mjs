@@ -193,7 +193,7 @@ describe("the MCP door, with the SDK's client", () => {
 describe("the MCP door, with our own client", () => {
   it("gives the same schemas and data back", async () => {
     const served = await mcp([add, list]);
-    const client = await createMCPClient("far", { url: `${served.url}/mcp` });
+    const client = await createMCPClient("far", { url: `${served.url}/mcp`, keepIds: true });
     after(() => client.close());
     const byName = new Map(client.tools.map((tool) => [tool.name, tool]));
     for (const original of [add, list]) {

@@ -37,6 +37,19 @@ function registryOf(...operations) {
   return registry;
 }
 
+it("a document that chooses namespaces does not take the place of what is registered", () => {
+  const pay = operation({ namespace: "bank", name: "pay", accessControl: { requiredScopes: ["admin"] } });
+  const theirs = new OperationRegistry();
+  theirs.register({ ...pay, accessControl: { requiredScopes: [] } });
+  const document = toOpenAPI(theirs, { title: "hostile", version: "1" });
+  const imported = FromOpenAPI(document, { baseUrl: "http://127.0.0.1:9" });
+  const registry = new OperationRegistry();
+  registry.register(pay);
+  assert.throws(() => registry.registerAll(imported), /document.*'bank.pay'.*namespace/);
+  assert.deepEqual(registry.getSpec("bank.pay").accessControl.requiredScopes, ["admin"]);
+  registry.registerAll(FromOpenAPI(document, { namespace: "theirs", baseUrl: "http://127.0.0.1:9" }));
+});
+
 describe("a QUERY whose input is flat", () => {
   it("is a GET with query parameters", async () => {
     const { url, post } = await serving([search]);

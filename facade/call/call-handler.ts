@@ -12,7 +12,7 @@ import {
 import { callAt } from "../border/timer.js";
 import { Turns } from "../border/turns.js";
 import type { ResponseEnvelope } from "../envelope.js";
-import { CallError, mapError } from "../errors.js";
+import { CallError, failed, mapError } from "../errors.js";
 import { logger } from "../logging.js";
 import { tellOfOpenSources } from "../registry/open-sources.js";
 import { alwaysEnforceAccess, markMetadata, SERVED, seesToDeadline } from "../registry/protocol-context.js";
@@ -207,6 +207,9 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler & { sta
 
   /** Whoever aborted has an answer already. */
   function answer(request: CallRequestedEvent, running: Running, envelope: ResponseEnvelope): void {
+    if (envelope.meta.source === "http" && envelope.meta.spill !== undefined) {
+      return fail(request, running, spilled(request.operationId));
+    }
     end(request.requestId, running);
     if (!running.isAborted) {
       try {
@@ -335,6 +338,14 @@ async function stream(
   if (!running.isAborted) callMap.complete(requestId);
   // The iterator lets go of its consumer at once; the handler's generator may still run.
   await running.stopping;
+}
+
+/** A file of this machine is of no use to a caller elsewhere, and the beginning of it is not the answer. */
+function spilled(operationId: string): CallError {
+  return failed(
+    `The answer of ${operationId} is so large that it was put into a file here (\`spill\`), which callers from elsewhere cannot read`,
+    { reason: "spilled", delivery: "done", operationId },
+  );
 }
 
 /** Details without the answer that was refused, which may hold anything; nothing if there is none. */

@@ -1,7 +1,7 @@
 // What an upstream server wanted its own client to keep is nothing that a caller from elsewhere may see. The native twin
 // has the same rule (`crates/operations-http/src/client/handler.rs`).
 
-import type { ResponseEnvelope } from "../envelope.js";
+import { isResponseEnvelope, type ResponseEnvelope } from "../envelope.js";
 
 const COOKIES = ["set-cookie", "set-cookie2"];
 
@@ -15,9 +15,18 @@ export function withoutCookies(envelope: ResponseEnvelope): ResponseEnvelope {
 
 /** The same for the details of an error. */
 export function detailsWithoutCookies(details: unknown): unknown {
-  if (typeof details !== "object" || details === null || !("headers" in details)) return details;
-  const headers = clean(details.headers);
-  return headers === undefined ? details : { ...details, headers };
+  if (typeof details !== "object" || details === null) return details;
+  let told: object = details;
+  if ("headers" in details) {
+    const headers = clean(details.headers);
+    if (headers !== undefined) told = { ...told, headers };
+  }
+  // An answer that was refused because it is not as declared.
+  if ("envelope" in details && isResponseEnvelope(details.envelope)) {
+    const envelope = withoutCookies(details.envelope);
+    if (envelope !== details.envelope) told = { ...told, envelope };
+  }
+  return told;
 }
 
 /** A copy without cookies; nothing if there are none. */

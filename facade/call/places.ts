@@ -69,12 +69,15 @@ export class Places {
     this.#waiting = before === 0 ? this.#waiting : this.#waiting.filter((each) => each.request !== request);
     if (this.#waiting.length < before) return;
     this.#take(request, -1);
-    // The first that has a place: one operation's or caller's queue does not keep the others waiting.
-    const next = this.#waiting.findIndex((each) => this.#hasPlace(each.request));
-    if (next === -1) return;
-    const [{ request: waited, begin }] = this.#waiting.splice(next, 1) as [Waiting];
-    this.#take(waited, 1);
-    begin();
+    // All that have a place now, in their order: one operation's or caller's queue does not keep the others waiting, and
+    // where there is more than one limit, one place can be what several waited for.
+    for (;;) {
+      const next = this.#waiting.findIndex((each) => this.#hasPlace(each.request));
+      if (next === -1) return;
+      const [{ request: waited, begin }] = this.#waiting.splice(next, 1) as [Waiting];
+      this.#take(waited, 1);
+      begin();
+    }
   }
 
   #hasPlace(request: CallRequestedEvent): boolean {

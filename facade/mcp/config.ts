@@ -207,7 +207,8 @@ export interface MCPClientConfig {
   /** How many tools are taken (default 2,000); those that follow in the list are left out and reported. */
   maxTools?: number;
   /** Whether the tools of a server that serves a registry like yours (`serve`) are operations with the ids, types, rules and
-   * errors that they have there (default `true`). With `false` they are tools of this server, like those of any other. */
+   * errors that they have there. For servers that you trust: they choose ids and types. By default (`false`) they are tools of
+   * this server, like those of any other. */
   keepIds?: boolean;
   /** Who may call the tools: rules for all of them, or a function of each operation. Without it they are open. */
   accessControl?: ImportedAccessControl;

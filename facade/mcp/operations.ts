@@ -175,7 +175,8 @@ function isTool(tool: unknown): tool is Tool {
 
 function importTool(client: Client, version: string, tool: Tool): Omit<Imported, "text" | "tool"> {
   const { name: server, config } = client;
-  const origin = config.keepIds === false ? undefined : originOf(tool._meta);
+  // Whoever chooses ids and types decides about much: only servers that the user trusts may.
+  const origin = config.keepIds === true ? originOf(tool._meta) : undefined;
   const problems: MCPToolProblem[] = [];
   const schema = (field: "inputSchema" | "outputSchema", source: unknown): TypeBoxSchema => {
     try {
@@ -224,7 +225,7 @@ function importTool(client: Client, version: string, tool: Tool): Omit<Imported,
     }),
   };
   if (origin === undefined) markNative(operation.handler, client.nativeWork(tool.name));
-  else markClaimed(operation.handler, client, server);
+  else markClaimed(operation.handler, client, `MCP server '${server}'`);
   return { operation, problems };
 }
 

@@ -11,14 +11,19 @@ export function markClaimed(handler: object, by: object, server: string): void {
 }
 
 /** Throws where an operation would take the place of another that is not of the same server. */
-export function assertMayReplace(id: string, handler: unknown, present: unknown): void {
+export function assertMayReplace(
+  id: string,
+  handler: unknown,
+  present: { readonly handler?: unknown } | undefined,
+): void {
   const claim = typeof handler === "function" ? claims.get(handler) : undefined;
-  if (claim === undefined || typeof present !== "function") return;
-  if (claims.get(present)?.by === claim.by) return;
+  if (claim === undefined || present === undefined) return;
+  const { handler: taken } = present;
+  if (typeof taken === "function" && claims.get(taken)?.by === claim.by) return;
   throw new CallError(
     InfrastructureErrorCode.VALIDATION_ERROR,
-    `MCP server '${claim.server}' has an operation '${id}', and another of this id is registered already. Connect with ` +
-      `{ keepIds: false }, and it is registered as a tool of '${claim.server}'; or unregister the other first`,
+    `${claim.server} has an operation '${id}', and another of this id is registered already. Import it into a namespace of its ` +
+      "own (FromOpenAPI: `namespace`; createMCPClient: without `keepIds`), or unregister the other first",
     { operationId: id, server: claim.server },
   );
 }

@@ -79,9 +79,10 @@ export function refusal(entry: Entry, envelope: ResponseEnvelope, errors: readon
 export function wrapped(entry: Entry, result: unknown, registryMode: OutputMode): ResponseEnvelope {
   if (!isEnvelope(result)) return localEnvelope(result, entry.id);
   if (isNoted(result.meta)) warnAboutOutput(entry.id, result.meta.notes ?? [], "comes with notes");
-  if (result.meta.source === "http" && isAsSent(result.meta) && modeOf(entry, registryMode) === "strict") {
-    throw undeclared(entry, result);
-  }
+  const { meta } = result;
+  // The beginning of a body that went to a file is not the declared shape, and is not meant to be.
+  const isUndeclared = meta.source === "http" && isAsSent(meta) && meta.spill === undefined;
+  if (isUndeclared && modeOf(entry, registryMode) === "strict") throw undeclared(entry, result);
   return result;
 }
 

@@ -151,7 +151,7 @@ export class OperationRegistry<TOperations = any> {
     if (typeof operation !== "object" || operation === null) assertSpec(operation);
     const { handler, spec } = apart(operation as RegisteredOperation);
     const id = operationId(spec);
-    assertMayReplace(id, handler, this.#entries.get(id)?.handler);
+    assertMayReplace(id, handler, this.#entries.get(id));
     this.#add(spec, handler);
   }
 

@@ -2,7 +2,7 @@
 
 import { clearInterval, setInterval } from "node:timers";
 import { onAbort } from "../border/abort.js";
-import { keepAlive, keepAliveDuring, letGo } from "../border/keep-alive.js";
+import { keepAliveDuring } from "../border/keep-alive.js";
 import { aPatience, checkedOptions, refusal } from "../border/options.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { ServedExchange } from "../native-binding.js";
@@ -81,15 +81,17 @@ class Handling implements RegistryHandler {
   // Functions of the object and not of its class, so that they can be taken out of it.
 
   readonly fetch = async (request: Request): Promise<Response> => {
-    const exchange = this.#offered.native.exchange();
     const { signal } = request;
     if (signal.aborted) throw gone();
+    const exchange = this.#offered.native.exchange();
     const forget = onAbort(signal, () => exchange.cancel());
     try {
       const head = JSON.parse(await keepAliveDuring(send(exchange, request))) as Head;
       return answer(exchange, head, forget);
     } catch (error) {
       forget?.();
+      // Nothing of it is under way any more, and nobody brings the rest of its body.
+      exchange.cancel();
       throw error;
     }
   };
@@ -146,8 +148,10 @@ async function send(exchange: ServedExchange, request: Request): Promise<string>
 }
 
 async function pump(exchange: ServedExchange, body: ReadableStream<Uint8Array>): Promise<void> {
-  const reader = body.getReader();
+  let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   try {
+    // Somebody else may have begun to read it.
+    reader = body.getReader();
     for (;;) {
       const { done, value } = await reader.read();
       if (done) {
@@ -159,7 +163,7 @@ async function pump(exchange: ServedExchange, body: ReadableStream<Uint8Array>):
     exchange.end(false);
     await reader.cancel();
   } catch {
-    // Whoever sends it is gone.
+    // Whoever sends it is gone, or it was read before.
     exchange.end(false);
   }
 }
@@ -173,30 +177,24 @@ function answer(exchange: ServedExchange, head: Head, forget: (() => void) | und
     const isEmpty = whole === null || whole.length === 0 || status === 204 || status === 304;
     return new Response(isEmpty ? null : whole, { status, headers: head.headers });
   }
-  const over = () => {
-    forget?.();
-    letGo(exchange);
-  };
-  // Somebody is to read it, and nothing else may hold it.
-  keepAlive(exchange);
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         try {
-          const piece = await exchange.next();
+          const piece = await keepAliveDuring(exchange.next());
           if (piece !== null) {
             controller.enqueue(piece);
             return;
           }
-          over();
+          forget?.();
           controller.close();
         } catch (error) {
-          over();
+          forget?.();
           controller.error(error);
         }
       },
       cancel() {
-        over();
+        forget?.();
         exchange.cancel();
       },
     },

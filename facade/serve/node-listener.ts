@@ -51,6 +51,12 @@ async function respond(
   response: ServerResponse,
   signal: AbortSignal,
 ): Promise<void> {
+  if (!isPlain(targetOf(request))) {
+    response.statusCode = 400;
+    response.setHeader("content-type", "text/plain");
+    response.end("The path of the request has to be absolute, and without dots and backslashes as segments");
+    return;
+  }
   const answer = await handler.fetch(toRequest(request, signal));
   response.statusCode = answer.status;
   for (const [name, value] of answer.headers) response.setHeader(name, value);
@@ -62,13 +68,13 @@ async function respond(
   response.flushHeaders();
   const reader = answer.body.getReader();
   const cancel = () => void reader.cancel().catch(() => {});
+  const gone = closed(response);
   signal.addEventListener("abort", cancel);
   try {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) break;
-      if (!response.write(value) && !signal.aborted)
-        await Promise.race([once(response, "drain"), closed(response)]);
+      if (!response.write(value) && !signal.aborted) await Promise.race([once(response, "drain"), gone]);
     }
     response.end();
   } finally {
@@ -80,6 +86,16 @@ function closed(response: ServerResponse): Promise<unknown> {
   return new Promise((resolve) => response.once("close", resolve));
 }
 
+function targetOf(request: IncomingMessage): string {
+  return (request as IncomingMessage & { originalUrl?: string }).originalUrl ?? request.url ?? "/";
+}
+
+/** Whether a path means the same to whatever looked at it before us: a URL loses its dots when it is read. */
+function isPlain(target: string): boolean {
+  const [path = ""] = target.split("?", 1);
+  return /^\/(?!\/)/.test(path) && !/\\|(^|\/)(\.|%2e){1,2}(\/|$)/i.test(path);
+}
+
 function toRequest(request: IncomingMessage, signal: AbortSignal): Request {
   const { method = "GET" } = request;
   const headers = new Headers();
@@ -88,8 +104,8 @@ function toRequest(request: IncomingMessage, signal: AbortSignal): Request {
     // HTTP/2 has such.
     if (!name.startsWith(":")) headers.append(name, request.rawHeaders[i + 1] as string);
   }
-  const { originalUrl, body } = request as IncomingMessage & { originalUrl?: string; body?: unknown };
-  const url = new URL(originalUrl ?? request.url ?? "/", "http://localhost");
+  const { body } = request as IncomingMessage & { body?: unknown };
+  const url = new URL(targetOf(request), "http://localhost");
   const host = request.headers[":authority"] ?? request.headers.host;
   if (typeof host === "string" && !headers.has("host")) headers.set("host", host);
   if (method === "GET" || method === "HEAD") return new Request(url, { method, headers, signal });

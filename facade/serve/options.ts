@@ -285,6 +285,13 @@ export function checkedServe(options: ServeOptions, who = "serve"): ServeOptions
   if (!Object.values(checked.doors).some((value) => value !== undefined && value !== false)) {
     throw refusal(`${who}: doors`, "must open at least one door, for instance { http: true }");
   }
+  const { cors } = checked;
+  if (typeof cors === "object" && cors.credentials === true && checked.allowedOrigins?.includes("*")) {
+    throw refusal(
+      `${who}: cors.credentials`,
+      'cannot be given to every page: name the pages in allowedOrigins instead of "*"',
+    );
+  }
   if (checked.identify !== undefined && checked.tokens !== undefined) {
     throw refusal(`${who}: tokens`, "and identify exclude each other: identify can look at tokens itself");
   }

@@ -67,7 +67,7 @@ impl Allowed {
         })
     }
 
-    /// A page of the very host that is addressed, and that may be, is at home.
+    /// Without a list, a page of the very host that is addressed is at home, and so are those of this machine.
     fn is_origin(&self, origin: &str, host: &Authority) -> bool {
         let Ok(uri) = Uri::from_str(origin) else {
             return false;
@@ -75,10 +75,10 @@ impl Allowed {
         let (Some(scheme), Some(from)) = (uri.scheme_str(), uri.authority()) else {
             return false;
         };
-        if from.as_str().eq_ignore_ascii_case(host.as_str()) {
-            return true;
-        }
         let Some(list) = &self.origins else {
+            if from.as_str().eq_ignore_ascii_case(host.as_str()) {
+                return true;
+            }
             return matches!(scheme, "http" | "https") && is_loopback(from.host());
         };
         let origin = origin.to_ascii_lowercase();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::{StreamExt, stream};
 use http::header::{HOST, HeaderName};
-use http::{HeaderValue, Method, Request, Uri};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body::{Body as _, Frame};
 use http_body_util::{BodyExt, StreamBody};
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
@@ -21,6 +21,7 @@ use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::body::{self, Body, BodyError};
+use crate::door::http::problem;
 use crate::service::Service;
 
 /// Pieces of a request that wait to be read.
@@ -58,6 +59,7 @@ impl Embedded {
             answer: TurnMutex::default(),
             whole: Mutex::default(),
             under_way: Mutex::new(Some(self.tasks.token())),
+            is_late: self.service.shared().closing.is_cancelled(),
         }
     }
 
@@ -85,6 +87,8 @@ pub struct Exchange {
     answer: TurnMutex<Option<Body>>,
     whole: Mutex<Option<Bytes>>,
     under_way: Mutex<Option<TaskTrackerToken>>,
+    /// It came when the service was closing already.
+    is_late: bool,
 }
 
 /// Everything of a request but its body, as JSON.
@@ -107,6 +111,13 @@ pub enum Incoming {
     Pieces,
 }
 
+/// What those get who come too late.
+fn closing() -> Response<Body> {
+    let error = CallError::failed("This server is closing and takes no new requests")
+        .with_details(json!({ "reason": "closing", "delivery": "none" }));
+    problem::of(&error, StatusCode::SERVICE_UNAVAILABLE, "")
+}
+
 impl Exchange {
     /// Brings the request, and gives the head of the answer as JSON: `{ status, headers, hasMore }`. Without more, its body is
     /// [`Exchange::whole`].
@@ -116,10 +127,14 @@ impl Exchange {
     /// When it is no request, or when there is no answer.
     pub async fn send(&self, head: &str, body: Incoming) -> Result<String, CallError> {
         let request = self.request(head, body)?;
-        let answer = tokio::select! {
-            biased;
-            () = self.gone.cancelled() => return Err(aborted()),
-            answer = self.service.handle(request) => answer.map_err(|_| aborted())?,
+        let answer = if self.is_late {
+            closing()
+        } else {
+            tokio::select! {
+                biased;
+                () = self.gone.cancelled() => return Err(aborted()),
+                answer = self.service.handle(request) => answer.map_err(|_| aborted())?,
+            }
         };
         let (head, body) = answer.into_parts();
         let headers: Vec<(&str, String)> = head

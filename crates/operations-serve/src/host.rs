@@ -241,8 +241,9 @@ impl Host {
 
     /// The host has nothing more to say.
     pub fn finish(&self, id: &str) {
-        self.free(id);
+        // In this order: a question that is taken back in between leaves its place to be freed.
         self.end(id, Ok(()));
+        self.free(id);
     }
 
     /// The host could not do it.
@@ -339,7 +340,9 @@ impl Stream for Answers {
 
 impl Drop for Answers {
     fn drop(&mut self) {
-        locked(&self.host.asked).remove(&self.id);
+        // In one step: the host, which may be about to begin or has just ended, finds the question or its place.
+        let mut asked = locked(&self.host.asked);
+        asked.remove(&self.id);
         let is_over = locked(&self.question.state).end.is_some();
         if is_over {
             return;
@@ -348,6 +351,7 @@ impl Drop for Answers {
             let lingering = &self.host.lingering;
             locked(lingering).insert(Arc::clone(&self.id), place);
         }
+        drop(asked);
         self.host.mailbox.push(Item::aborted(&*self.id));
     }
 }

@@ -219,10 +219,17 @@ fn question(head: &Parts) -> String {
         .collect();
     let asked = json!({ "identify": {
         "method": head.method.as_str(),
-        "url": head.uri.to_string(),
+        "url": target(head),
         "headers": headers,
     } });
     asked.to_string()
+}
+
+/// Path and query. HTTP/2 has the host in the same place.
+fn target(head: &Parts) -> &str {
+    head.uri
+        .path_and_query()
+        .map_or("/", |target| target.as_str())
 }
 
 /// Headers as JavaScript has them: a character for each byte.

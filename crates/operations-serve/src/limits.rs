@@ -164,12 +164,14 @@ impl Drop for Place {
         state.taken -= 1;
         release(&mut state.by_operation, &self.operation);
         release(&mut state.by_caller, &self.caller);
-        // The first that has a place: one operation's or caller's queue does not keep the others waiting.
-        let next = state
+        // All that have a place now, in their order: one operation's or caller's queue does not keep the others waiting, and
+        // where there is more than one limit, one place can be what several waited for.
+        while let Some(next) = state
             .waiting
             .iter()
-            .position(|each| places.has_place(&state, &each.operation, &each.caller));
-        if let Some(next) = next.and_then(|at| state.waiting.remove(at)) {
+            .position(|each| places.has_place(&state, &each.operation, &each.caller))
+            .and_then(|at| state.waiting.remove(at))
+        {
             take(&mut state, &next.operation, &next.caller);
             // If nobody waits for it any more, their place is given back as this one is.
             let _ = next.begin.send(());
@@ -247,6 +249,28 @@ mod tests {
             .expect("not refused");
         drop((third, again));
         assert_eq!(places.counts(), (0, 0));
+    }
+
+    #[test]
+    fn one_place_may_be_what_several_waited_for() {
+        let places = Places::new(Limits {
+            concurrency: None,
+            per_operation: Some(1),
+            per_caller: Some(1),
+            queue: None,
+        });
+        let place = |operation, caller| {
+            let entered = places.enter(operation, caller).now_or_never();
+            entered.expect("at once").expect("not refused")
+        };
+        let first = place("a", "x");
+        let mut same_operation = pin!(places.enter("a", "y"));
+        let mut same_caller = pin!(places.enter("b", "x"));
+        assert!(same_operation.as_mut().now_or_never().is_none());
+        assert!(same_caller.as_mut().now_or_never().is_none());
+        drop(first);
+        assert!(same_operation.now_or_never().is_some());
+        assert!(same_caller.now_or_never().is_some());
     }
 
     #[test]

@@ -19,10 +19,10 @@ use crate::tls::Tls;
 pub struct Options {
     /// What is spoken, and where.
     pub doors: Doors,
-    /// Names under which the server may be addressed, beside those of the machine itself.
+    /// Names under which the server may be addressed; without a list, those of the machine itself.
     #[serde(default)]
     pub allowed_hosts: Option<Vec<String>>,
-    /// Pages that may call, beside those of the machine itself.
+    /// Pages that may call; without a list, those of the machine itself.
     #[serde(default)]
     pub allowed_origins: Option<Vec<String>>,
     /// Whether pages of other origins may read answers.

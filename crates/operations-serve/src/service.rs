@@ -148,7 +148,7 @@ impl Service {
             let error = CallError::from_panic(&*payload);
             shared.log_failure(&request_id, &error);
             Ok(problem::of(
-                &error,
+                &failure::masked(error),
                 StatusCode::INTERNAL_SERVER_ERROR,
                 &request_id,
             ))

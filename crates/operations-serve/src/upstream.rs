@@ -54,10 +54,19 @@ impl AllowedHeaders {
     /// An error about an upstream answer, with only the allowed headers in its details.
     #[must_use]
     pub fn in_error(&self, mut error: CallError) -> CallError {
-        let details = error.details.as_mut().and_then(Value::as_object_mut);
-        if let Some(Value::Object(headers)) = details.and_then(|details| details.get_mut("headers"))
-        {
-            headers.retain(|name, _| self.0.iter().any(|allowed| allowed == name));
+        let Some(details) = &mut error.details else {
+            return error;
+        };
+        // Of an answer that failed, and of one that was refused because it is not as declared.
+        let places: &[&str] = if details.get("statusCode").is_some() {
+            &["/headers", "/envelope/meta/headers"]
+        } else {
+            &["/envelope/meta/headers"]
+        };
+        for place in places {
+            if let Some(Value::Object(headers)) = details.pointer_mut(place) {
+                headers.retain(|name, _| self.0.iter().any(|allowed| allowed == name));
+            }
         }
         error
     }
@@ -88,6 +97,17 @@ mod tests {
         let error = CallError::failed("HTTP 500").with_details(
             json!({ "statusCode": 500, "headers": { "etag": "7", "x-internal": "secret" } }),
         );
+        let refused = CallError::invalid("not as declared").with_details(
+            json!({ "envelope": { "meta": { "headers": { "set-cookie": "a=b", "etag": "7" } } } }),
+        );
+        let details = allowed.in_error(refused).details.unwrap();
+        assert_eq!(
+            details["envelope"]["meta"]["headers"],
+            json!({ "etag": "7" })
+        );
+        let own = CallError::failed("mine").with_details(json!({ "headers": { "a": "b" } }));
+        let details = allowed.in_error(own).details.unwrap();
+        assert_eq!(details, json!({ "headers": { "a": "b" } }));
         let details = allowed.in_error(error).details.unwrap();
         assert_eq!(
             details,

@@ -94,7 +94,10 @@ fn digest(head: &Parts, names: &[String]) -> [u8; 32] {
                 }
             }
             header => {
-                for value in head.headers.get_all(header) {
+                let values = head.headers.get_all(header);
+                // How many there are, too: a value can look like the name of another header.
+                add(&values.iter().count().to_be_bytes());
+                for value in values {
                     add(value.as_bytes());
                 }
             }

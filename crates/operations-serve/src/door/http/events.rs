@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,6 +11,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
 use operations_core::error::CallError;
 use operations_core::json::Object;
+use operations_core::registry::Operation;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -33,7 +35,8 @@ struct Writing {
     closing: CancellationToken,
     wants_envelope: bool,
     headers: AllowedHeaders,
-    operation_id: String,
+    operation: Arc<Operation>,
+    has_identity: bool,
     request_id: String,
     /// The number of the last event, for those whose source has no ids.
     count: u64,
@@ -46,7 +49,8 @@ pub(super) async fn stream(
     wants_envelope: bool,
     last_event_id: Option<String>,
 ) -> Result<Response<Body>, CallError> {
-    let operation_id = call.operation.spec.id();
+    let operation = Arc::clone(&call.operation);
+    let has_identity = call.caller.identity.is_some();
     let request_id = call.request_id.to_string();
     let mut events = shared.calls.subscribe(call).await?;
     let first = match timeout(FIRST_EVENT, events.next()).await {
@@ -64,7 +68,8 @@ pub(super) async fn stream(
         closing: shared.closing.clone(),
         wants_envelope,
         headers: shared.calls.headers.clone(),
-        operation_id,
+        operation,
+        has_identity,
         request_id,
         // Numbers go on where the client was.
         count: last_event_id
@@ -111,7 +116,8 @@ impl Writing {
             .as_ref()
             .and_then(|members| members.object("meta")?.object("sse"));
         let upstream = |name| sse.as_ref().and_then(|sse| sse.string(name));
-        self.count += 1;
+        // A client may name any number as its last.
+        self.count = self.count.wrapping_add(1);
         let mut text = String::with_capacity(envelope.len() + 32);
         // A line break would end the field, and what follows it would be one of its own.
         let is_field = |text: &String| !text.is_empty() && !text.contains(['\n', '\r', '\0']);
@@ -136,12 +142,12 @@ impl Writing {
     }
 
     fn error(&self, error: CallError) -> String {
-        let error = failure::masked(error);
-        let status = match failure::outcome(&error, None, true) {
+        let status = match failure::outcome(&error, Some(&self.operation.spec), self.has_identity) {
             Outcome::Answer(status) => status,
             Outcome::Closed => StatusCode::INTERNAL_SERVER_ERROR,
         };
-        let may_have_run = failure::may_have_run(&error, &self.operation_id);
+        let error = failure::masked(error);
+        let may_have_run = failure::may_have_run(&error, &self.operation.spec.id());
         let problem = problem::details(&error, status, &self.request_id, may_have_run);
         let mut text = String::new();
         push_field(&mut text, "event", "error");

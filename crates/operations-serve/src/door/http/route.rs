@@ -21,6 +21,27 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
+/// Whether a header may hold what a client shows to us, or to what is in between, and to nobody else. A document must not be
+/// able to have it sent on by declaring it as a parameter.
+fn may_be_a_credential(name: &str) -> bool {
+    const PARTS: [&str; 13] = [
+        "access-key",
+        "api-key",
+        "apikey",
+        "auth",
+        "cookie",
+        "credential",
+        "forwarded",
+        "jwt",
+        "password",
+        "proxy",
+        "secret",
+        "session",
+        "token",
+    ];
+    PARTS.iter().any(|part| name.contains(part))
+}
+
 /// Headers that mean something to the server itself, or to what is in between.
 const OWN_HEADERS: [&str; 16] = [
     "accept",
@@ -355,7 +376,7 @@ fn imported_parameter(
         (Location::Path, Style::Simple) | (Location::Query, Style::Form) => true,
         (Location::Header, Style::Simple) => {
             let name = parameter.name.to_ascii_lowercase();
-            !OWN_HEADERS.contains(&name.as_str())
+            !OWN_HEADERS.contains(&name.as_str()) && !may_be_a_credential(&name)
         }
         _ => false,
     };

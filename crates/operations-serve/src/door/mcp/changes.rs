@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::catalog::Fingerprints;
 use super::message::{self, INVALID_PARAMS, Refusal};
+use super::resources;
 use crate::identity::Caller;
 use crate::service::Shared;
 
@@ -202,7 +203,7 @@ impl Watcher {
         loop {
             let messages = tokio::select! {
                 biased;
-                updated = self.updates.recv() => self.updated(updated)?,
+                updated = self.updates.recv() => self.updated(updated).await?,
                 changed = settled(&mut self.revision, &mut self.settling) => {
                     changed?;
                     self.changed().await
@@ -214,7 +215,7 @@ impl Watcher {
         }
     }
 
-    fn updated(&self, updated: Result<Arc<str>, RecvError>) -> Option<Vec<String>> {
+    async fn updated(&self, updated: Result<Arc<str>, RecvError>) -> Option<Vec<String>> {
         let mut watched = self.audience.watched(&self.shared, &self.caller);
         match updated {
             Ok(uri) => watched.retain(|each| **each == *uri),
@@ -222,6 +223,14 @@ impl Watcher {
             Err(RecvError::Lagged(_)) => {}
             Err(RecvError::Closed) => return None,
         }
+        if watched.is_empty() {
+            return Some(Vec::new());
+        }
+        // Who may read it is decided when there is something to tell: rules change, and anybody can ask to be told.
+        let Ok(catalog) = self.shared.mcp.catalog.current(&self.shared).await else {
+            return Some(Vec::new());
+        };
+        watched.retain(|uri| resources::is_readable(&self.shared, &catalog, &self.caller, uri));
         let messages = watched.iter().map(|uri| self.audience.updated(uri));
         Some(messages.collect())
     }

@@ -115,6 +115,9 @@ impl<'a> Message<'a> {
     }
 }
 
+/// The most messages of a batch: each may have a large answer, and all of them are sent together.
+const LARGEST_BATCH: usize = 32;
+
 /// The messages of a batch, which is a text that begins with a bracket.
 pub(super) fn batch(text: &str) -> Result<Vec<&str>, Refusal> {
     let members: Vec<&RawValue> = serde_json::from_str(text).map_err(|why| {
@@ -122,6 +125,10 @@ pub(super) fn batch(text: &str) -> Result<Vec<&str>, Refusal> {
     })?;
     if members.is_empty() {
         return Err(Refusal::bad_request(INVALID_REQUEST, "The batch is empty"));
+    }
+    if members.len() > LARGEST_BATCH {
+        let message = format!("A batch has at most {LARGEST_BATCH} messages");
+        return Err(Refusal::bad_request(INVALID_REQUEST, &message));
     }
     Ok(members.into_iter().map(RawValue::get).collect())
 }

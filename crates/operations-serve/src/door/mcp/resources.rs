@@ -13,6 +13,7 @@ use super::message::{INTERNAL_ERROR, INVALID_PARAMS, Refusal};
 use super::request::{Asked, Reply};
 use super::result::{self, Failed};
 use crate::failure;
+use crate::identity::Caller;
 use crate::service::Shared;
 
 /// What the older generation says of an address where nothing is.
@@ -103,8 +104,12 @@ pub(super) fn watch(
     params: &Object<'_>,
 ) -> Result<Bytes, Refusal> {
     let uri = uri_of(params)?;
-    if !is_readable(shared, catalog, asked, &uri) {
+    if !is_readable(shared, catalog, &asked.caller, &uri) {
         return Err(not_found(&uri, asked.generation));
+    }
+    if uri.len() > LONGEST_WATCHED {
+        let message = "The address is too long to be watched";
+        return Err(Refusal::new(INVALID_PARAMS, message));
     }
     if let Some(session) = &asked.session {
         let sessions = &shared.mcp.sessions;
@@ -116,11 +121,14 @@ pub(super) fn watch(
     Ok(Bytes::from_static(b"{}"))
 }
 
+/// The longest address that is remembered for a session.
+const LONGEST_WATCHED: usize = 2_048;
+
 /// Whether there is something that the caller may read.
-pub(super) fn is_readable(shared: &Shared, catalog: &Catalog, asked: &Asked, uri: &str) -> bool {
+pub(super) fn is_readable(shared: &Shared, catalog: &Catalog, caller: &Caller, uri: &str) -> bool {
     catalog.resource(uri).is_some_and(|(resource, _)| {
         shared.calls.operation(&resource.listed.id).is_some()
-            && resource.listed.is_for(asked.caller.identity.as_ref())
+            && resource.listed.is_for(caller.identity.as_ref())
     })
 }
 
