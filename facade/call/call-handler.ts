@@ -208,7 +208,8 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler & { sta
   /** Whoever aborted has an answer already. */
   function answer(request: CallRequestedEvent, running: Running, envelope: ResponseEnvelope): void {
     if (envelope.meta.source === "http" && envelope.meta.spill !== undefined) {
-      return fail(request, running, spilled(request.operationId));
+      fail(request, running, spilled(request.operationId));
+      return;
     }
     end(request.requestId, running);
     if (!running.isAborted) {

@@ -67,7 +67,7 @@ impl Allowed {
         })
     }
 
-    /// Without a list, a page of the very host that is addressed is at home, and so are those of this machine.
+    /// A page of the very host that is addressed, and that may be, is at home.
     fn is_origin(&self, origin: &str, host: &Authority) -> bool {
         let Ok(uri) = Uri::from_str(origin) else {
             return false;
@@ -75,10 +75,16 @@ impl Allowed {
         let (Some(scheme), Some(from)) = (uri.scheme_str(), uri.authority()) else {
             return false;
         };
+        // Where any name will do, the name proves nothing, and a list of pages has the last word.
+        let is_any_host = self
+            .hosts
+            .as_ref()
+            .is_some_and(|list| list.iter().any(|name| name == "*"));
+        let is_at_home = from.as_str().eq_ignore_ascii_case(host.as_str());
+        if is_at_home && (self.origins.is_none() || !is_any_host) {
+            return true;
+        }
         let Some(list) = &self.origins else {
-            if from.as_str().eq_ignore_ascii_case(host.as_str()) {
-                return true;
-            }
             return matches!(scheme, "http" | "https") && is_loopback(from.host());
         };
         let origin = origin.to_ascii_lowercase();
@@ -257,5 +263,8 @@ mod tests {
                 "{origin}"
             );
         }
+        let any = Allowed::new(list(&["*"]), list(&["https://app.example.com"]));
+        let rebound = [("host", "evil.example"), ("origin", "https://evil.example")];
+        assert!(check(&any, "/", &rebound).is_err());
     }
 }

@@ -315,6 +315,9 @@ async fn what_is_no_message_is_refused() {
     let batch = json!([message(1, "ping", &json!({})), { "jsonrpc": "2.0", "method": "x" }]);
     let answer = json_of(send(&served.service, request(&batch, &[])).await).await;
     assert_eq!(answer, json!([{ "jsonrpc": "2.0", "id": 1, "result": {} }]));
+    let many = json!(vec![json!({}); 33]);
+    let response = send(&served.service, request(&many, &[])).await;
+    assert_eq!(response.status(), 400);
     let mut odd = request(&json!({}), &[]);
     odd.headers_mut()
         .insert("accept", "text/html".parse().unwrap());
