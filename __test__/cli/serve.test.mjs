@@ -228,6 +228,23 @@ describe("interrupts", { concurrency: true, skip: notOn("win32") }, () => {
     });
   }
 
+  it("a second one does not wait for anything", async (t) => {
+    const starts = startsFile(t);
+    const cwd = folderWith(t, {
+      "hub.json": {
+        port: 0,
+        mcpServers: { family: stdio(["family", "stubborn"], { env: { STARTS_FILE: starts.path } }) },
+      },
+    });
+    const { child, ended, output } = await startHub(t, ["hub.json"], { cwd });
+    const pids = await starts.family();
+    child.kill("SIGINT");
+    await until(() => output.stderr.includes("Stopping"), "it has begun to stop");
+    child.kill("SIGINT");
+    assert.equal((await ended).code, 130);
+    await untilDead(pids);
+  });
+
   it("end a stream, after what has come", async (t) => {
     const { cwd, env } = await hubFolder(t);
     const { child, ended, output } = start(t, ["call", "shop.watchArrivals", "-c", "hub.yaml"], { cwd, env });
