@@ -147,6 +147,8 @@ describe("serve", { concurrency: true }, () => {
       args: [bin, "serve", "hub.yaml", "--stdio", "--as", "ada"],
       cwd: options.cwd,
       env: options.env,
+      // It starts servers itself, on a machine that may be busy.
+      connectTimeout: 240_000,
     });
     defer(t, () => client.close());
     const create = client.tools.find(({ name }) => name === "memory_create_entities");

@@ -6,8 +6,10 @@ import { runModel } from "./model.mjs";
 
 const say = (line: string) => console.log(line);
 /** One line for every call, before its result. */
-const trace = ({ operationId, identityId = "nobody", code, source = "none", duration }: CallReport) =>
-  say(`  · ${operationId} by ${identityId}, ${code ?? "ok"}, source ${source}, ${duration.toFixed(1)} ms`);
+const trace = ({ operationId, identityId = "nobody", code, source, duration }: CallReport) =>
+  say(
+    `  · ${operationId} by ${identityId}, ${code ?? "ok"}, source ${source ?? "none"}, ${duration.toFixed(1)} ms`,
+  );
 
 const isTour = process.argv.includes("--tour");
 const hub = await startHub({ port: Number(process.env["PORT"] ?? 0), trace });
