@@ -277,6 +277,16 @@ describe("interrupts", { concurrency: true, skip: notOn("win32") }, () => {
     await untilDead(pids);
   });
 
+  it("end a command that waits for a document", async (t) => {
+    const { url, requests } = await startShop(t);
+    const cwd = folderWith(t, { "operations.json": { openapi: { slow: { document: `${url}/slow` } } } });
+    const { child, ended } = start(t, ["list"], { cwd });
+    await until(() => requests.length > 0, "it has asked");
+    child.kill("SIGINT");
+    const { code, stderr } = await ended;
+    assert.deepEqual({ code, stderr }, { code: 130, stderr: "Interrupted\n" });
+  });
+
   it("a reader that leaves ends the stream without a complaint", async (t) => {
     const { cwd, env } = await hubFolder(t);
     const { child, ended } = start(t, ["call", "shop.watchArrivals", "-c", "hub.yaml", "--limit", "3"], {
