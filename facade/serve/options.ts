@@ -265,7 +265,8 @@ const aStateKey = must("a secret of 32 characters or more", (value) => isString(
 
 export const someTasks: Check = door(group<McpTaskOptions>({ dir: aName, keep: aDuration, poll: aDuration }));
 
-const DOORS: Fields<ServeDoors> = {
+/** How each door is checked. */
+export const DOORS: Fields<ServeDoors> = {
   http: door(group<HttpDoorOptions>({ path: aPath, info: anInfo })),
   mcp: door(
     group<McpDoorOptions>({
@@ -279,7 +280,8 @@ const DOORS: Fields<ServeDoors> = {
   ),
 };
 
-const FIELDS: Fields<ServeOptions> = {
+/** How each option is checked. */
+export const SERVE_FIELDS: Fields<ServeOptions> = {
   port: must("a port, 0 to 65535", (value) => isWhole(value, 0) && value <= 65_535),
   host: aName,
   tls: group<ServeTls>({ certFile: required(aName), keyFile: required(aName) }),
@@ -305,7 +307,7 @@ const FIELDS: Fields<ServeOptions> = {
 
 /** The options, checked. `who` begins the refusals. */
 export function checkedServe(options: ServeOptions, who = "serve"): ServeOptions {
-  const checked = checkedOptions<ServeOptions>(options, FIELDS, { prefix: `${who}: ` });
+  const checked = checkedOptions<ServeOptions>(options, SERVE_FIELDS, { prefix: `${who}: ` });
   if (!Object.values(checked.doors).some((value) => value !== undefined && value !== false)) {
     throw refusal(`${who}: doors`, "must open at least one door, for instance { http: true }");
   }
