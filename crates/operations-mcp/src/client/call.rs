@@ -245,7 +245,12 @@ impl Client {
         }
         let is_harmless = || {
             let tool = call.tool();
-            tool.is_none_or(|tool| self.seen().names.get(tool).is_some_and(|tool| tool.is_repeatable))
+            tool.is_none_or(|tool| {
+                self.seen()
+                    .names
+                    .get(tool)
+                    .is_some_and(|tool| tool.is_repeatable)
+            })
         };
         // A server that has asked back has begun.
         (failure.never_left() && call.rounds == 0)

@@ -210,7 +210,11 @@ impl Client {
             request.params.push_str(&message::one_line(arguments));
         }
         let must_be_task = method == "tools/call"
-            && self.seen().names.get(name).is_some_and(|tool| tool.must_be_task);
+            && self
+                .seen()
+                .names
+                .get(name)
+                .is_some_and(|tool| tool.must_be_task);
         // Servers of 2026-07-28 decide by themselves, and do not look at it.
         if must_be_task {
             request.params.push_str(r#","task":{}"#);

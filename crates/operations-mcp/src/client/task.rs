@@ -30,7 +30,8 @@ const PARTING: Duration = Duration::from_secs(5);
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Task<'a> {
-    task_id: String,
+    #[serde(rename = "taskId")]
+    id: String,
     status: String,
     #[serde(alias = "pollInterval")]
     poll_interval_ms: Option<f64>,
@@ -108,7 +109,7 @@ impl Client {
         let Some(first) = Task::read(result) else {
             return Err(Failure::Odd("its task cannot be read".to_owned()));
         };
-        let (id, pause) = (first.task_id.clone(), first.pause());
+        let (id, pause) = (first.id.clone(), first.pause());
         let most = self.config().task_timeout;
         let end = Instant::now() + most;
         let end = call.patience.end.map_or(end, |limit| limit.min(end));
@@ -202,7 +203,9 @@ impl Client {
         }
         let mut update = about("tasks/update", id);
         let answers = answers.join(",");
-        update.params += &format!(r#","inputResponses":{{{answers}}}"#);
+        update.params.push_str(r#","inputResponses":{"#);
+        update.params.push_str(&answers);
+        update.params.push('}');
         let patience = Patience::of(self.config().timeout);
         way.request(&update, patience, None, cancel).await?;
         Ok(())
@@ -240,7 +243,7 @@ mod tests {
             r#"{"resultType":"task","taskId":"a","status":"working","pollIntervalMs":5,"ttlMs":null}"#,
         )
         .unwrap();
-        assert_eq!((task.task_id.as_str(), task.pause()), ("a", SHORTEST_PAUSE));
+        assert_eq!((task.id.as_str(), task.pause()), ("a", SHORTEST_PAUSE));
         let older = r#"{"task":{"taskId":"b","status":"working","pollInterval":2000}}"#;
         let task = Task::read(older).unwrap();
         assert_eq!(task.pause(), Duration::from_secs(2));

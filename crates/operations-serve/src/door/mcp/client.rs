@@ -15,6 +15,10 @@ const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
 
 /// What a client can be asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "capabilities, each of which a client has or has not"
+)]
 pub(super) struct Abilities {
     pub(super) elicitation: bool,
     pub(super) sampling: bool,
@@ -102,12 +106,12 @@ impl Abilities {
             .iter()
             .map(|name| ((*name).to_owned(), json!({})))
             .collect();
-        Some(missing(&message, Value::Object(required), generation))
+        Some(missing(&message, &Value::Object(required), generation))
     }
 }
 
 /// Why a request is refused whose client cannot do what it needs: `required` is what the client should have declared.
-pub(super) fn missing(message: &str, required: Value, generation: Generation) -> Refusal {
+pub(super) fn missing(message: &str, required: &Value, generation: Generation) -> Refusal {
     let refusal = Refusal::new(MISSING_CAPABILITY, message)
         .with_data(json!({ "requiredCapabilities": required }));
     match generation {

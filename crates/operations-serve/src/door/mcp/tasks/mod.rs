@@ -130,10 +130,7 @@ impl Tasks {
         params: &Object<'_>,
     ) -> Result<Found, Refusal> {
         let Some(name) = params.string("taskId") else {
-            return Err(Refusal::new(
-                INVALID_PARAMS,
-                "\"taskId\" must be a string",
-            ));
+            return Err(Refusal::new(INVALID_PARAMS, "\"taskId\" must be a string"));
         };
         // The same is said of tasks of others.
         let unknown = || Refusal::new(INVALID_PARAMS, format!("Unknown task: {name}"));
@@ -197,9 +194,8 @@ pub(super) fn wanted(
     };
     let keep = tasks.options.keep;
     match (asked.generation, support) {
-        (Generation::Stateless, None) => Ok(None),
         (Generation::Stateless, Some(_)) if asked.client.tasks => Ok(Some(keep)),
-        (Generation::Stateless, Some(Support::Optional)) => Ok(None),
+        (Generation::Stateless, None | Some(Support::Optional)) => Ok(None),
         (Generation::Stateless, Some(Support::Required)) => Err(undeclared()),
         (Generation::Handshake, support) => match (params.object("task"), support) {
             (None, None | Some(Support::Optional)) => Ok(None),
@@ -223,7 +219,7 @@ pub(super) fn wanted(
 fn undeclared() -> Refusal {
     super::client::missing(
         "This needs a client with the extension for tasks",
-        json!({ "extensions": { EXTENSION: {} } }),
+        &json!({ "extensions": { EXTENSION: {} } }),
         Generation::Stateless,
     )
 }
@@ -267,10 +263,10 @@ pub(super) async fn begin(
         ended,
     });
     locked(&tasks.live).insert(live.record.id, Arc::clone(&live));
-    let task = wire::task(&live.record, None, &tasks.options, asked.generation);
+    let told = wire::task(&live.record, None, &tasks.options, asked.generation);
     let text = match asked.generation {
-        Generation::Handshake => json!({ "task": task }).to_string(),
-        Generation::Stateless => wire::result(task, asked, "task"),
+        Generation::Handshake => json!({ "task": told }).to_string(),
+        Generation::Stateless => wire::result(told, asked, "task"),
     };
     let offers = run::offers(asked);
     tokio::spawn(run::run(
@@ -393,7 +389,9 @@ impl Tasks {
             Found::Kept(record) => record,
             Found::Live(live) => {
                 let mut ended = live.ended.clone();
-                let within = asked.deadline.map_or(Duration::MAX, operations_core::clock::until);
+                let within = asked
+                    .deadline
+                    .map_or(Duration::MAX, operations_core::clock::until);
                 let is_late = timeout(within, ended.wait_for(|ended| *ended))
                     .await
                     .is_err();

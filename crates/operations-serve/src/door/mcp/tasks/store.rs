@@ -206,12 +206,16 @@ impl Store {
         for entry in fs::read_dir(&self.folder)? {
             let path = entry?.path();
             let owner = path.file_stem().and_then(|name| name.to_str());
-            if path.extension().is_some_and(|extension| extension == "lock")
+            if path
+                .extension()
+                .is_some_and(|extension| extension == "lock")
                 && let Some(owner) = owner.and_then(|owner| Uuid::try_parse(owner).ok())
             {
                 // Locks of processes that were killed go.
                 self.is_alive(owner);
-            } else if path.extension().is_some_and(|extension| extension == "json")
+            } else if path
+                .extension()
+                .is_some_and(|extension| extension == "json")
                 && let Ok(text) = fs::read(&path)
                 && let Ok(record) = serde_json::from_slice::<Record>(&text)
             {

@@ -30,8 +30,8 @@ pub(super) fn task(
         Generation::Stateless => ("ttlMs", "pollIntervalMs"),
         Generation::Handshake => ("ttl", "pollInterval"),
     };
-    let mut task = Map::new();
-    let mut add = |name: &str, value: Value| task.insert(name.to_owned(), value);
+    let mut members = Map::new();
+    let mut add = |name: &str, value: Value| members.insert(name.to_owned(), value);
     add("taskId", json!(record.id.to_string()));
     add("status", json!(status));
     add("createdAt", json!(clock::iso(record.created)));
@@ -52,7 +52,7 @@ pub(super) fn task(
             .collect();
         add("inputRequests", Value::Object(requests));
     }
-    task
+    members
 }
 
 /// JSON has one kind of number, but clients check that these are whole.
