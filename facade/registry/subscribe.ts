@@ -1,11 +1,11 @@
 import { DONE, EventIterator, type Step } from "../border/event-iterator.js";
 import type { ResponseEnvelope } from "../envelope.js";
-import { failed } from "../errors.js";
 import type { OperationById, Signature, Subscription as Stream, StreamId } from "../operation-types.js";
 import type { CallContext, OperationContext } from "../types.js";
 import { DeadlineWatch, isAhead } from "./deadline.js";
 import { isWatchedElsewhere } from "./protocol-context.js";
 import type { OpenSubscription, OperationRegistry } from "./registry.js";
+import { asyncIteratorOf, noAsyncIterable } from "./stream-source.js";
 
 /**
  * Calls a SUBSCRIPTION: an async generator of envelopes. Nothing happens before the first `next()`, and
@@ -122,14 +122,7 @@ class Subscription extends EventIterator<ResponseEnvelope> {
       this.#watched(this.#context),
     );
     const iterator = asyncIteratorOf(source);
-    if (iterator === undefined) {
-      // It may be the promise of an async function. If that fails later, nobody is left to be told, and
-      // an unhandled rejection would end the process.
-      new Promise((resolve) => resolve(source)).catch(() => {});
-      throw failed(`The handler of subscription ${this.#operationId} must return an async iterable`, {
-        operationId: this.#operationId,
-      });
-    }
+    if (iterator === undefined) throw noAsyncIterable(this.#operationId, source);
     this.#iterator = iterator;
     this.#envelope = envelope;
   }
@@ -149,10 +142,4 @@ class Subscription extends EventIterator<ResponseEnvelope> {
     );
     return this.#watch.context;
   }
-}
-
-function asyncIteratorOf(source: unknown): AsyncIterator<unknown> | undefined {
-  if (typeof source !== "object" || source === null) return undefined;
-  const make: unknown = (source as Partial<AsyncIterable<unknown>>)[Symbol.asyncIterator];
-  return typeof make === "function" ? (make.call(source) as AsyncIterator<unknown>) : undefined;
 }
