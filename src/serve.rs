@@ -189,7 +189,7 @@ impl RegistryServer {
         env: &'env Env,
         identity: Option<String>,
     ) -> napi::Result<PromiseRaw<'env, ()>> {
-        let shared = Arc::clone(self.service.shared());
+        let embedded = self.embedded.clone();
         self.bridge.spawn(
             env,
             async move {
@@ -197,7 +197,7 @@ impl RegistryServer {
                     None => Caller::default(),
                     Some(identity) => Caller::of(&identity)?,
                 };
-                operations_serve::standard_streams::converse(shared, Arc::new(caller)).await
+                embedded.converse(Arc::new(caller)).await
             },
             |_, ()| Ok(()),
         )

@@ -22,7 +22,7 @@ pub mod line;
 pub mod listener;
 pub mod options;
 pub mod service;
-pub mod standard_streams;
+mod standard_streams;
 pub mod stats;
 pub mod tls;
 pub mod upstream;
