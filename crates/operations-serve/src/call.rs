@@ -101,7 +101,13 @@ impl Calls {
 
     /// How often what is served has changed.
     #[must_use]
-    pub fn revision(&self) -> watch::Receiver<u64> {
+    pub fn revision(&self) -> u64 {
+        *self.registry.revision().borrow()
+    }
+
+    /// The same, for those who wait for a change.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<u64> {
         self.registry.revision()
     }
 

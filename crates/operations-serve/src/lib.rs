@@ -8,10 +8,12 @@
 #![forbid(unsafe_code)]
 
 pub mod allowed;
+mod binary;
 pub mod body;
 pub mod call;
 pub mod challenge;
 pub mod cors;
+mod described;
 pub mod door;
 pub mod embedded;
 pub mod failure;

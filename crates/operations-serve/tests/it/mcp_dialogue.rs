@@ -249,6 +249,20 @@ async fn resources_are_watched_by_sessions() {
 }
 
 #[tokio::test]
+async fn a_name_that_no_session_has_is_not_remembered() {
+    let served = door();
+    let long = "s".repeat(129);
+    let session = [("mcp-session-id", long.as_str())];
+    for method in ["POST", "GET", "DELETE"] {
+        let mut sent = request("ping", &json!({}), &session);
+        *sent.method_mut() = method.parse().unwrap();
+        let response = send(&served.service, sent).await;
+        assert_eq!(response.status(), 404, "{method}");
+        assert!(text(response).await.contains("initialize"));
+    }
+}
+
+#[tokio::test]
 async fn a_session_that_is_over_stays_over() {
     let served = door();
     let goodbye = Request::delete("/mcp")
@@ -260,6 +274,9 @@ async fn a_session_that_is_over_stays_over() {
     assert_eq!(gone.status(), 204);
     let ping = send(&served.service, request("ping", &json!({}), &[SESSION])).await;
     assert_eq!(ping.status(), 404);
+    let batch = json!([{ "jsonrpc": "2.0", "id": 1, "method": "ping" }]);
+    let response = send(&served.service, post(&batch, &[SESSION])).await;
+    assert_eq!(response.status(), 404);
     let other = send(&served.service, request("ping", &json!({}), &[])).await;
     assert!(text(other).await.contains("\"result\":{}"));
 }

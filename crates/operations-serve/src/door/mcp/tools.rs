@@ -10,7 +10,6 @@ use super::message::{INVALID_PARAMS, Refusal};
 use super::request::{Asked, Reply};
 use super::result::{self, Failed};
 use crate::door::http::request::LEVELS_ABOVE_INPUT;
-use crate::failure;
 use crate::service::Shared;
 
 pub(super) async fn call(
@@ -63,9 +62,7 @@ pub(super) async fn call(
             }
         }
     };
-    if failure::is_masked(&error) {
-        shared.log_failure(&asked.request_id, &error);
-    }
+    shared.log_masked(&asked.request_id, &error);
     let has_identity = asked.caller.identity.is_some();
     match result::of_error(error, &operation.spec, has_identity) {
         Failed::Told(draft) => Reply::Result(draft.finished(info).into()),
