@@ -122,6 +122,12 @@ impl RegistryServer {
         self.service.shared().calls.show_only(ids);
     }
 
+    /// Serves this one too, or not any more.
+    #[napi]
+    pub fn show(&self, id: String, is_shown: bool) {
+        self.service.shared().calls.show(&id, is_shown);
+    }
+
     /// JavaScript is about to begin with a call. Says whether it is still wanted.
     #[napi]
     pub fn begin(&self, id: String) -> bool {

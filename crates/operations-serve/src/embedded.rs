@@ -164,7 +164,7 @@ impl Exchange {
         } else {
             let whole = body.collect().await.map_err(|_| aborted())?;
             *locked(&self.whole) = Some(whole.to_bytes());
-            self.finish();
+            self.leave();
         }
         let head =
             json!({ "status": head.status.as_u16(), "headers": headers, "hasMore": has_more });
@@ -215,6 +215,13 @@ impl Exchange {
         }
     }
 
+    /// The request as a whole, in one piece, if none has come before.
+    pub fn finish(&self, body: Bytes) {
+        if let Some(feed) = locked(&self.feed).take() {
+            let _ = feed.try_send(Ok(body));
+        }
+    }
+
     /// The request is there as a whole, or nothing more of it comes.
     pub fn end(&self, is_whole: bool) {
         let feed = locked(&self.feed).take();
@@ -252,12 +259,12 @@ impl Exchange {
                 }
                 Some(None) => {
                     *answer = None;
-                    self.finish();
+                    self.leave();
                     return Ok(None);
                 }
                 Some(Some(Err(_))) | None => {
                     *answer = None;
-                    self.finish();
+                    self.leave();
                     return Err(aborted());
                 }
             }
@@ -272,10 +279,10 @@ impl Exchange {
         if let Ok(mut answer) = self.answer.try_lock() {
             *answer = None;
         }
-        self.finish();
+        self.leave();
     }
 
-    fn finish(&self) {
+    fn leave(&self) {
         drop(locked(&self.under_way).take());
     }
 }

@@ -92,7 +92,11 @@ fn without_host(message: &str, host: &str) -> String {
         // A full stop may be the end of a sentence.
         let next = after.strip_prefix('.').unwrap_or(after).chars().next();
         let is_whole = !before.ends_with(is_part_of_name) && !next.is_some_and(is_part_of_name);
-        text.push_str(if is_whole { "the upstream server" } else { host });
+        text.push_str(if is_whole {
+            "the upstream server"
+        } else {
+            host
+        });
         rest = after;
     }
     text.push_str(rest);
@@ -123,10 +127,7 @@ mod tests {
             message,
             "The request to the upstream server failed: not db.internal:80801, but the upstream server."
         );
-        assert_eq!(
-            details,
-            json!({ "delivery": "none", "reason": "network" })
-        );
+        assert_eq!(details, json!({ "delivery": "none", "reason": "network" }));
         // What a handler says about itself is its own business.
         let own = json!({ "host": "mine" });
         assert_eq!(about("mine", own.clone()), ("mine".to_owned(), own));

@@ -87,11 +87,17 @@ async fn a_server_that_closes_lets_calls_finish_and_begins_no_others() {
     client.served.service.shared().closing.cancel();
     client.send(message(2, "ping", &json!({}))).await;
     let refused = client.heard().await;
-    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(2), &json!(-32603)));
+    assert_eq!(
+        (&refused["id"], &refused["error"]["code"]),
+        (&json!(2), &json!(-32603))
+    );
     let envelope = r#"{"data":{"done":true},"meta":{"source":"local"}}"#;
     client.served.host.respond(&id, envelope);
     let answer = client.heard().await;
-    assert_eq!(answer["result"]["structuredContent"], json!({ "done": true }));
+    assert_eq!(
+        answer["result"]["structuredContent"],
+        json!({ "done": true })
+    );
     client.running.await.unwrap();
 }
 
@@ -124,7 +130,10 @@ async fn a_client_that_does_not_read_is_not_read_from() {
         }
         sent += 1;
     }
-    assert!(sent < 2_000, "{sent} requests wait for somebody who does not read");
+    assert!(
+        sent < 2_000,
+        "{sent} requests wait for somebody who does not read"
+    );
     // Each has an answer, even if it is that there are too many.
     let mut refused = 0;
     for _ in 0..sent {
