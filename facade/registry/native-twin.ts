@@ -11,6 +11,7 @@ import { lookAround, type NativeSchemas, type NativeWork, nativeWorkOf } from ".
 import { copyOfRules, isCopyOf } from "./native-rules.js";
 import { tellIfOpen } from "./open-sources.js";
 import { ownMode } from "./output.js";
+import type { Watch } from "./watch.js";
 
 /** Made when a registry is first served; then it follows each registration, and whoever serves it has it look for
  * what changed without one. */
@@ -21,9 +22,23 @@ export class NativeTwin {
   readonly #told = new Map<string, Told>();
   readonly #watchers = new Set<TwinWatcher>();
 
-  constructor(output: OutputMode, entries: Iterable<Entry>) {
+  readonly #entries: Map<string, Entry>;
+  /** Somebody in JavaScript has a say in every call. */
+  #isHeld: boolean;
+
+  constructor(output: OutputMode, entries: Map<string, Entry>, watch: Watch | undefined) {
     this.native = new native.NativeRegistry(runtime, output);
-    for (const entry of entries) this.set(entry);
+    this.#entries = entries;
+    this.#isHeld = watch?.hasSay === true;
+    for (const entry of entries.values()) this.set(entry);
+  }
+
+  /** Takes over who watches. */
+  watchedBy(watch: Watch | undefined): void {
+    const isHeld = watch?.hasSay === true;
+    if (isHeld === this.#isHeld) return;
+    this.#isHeld = isHeld;
+    for (const entry of this.#entries.values()) this.set(entry);
   }
 
   /** Tells somebody of every change. Returns how to stop that. */
@@ -52,6 +67,7 @@ export class NativeTwin {
     const told = toTell(entry);
     // What another library checks is checked in JavaScript.
     if (
+      !this.#isHeld &&
       work?.isPossible() &&
       own === undefined &&
       told !== undefined &&
