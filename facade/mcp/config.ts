@@ -20,6 +20,7 @@ import {
 import { quoted } from "../border/text.js";
 import { accessRules, type ImportedAccessControl } from "../imported-access.js";
 import type { OutputMode } from "../registry/entry.js";
+import { type CallLimits, type CircuitBreaker, callLimits, circuitBreaker } from "../registry/limits.js";
 import { expandReferences } from "./references.js";
 
 /**
@@ -214,6 +215,10 @@ export interface MCPClientConfig {
   keepIds?: boolean;
   /** Who may call the tools: rules for all of them, or a function of each operation. Without it they are open. */
   accessControl?: ImportedAccessControl;
+  /** How many calls of all tools of the server run, wait and begin. */
+  limits?: CallLimits;
+  /** When the server is left alone because it fails. */
+  breaker?: CircuitBreaker;
   /** What happens to the outputs of these operations; the registry's own setting by default. */
   output?: OutputMode;
   /** `data` is the parsed value when a result is exactly one text that holds a JSON object or array. */
@@ -291,6 +296,8 @@ const FIELDS: Fields<MCPClientConfig> = {
   keepIds: aBoolean,
   maxTools: aSize,
   accessControl: accessRules,
+  limits: callLimits,
+  breaker: circuitBreaker,
   reconnect: aBoolean,
   output: oneOf("normalise", "keep", "off", "strict"),
   parseJSONText: aBoolean,

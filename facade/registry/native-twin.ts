@@ -60,7 +60,7 @@ export class NativeTwin {
   }
 
   #set(entry: Entry): void {
-    const { id, spec, handler, own } = entry;
+    const { id, spec, handler, own, gate } = entry;
     tellIfOpen(id, handler, spec.accessControl);
     this.#tellFormats();
     const work = handler === undefined ? undefined : nativeWorkOf(handler);
@@ -77,6 +77,8 @@ export class NativeTwin {
       const schemas = schemasOf(spec, work);
       if (schemas !== undefined) {
         this.#told.set(id, told);
+        // First, so that no call slips through.
+        this.native.limit(id, gate?.native);
         work.register(this.native, describe(spec, told.rules, told.output), schemas);
         return;
       }
