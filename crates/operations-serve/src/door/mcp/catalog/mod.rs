@@ -156,6 +156,11 @@ impl Catalog {
         !self.prompts.is_empty()
     }
 
+    /// Whether there are tools that can be called as tasks.
+    pub(super) fn has_tasks(&self) -> bool {
+        self.tools.iter().any(|tool| tool.task.is_some())
+    }
+
     pub(super) fn has_resources(&self) -> bool {
         !self.resources.is_empty() || !self.templates.is_empty()
     }
@@ -252,7 +257,10 @@ impl described::Described for Catalog {
             let message = format!("The list of operations cannot be read: {error}");
             CallError::new(Code::UnknownError, message)
         })?;
-        let ids: Vec<_> = described.iter().map(|each| (&*each.id, None)).collect();
+        let ids: Vec<_> = described
+            .iter()
+            .map(|each| (&*each.id, each.mcp.name.as_deref()))
+            .collect();
         let names = tool_names(&ids, Target::Mcp.rules());
         let mut made = Self {
             revision,
