@@ -1,11 +1,11 @@
 // What is served, as the HTTP door and its document show it (`crates/operations-serve/src/door/http/described.rs`).
 
 import { optionOf } from "../border/options.js";
+import { rulesOf, schemaText, wellFormed } from "../registry/described.js";
 import { nativeWorkOf } from "../registry/native-handler.js";
 import { declaredErrors } from "../registry/native-twin.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import type { OperationHandler, OperationSpec, SubscriptionHandler } from "../types.js";
-import { rulesOf, schemaText, wellFormed } from "./describe.js";
 
 /** All operations that can be called from outside, as a JSON list. */
 export function describeHttp(registry: OperationRegistry): string {
