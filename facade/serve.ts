@@ -7,6 +7,7 @@ export type {
   HttpDoorOptions,
   HubDoorOptions,
   McpDoorOptions,
+  McpTaskOptions,
   ServeCors,
   ServeDoors,
   ServeOAuth,

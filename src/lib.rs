@@ -19,6 +19,7 @@ mod call_hooks;
 mod catalogue;
 mod http;
 mod hub;
+mod limits;
 mod live;
 mod mcp;
 mod mcp_host;
