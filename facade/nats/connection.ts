@@ -3,6 +3,7 @@ import { clearInterval, setInterval } from "node:timers";
 import { closedOnce } from "../border/closing.js";
 import type { Receiver } from "../border/inbox.js";
 import { keepAlive, keepAliveDuring, letGo } from "../border/keep-alive.js";
+import { type LinkNews, statusOf, Watchers } from "../border/link.js";
 import {
   aBoolean,
   aCount,
@@ -23,6 +24,7 @@ import { PendingWork } from "../border/pending-work.js";
 import { kindOf } from "../border/text.js";
 import { Answers, type AnswersOptions } from "../call/answers.js";
 import type { CallRequestedEvent } from "../call/events.js";
+import { Requests } from "../call/requests.js";
 import type { VerifyIdentity } from "../call/verify-identity.js";
 import { restored } from "../call/wire-value.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
@@ -30,8 +32,8 @@ import type { NatsConnection as Native } from "../native-binding.js";
 import { lookAround } from "../registry/native-handler.js";
 import { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
-import { type NatsCallMap, Requests } from "./call-map.js";
-import { type LinkNews, type NatsEvent, type NatsStatus, statusOf, Watchers } from "./status.js";
+import type { NatsCallMap } from "./call-map.js";
+import type { NatsEvent, NatsStatus } from "./status.js";
 
 /**
  * Credentials. They appear in no message and no log line.

@@ -3,12 +3,14 @@ import { closedOnce } from "../border/closing.js";
 import { Inbox, type Receiver } from "../border/inbox.js";
 import { keepAlive, keepAliveDuring, letGo } from "../border/keep-alive.js";
 import { Answers } from "../call/answers.js";
+import { describeAll } from "../call/described.js";
 import type { CallRequestedEvent } from "../call/events.js";
 import { lineOf } from "../call/remote.js";
 import { restored } from "../call/wire-value.js";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { CallError, InfrastructureErrorCode, mapError } from "../errors.js";
 import { logger } from "../logging.js";
 import type { RegistryServer } from "../native-binding.js";
+import { wellFormed } from "../registry/described.js";
 import { lookAround } from "../registry/native-handler.js";
 import type { NativeTwin } from "../registry/native-twin.js";
 import { OperationRegistry } from "../registry/registry.js";
@@ -16,6 +18,7 @@ import { native, runtime } from "../runtime.js";
 import type { OperationSpec } from "../types.js";
 import { describeMcp, ToldRules } from "./describe.js";
 import { describeHttp } from "./describe-http.js";
+import { Hub, type ServedHub, type SpokeNews } from "./hub.js";
 import { type AskedIdentity, failureOf, type Identify, identified } from "./identify.js";
 import { type ClientAnswer, ClientLine, type Offers } from "./line.js";
 import { checkedServe, nativeOptions, type ServeOptions } from "./options.js";
@@ -71,6 +74,8 @@ export interface Served {
   readonly url: string;
   /** What was counted. */
   readonly stats: () => ServeStats;
+  /** Who is connected to the hub; nothing where its door is closed. */
+  readonly hub?: ServedHub;
   /** What is at an address is another: MCP clients that watch it (`resources/subscribe`) are told. */
   readonly resourceUpdated: (uri: string) => void;
   /** Takes nothing new, ends streams, lets running calls finish, and ends what is left after `drain`. */
@@ -86,6 +91,15 @@ const log = logger("serve");
 
 /** A call, as the native side hands it over. */
 type AskedCall = CallRequestedEvent & { client?: Offers };
+
+/** What it wants to know, or tells, beside calls. */
+type AskedOther =
+  | { identify: AskedIdentity }
+  | { describe: true | "http" | "hub" }
+  | { joined: SpokeNews }
+  | { left: { id: string } }
+  | { changed: string }
+  | { offer: { spoke: string; operations: unknown } };
 
 /**
  * Serves the operations of a registry. Access rules hold for every caller; internal operations do not exist.
@@ -122,6 +136,8 @@ export class Offered implements Receiver {
   readonly #unwatch: () => void;
   readonly #identify: Identify | undefined;
   readonly #rules = new ToldRules();
+  /** Nothing where the door is closed. */
+  readonly hub: Hub | undefined;
 
   constructor(registry: OperationRegistry, options: ServeOptions) {
     this.#registry = registry;
@@ -137,20 +153,18 @@ export class Offered implements Receiver {
       overrun: options.overrun,
       concurrency: options.concurrency,
     });
+    const { hub } = options.doors;
+    if (hub !== undefined && hub !== false) {
+      this.hub = new Hub(this.native, registry, hub === true ? undefined : hub.accept);
+    }
     const { operations } = options;
     this.#unwatch = operations === undefined ? () => {} : this.#choose(operations);
     this.#looking = setInterval(() => this.#look(), LOOK_EVERY).unref();
   }
 
-  asked(id: string, asked: AskedCall | { identify: AskedIdentity } | { describe: true | "http" }): void {
-    if ("identify" in asked) {
-      void this.#tellIdentity(id, asked.identify);
-      return;
-    }
-    if ("describe" in asked) {
-      const isPlain = asked.describe === "http";
-      const text = (isPlain ? describeHttp : describeMcp)(this.#registry, this.#rules);
-      this.native.sendEvent(id, text);
+  asked(id: string, asked: AskedCall | AskedOther): void {
+    if (!("operationId" in asked)) {
+      this.#askedOther(id, asked);
       return;
     }
     lookAround();
@@ -161,17 +175,40 @@ export class Offered implements Receiver {
     );
   }
 
+  #askedOther(id: string, asked: AskedOther): void {
+    if ("identify" in asked) {
+      const work = identified(this.#identify as Identify, asked.identify);
+      void this.#answer(id, work, failureOf);
+    } else if ("describe" in asked) {
+      this.native.sendEvent(id, this.#describe(asked.describe));
+    } else if ("joined" in asked) {
+      this.hub?.joined(asked.joined);
+    } else if ("left" in asked) {
+      this.hub?.left(asked.left.id);
+    } else if ("offer" in asked) {
+      const { spoke, operations } = asked.offer;
+      const work = (this.hub as Hub).offered(spoke, operations);
+      void this.#answer(id, work, mapError);
+    }
+  }
+
+  #describe(what: true | "http" | "hub"): string {
+    if (what === "http") return describeHttp(this.#registry, this.#rules);
+    if (what === "hub") return describeForPeers(this.#registry);
+    return describeMcp(this.#registry, this.#rules);
+  }
+
   /** A client answers a question of a handler. */
   event(id: string, answer: ClientAnswer): void {
     const line = this.#answers[lineOf](id);
     if (line instanceof ClientLine) line.answered(answer);
   }
 
-  async #tellIdentity(id: string, asked: AskedIdentity): Promise<void> {
+  async #answer(id: string, work: Promise<string>, told: (error: unknown) => CallError): Promise<void> {
     try {
-      this.native.sendEvent(id, await identified(this.#identify as Identify, asked));
+      this.native.sendEvent(id, await work);
     } catch (error) {
-      const { code, message, details } = failureOf(error);
+      const { code, message, details } = told(error);
       this.native.fail(id, code, message, details === undefined ? null : JSON.stringify(details));
     }
   }
@@ -239,11 +276,13 @@ export class Offered implements Receiver {
 /** One that is up until it is closed. */
 export class Listening implements Served {
   readonly url: string;
+  readonly hub?: ServedHub;
   readonly #offered: Offered;
 
   constructor(offered: Offered, url: string) {
     this.url = url;
     this.#offered = offered;
+    if (offered.hub !== undefined) this.hub = offered.hub;
     // A server stays up until it is closed.
     keepAlive(this);
   }
@@ -267,4 +306,13 @@ export class Listening implements Served {
       letGo(this);
     }
   }
+}
+
+/** All operations for peers, as a JSON list (`crates/operations-serve/src/door/hub/listed.rs`). */
+function describeForPeers(registry: OperationRegistry): string {
+  const all = describeAll(registry).map(({ id, access, text }) => {
+    const head = JSON.stringify({ id, access }).slice(0, -1);
+    return wellFormed(`${head},"spec":${text}}`);
+  });
+  return `[${all.join(",")}]`;
 }

@@ -51,6 +51,8 @@ pub struct NewCall {
     pub metadata: Option<String>,
     /// Where the host talks with whoever called.
     pub line: Option<Line>,
+    /// The call that makes this one, where the protocol can say so.
+    pub parent_request_id: Option<String>,
 }
 
 /// What a subscription gives: envelopes, and an error as the last item.
@@ -272,6 +274,9 @@ fn native_call(call: &NewCall, cancel: &CancellationToken) -> Call {
         input: call.input.clone(),
         context: Context {
             identity: call.caller.identity.clone(),
+            identity_text: call.caller.text.clone(),
+            request_id: Some(call.request_id.to_string()),
+            passed_on: call.metadata.clone(),
             // To handlers it is data, and those that are done here look at no data.
             metadata: None,
             deadline: call.deadline,
@@ -303,6 +308,12 @@ impl NewCall {
         };
         add("input", self.input.as_deref());
         add("identity", self.caller.text.as_deref());
+        let parent = self.parent_request_id.as_deref().map(|parent| {
+            let mut text = String::new();
+            push_string(&mut text, parent);
+            text
+        });
+        add("parentRequestId", parent.as_deref());
         add("metadata", self.metadata.as_deref());
         let deadline = self.deadline.map(|deadline| deadline.to_string());
         add("deadline", deadline.as_deref());

@@ -71,6 +71,8 @@ pub struct Shared {
     pub(crate) host: Arc<Host>,
     pub(crate) mcp: door::mcp::State,
     pub(crate) http: Kept<door::http::Routes>,
+    /// Those who are connected to the hub.
+    pub hub: door::hub::State,
 }
 
 /// A request on its way through a door.
@@ -123,6 +125,7 @@ impl Service {
                 host,
                 mcp: door::mcp::State::new(options.doors.mcp.as_ref())?,
                 http: Kept::default(),
+                hub: door::hub::State::default(),
                 options,
             }),
         })
@@ -186,7 +189,17 @@ impl Shared {
     }
 
     /// Finds out who calls, and hands them to their door.
-    async fn admit(self: &Arc<Self>, head: Parts, body: Body, request_id: &Arc<str>) -> Answered {
+    async fn admit(
+        self: &Arc<Self>,
+        mut head: Parts,
+        body: Body,
+        request_id: &Arc<str>,
+    ) -> Answered {
+        if let Some(hub) = &self.options.doors.hub
+            && hub.path == head.uri.path()
+        {
+            door::hub::upgrade::show_token(&mut head.headers);
+        }
         let oauth = self.options.oauth.as_ref();
         if let Some(metadata) = oauth.and_then(|oauth| oauth.metadata(head.uri.path())) {
             return Ok(metadata);
@@ -226,6 +239,11 @@ impl Shared {
             && door.path == path
         {
             return door::mcp::serve(self, door, exchange).await;
+        }
+        if let Some(door) = &self.options.doors.hub
+            && door.path == path
+        {
+            return Ok(door::hub::serve(self, door, exchange));
         }
         Ok(problem::not_found(&exchange.request_id))
     }

@@ -143,6 +143,7 @@ async fn call(
         deadline,
         metadata: Some(metadata),
         line: None,
+        parent_request_id: None,
     };
     let spec = &call.operation.clone().spec;
     let answered = if call.is_subscription() {

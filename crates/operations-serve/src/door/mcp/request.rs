@@ -65,6 +65,7 @@ impl Asked {
             deadline: self.deadline,
             metadata: self.metadata.clone(),
             line: None,
+            parent_request_id: None,
         }
     }
 
