@@ -20,6 +20,7 @@ pub mod identity;
 pub mod limits;
 pub mod line;
 pub mod listener;
+pub mod metrics;
 pub mod options;
 pub mod service;
 pub mod standard_streams;
