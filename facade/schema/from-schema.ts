@@ -7,7 +7,7 @@ import { isRecord } from "../border/options.js";
 import { pointerToken, shortened } from "../border/text.js";
 import { type CallError, invalid } from "../errors.js";
 import { logger } from "../logging.js";
-import { MAX_SCHEMA_DEPTH } from "./encode.js";
+import { MAX_SCHEMA_DEPTH } from "./limits.js";
 import { describe } from "./guards.js";
 import { attach, intersect, joinAllOf, mark } from "./json-schema-attach.js";
 import { cutLoops } from "./json-schema-loops.js";

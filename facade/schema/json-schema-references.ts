@@ -2,7 +2,7 @@
 // reference that leaves the document has no target here.
 
 import { isRecord } from "../border/options.js";
-import { MAX_SCHEMA_DEPTH } from "./encode.js";
+import { MAX_SCHEMA_DEPTH } from "./limits.js";
 import { POSITIONS } from "./json-schema-positions.js";
 import { type Dictionary, kindOf } from "./typebox-kinds.js";
 

@@ -1,0 +1,38 @@
+import { kindOf, type SchemaNode } from "../schema/typebox-kinds.js";
+
+/** A text, a number or a boolean as the type that a schema declares, if nothing is lost: the way back gives the very same
+ * value. */
+export function converted(schema: SchemaNode, value: unknown): unknown {
+  const wanted = wantedType(schema);
+  const result = wanted === undefined ? undefined : scalarAs(wanted, value);
+  return schema.const !== undefined && result !== schema.const ? undefined : result;
+}
+
+function wantedType(schema: SchemaNode): string | undefined {
+  switch (kindOf(schema)) {
+    case "String":
+      return "string";
+    case "Number":
+    case "Integer":
+      return "number";
+    case "Boolean":
+      return "boolean";
+    case "Literal":
+      return typeof schema.const;
+    default:
+      return undefined;
+  }
+}
+
+function scalarAs(wanted: string, value: unknown): unknown {
+  if (typeof value === "string") {
+    if (wanted === "number") {
+      const number = Number(value);
+      return Number.isFinite(number) && String(number) === value ? number : undefined;
+    }
+    if (wanted === "boolean" && (value === "true" || value === "false")) return value === "true";
+    return undefined;
+  }
+  const isScalar = (typeof value === "number" && Number.isFinite(value)) || typeof value === "boolean";
+  return wanted === "string" && isScalar && !Object.is(value, -0) ? String(value) : undefined;
+}
