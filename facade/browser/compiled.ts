@@ -49,9 +49,9 @@ export class CompiledSchema {
   shape(value: unknown, mode: "normalise" | "keep" | "strict"): Normalised {
     return bounded(() => {
       const normalised = new Normalisation(mode, true).run(this.#schema, value);
-      return mode === "strict"
-        ? { value: normalised.value, notes: this.errors(normalised.value) }
-        : normalised;
+      if (mode !== "strict") return normalised;
+      const { value: shaped } = normalised;
+      return { value: shaped, notes: Check(this.#schema, shaped) ? [] : this.errors(shaped) };
     });
   }
 }

@@ -4,8 +4,7 @@ import { kindOf, type SchemaNode } from "../schema/typebox-kinds.js";
  * value. */
 export function converted(schema: SchemaNode, value: unknown): unknown {
   const wanted = wantedType(schema);
-  const result = wanted === undefined ? undefined : scalarAs(wanted, value);
-  return schema.const !== undefined && result !== schema.const ? undefined : result;
+  return wanted === undefined ? undefined : scalarAs(wanted, value);
 }
 
 function wantedType(schema: SchemaNode): string | undefined {
@@ -13,8 +12,9 @@ function wantedType(schema: SchemaNode): string | undefined {
     case "String":
       return "string";
     case "Number":
-    case "Integer":
       return "number";
+    case "Integer":
+      return "integer";
     case "Boolean":
       return "boolean";
     case "Literal":
@@ -26,9 +26,10 @@ function wantedType(schema: SchemaNode): string | undefined {
 
 function scalarAs(wanted: string, value: unknown): unknown {
   if (typeof value === "string") {
-    if (wanted === "number") {
+    if (wanted === "number" || wanted === "integer") {
       const number = Number(value);
-      return Number.isFinite(number) && String(number) === value ? number : undefined;
+      const isFitting = wanted === "integer" ? Number.isInteger(number) : Number.isFinite(number);
+      return isFitting && String(number) === value ? number : undefined;
     }
     if (wanted === "boolean" && (value === "true" || value === "false")) return value === "true";
     return undefined;

@@ -14,7 +14,7 @@ export type Mode = "normalise" | "keep" | "strict";
 /** Which values have the type that a kind declares, whatever else is asked of them. */
 const TYPES: Record<string, (value: unknown) => boolean> = {
   Boolean: (value) => typeof value === "boolean",
-  Integer: (value) => typeof value === "number",
+  Integer: Number.isInteger,
   Null: (value) => value === null,
   Number: (value) => typeof value === "number",
   String: (value) => typeof value === "string",
@@ -83,8 +83,11 @@ export class Normalisation {
       const property = properties[name] as SchemaNode;
       const at = `${path}/${pointerToken(name)}`;
       const given = Object.hasOwn(value, name) ? value[name] : undefined;
-      const result = given === undefined ? this.#missing(property, at) : this.#walk(property, given, at);
-      if (result !== given) changes.set(name, result);
+      if (given === undefined) this.#missing(name, property, at, changes);
+      else {
+        const result = this.#walk(property, given, at);
+        if (result !== given) changes.set(name, result);
+      }
     }
     for (const name of Object.keys(value)) {
       if (Object.hasOwn(properties, name)) continue;
@@ -109,6 +112,10 @@ export class Normalisation {
       const result = this.#walk(declared as SchemaNode, given, `${path}/${pointerToken(name)}`);
       if (result !== given) changes.set(name, result);
     } else if (declared !== true && this.#mode !== "keep") changes.set(name, GONE);
+    else if (declared === false) {
+      const message = "the value was kept although: Unexpected property";
+      this.#notes.push({ path: `${path}/${pointerToken(name)}`, message });
+    }
   }
 
   #record(schema: SchemaNode, value: Dictionary, path: string): unknown {
@@ -118,19 +125,24 @@ export class Normalisation {
     return changed(value, changes);
   }
 
-  #missing(property: SchemaNode, path: string): unknown {
-    if (property.default !== undefined) return defaultOf(property);
-    if (property[OptionalKind] === "Optional" || this.#mode === "strict") return undefined;
-    if (Check(property as never, this.#references as never, undefined)) return undefined;
-    const made = this.#make(property);
+  #missing(name: string, property: SchemaNode, path: string, changes: Map<string, unknown>): void {
+    if (property[OptionalKind] === "Optional") return;
+    const given = defaultOf(property);
+    if (given !== undefined) {
+      changes.set(name, given);
+      return;
+    }
+    if (this.#mode === "strict") return;
+    const isAnything = this.#fits(property, undefined);
+    const made = isAnything ? undefined : this.#make(property);
+    const isMade = isAnything || made !== undefined;
+    if (isMade) changes.set(name, made);
     this.#notes.push({
       path,
-      message:
-        made === undefined
-          ? "a required value is missing, and the schema gives no value to fill it with"
-          : "a required value is missing; the empty value of its type was made up for it",
+      message: isMade
+        ? "a required value is missing; the empty value of its type was made up for it"
+        : "a required value is missing, and the schema gives no value to fill it with",
     });
-    return made;
   }
 
   #list(schema: SchemaNode, value: unknown[], path: string): unknown {
@@ -153,8 +165,8 @@ export class Normalisation {
     const variants = schema.anyOf as SchemaNode[];
     const fitting = variants.filter((variant) => this.#fits(variant, value));
     if (fitting.length === 0) {
-      const scalar = variants.map((variant) => converted(variant, value)).find((each) => each !== undefined);
-      if (scalar !== undefined) return scalar;
+      const scalars = variants.map((variant) => converted(variant, value)).filter((each) => each !== undefined);
+      if (scalars.length > 0) return scalars.find((each) => this.#fits(schema, each)) ?? scalars[0];
       if (!isObject(value) || !variants.some((variant) => kindOf(variant) === "Object")) {
         return this.#wrongType(schema, value, path);
       }
@@ -199,7 +211,10 @@ export class Normalisation {
       this.#noteRules(schema, value, path);
       return value;
     }
-    return converted(schema, value) ?? this.#wrongType(schema, value, path);
+    const scalar = converted(schema, value);
+    if (scalar === undefined) return this.#wrongType(schema, value, path);
+    this.#noteRules(schema, scalar, path);
+    return scalar;
   }
 
   #wrongType(schema: SchemaNode, value: unknown, path: string): unknown {
@@ -210,7 +225,7 @@ export class Normalisation {
       this.#notes.push({ path, message });
       return value;
     }
-    const made = schema.default === undefined ? this.#make(schema) : defaultOf(schema);
+    const made = defaultOf(schema) ?? this.#make(schema);
     this.#notes.push({
       path,
       message:
@@ -259,9 +274,12 @@ function changed(value: Dictionary, changes: ReadonlyMap<string, unknown>): Dict
   return copy;
 }
 
-/** A default is the schema's own: nobody may change it through a value. */
+/** A copy of the default: it is the schema's own, which nobody may change through a value. That of a union is that of its
+ * first variant. */
 function defaultOf(schema: SchemaNode): unknown {
-  return typeof schema.default === "object" ? structuredClone(schema.default) : schema.default;
+  if (schema.default !== undefined) return structuredClone(schema.default);
+  const [first] = kindOf(schema) === "Union" ? (schema.anyOf as SchemaNode[]) : [];
+  return first === undefined ? undefined : defaultOf(first);
 }
 
 function isObject(value: unknown): value is Dictionary {
