@@ -87,7 +87,9 @@ async function sourceOf(name, availableInIndex) {
     } else if (typeof value === "function") {
       lines.push(`export const ${each} = /* @__PURE__ */ unavailable("${each}");`);
     } else {
-      throw new Error(`${each} of ${name} is no function: facade/browser/${name}.ts has to say what it is there`);
+      throw new Error(
+        `${each} of ${name} is no function: facade/browser/${name}.ts has to say what it is there`,
+      );
     }
   }
   return lines.join("\n");
@@ -112,7 +114,10 @@ function withoutNode(sources) {
   return {
     name: "without-node",
     setup({ onResolve, onLoad }) {
-      onResolve({ filter: /^entry:/ }, ({ path }) => ({ path: path.slice("entry:".length), namespace: "entry" }));
+      onResolve({ filter: /^entry:/ }, ({ path }) => ({
+        path: path.slice("entry:".length),
+        namespace: "entry",
+      }));
       onLoad({ filter: /.*/, namespace: "entry" }, ({ path }) => ({
         contents: sources.get(path),
         resolveDir: facade,
@@ -129,7 +134,13 @@ function withoutNode(sources) {
         // The adapters load their libraries on demand; they are left out here, and the import with them.
         kind === "dynamic-import"
           ? { path, external: true }
-          : { errors: [{ text: `${show(importer)} needs ${path}, which browsers do not have` }] },
+          : {
+              errors: [
+                {
+                  text: `${show(importer)} needs ${path}, which browsers do not have: put it into facade/border/host.ts, and its counterpart into facade/browser/host.ts`,
+                },
+              ],
+            },
       );
     },
   };

@@ -53,13 +53,13 @@ function objectOf(random, depth) {
   return Type.Object(properties, rest === undefined ? {} : { additionalProperties: rest });
 }
 
-function valueOf(random, depth) {
+function jsonValue(random, depth) {
   const leaves = ["", "a", "text", "42", "007", "true", 0, 1, -3, 1.5, true, false, null];
   if (depth === 0 || random.chance(0.4)) return random.pick(leaves);
-  if (random.chance(0.3)) return Array.from({ length: random.below(3) }, () => valueOf(random, depth - 1));
+  if (random.chance(0.3)) return Array.from({ length: random.below(3) }, () => jsonValue(random, depth - 1));
   const value = {};
   for (const name of ["a", "b", "c/d", "more"]) {
-    if (random.chance(0.5)) value[name] = valueOf(random, depth - 1);
+    if (random.chance(0.5)) value[name] = jsonValue(random, depth - 1);
   }
   return value;
 }
@@ -92,7 +92,7 @@ describe("without native code", () => {
     let passed = 0;
     for (let i = 0; i < 5000; i++) {
       const schema = schemaOf(random, 3);
-      const value = valueOf(random, 3);
+      const value = jsonValue(random, 3);
       const expected = native.collectErrors(schema, value);
       assert.deepEqual(
         browser.collectErrors(schema, value),
@@ -110,7 +110,7 @@ describe("without native code", () => {
       let changed = 0;
       for (let i = 0; i < 1500; i++) {
         const schema = objectOf(random, 3);
-        const value = valueOf(random, 3);
+        const value = jsonValue(random, 3);
         const expected = await outcome(native, schema, value, output);
         assert.deepEqual(
           await outcome(browser, schema, value, output),
@@ -125,13 +125,36 @@ describe("without native code", () => {
 
   it("server-sent events are the same events, wherever a text is cut", () => {
     const random = new Random(seed + 2);
-    const pieces = ["data", "event", "id", "retry", ":", " ", "\n", "\r", "\r\n", "\n\n", "x", "é", "\u{1f600}", "\ud83d", "\0", "\ufeff", "7", "message"];
+    const pieces = [
+      "data",
+      "event",
+      "id",
+      "retry",
+      ":",
+      " ",
+      "\n",
+      "\r",
+      "\r\n",
+      "\n\n",
+      "x",
+      "é",
+      "\u{1f600}",
+      "\ud83d",
+      "\0",
+      "\ufeff",
+      "7",
+      "message",
+    ];
     let events = 0;
     for (let i = 0; i < 20_000; i++) {
       let text = random.chance(0.1) ? "\ufeff" : "";
       for (let n = random.below(30); n > 0; n--) text += random.pick(pieces);
       const expected = native.parseSSEFrames(text);
-      assert.deepEqual(browser.parseSSEFrames(text), expected, `OPERATIONS_SEED=${seed} ${JSON.stringify(text)}`);
+      assert.deepEqual(
+        browser.parseSSEFrames(text),
+        expected,
+        `OPERATIONS_SEED=${seed} ${JSON.stringify(text)}`,
+      );
       events += expected.events.length;
     }
     assert.ok(events > 500, `${events} events`);

@@ -2,8 +2,12 @@
 // (`scripts/build-browser.mjs`), so nothing that a browser needs may import a module of Node's directly.
 
 import { randomUUID } from "node:crypto";
+import { channel } from "node:diagnostics_channel";
 import { setImmediate as turn } from "node:timers/promises";
 import { types } from "node:util";
+
+/** A diagnostics channel, which others in this process can subscribe to. */
+export { channel };
 
 /** An id that nobody else has. */
 export const newId: () => string = randomUUID;

@@ -9,7 +9,7 @@ import type { Normalised, ValueError } from "../schema/compiled.js";
 import { Normalisation } from "./normalise.js";
 import { readable } from "./readable.js";
 
-export type { NormaliseNote, Normalised, ValueError } from "../schema/compiled.js";
+export type { Normalised, NormaliseNote, ValueError } from "../schema/compiled.js";
 
 /** How many errors are reported at most. */
 const MAX_ERRORS = 1000;

@@ -1,5 +1,13 @@
 // What browsers and edge workers give: the counterpart of `border/host.ts`.
 
+/** Nobody can subscribe to a diagnostics channel here. */
+export function channel(_name: string): {
+  readonly hasSubscribers: boolean;
+  publish(message: unknown): void;
+} {
+  return { hasSubscribers: false, publish: () => {} };
+}
+
 /** An id that nobody else has. `crypto.randomUUID` exists on pages with https only. */
 export function newId(): string {
   if (typeof crypto.randomUUID === "function") return crypto.randomUUID();

@@ -165,7 +165,9 @@ export class Normalisation {
     const variants = schema.anyOf as SchemaNode[];
     const fitting = variants.filter((variant) => this.#fits(variant, value));
     if (fitting.length === 0) {
-      const scalars = variants.map((variant) => converted(variant, value)).filter((each) => each !== undefined);
+      const scalars = variants
+        .map((variant) => converted(variant, value))
+        .filter((each) => each !== undefined);
       if (scalars.length > 0) return scalars.find((each) => this.#fits(schema, each)) ?? scalars[0];
       if (!isObject(value) || !variants.some((variant) => kindOf(variant) === "Object")) {
         return this.#wrongType(schema, value, path);
@@ -196,7 +198,9 @@ export class Normalisation {
       const open = kindOf(part) === "Object" ? { ...part, additionalProperties: true } : part;
       result = this.#walk(open as SchemaNode, result, path);
     }
-    const isClosed = parts.every((part) => kindOf(part) === "Object" && typeof part.additionalProperties !== "object");
+    const isClosed = parts.every(
+      (part) => kindOf(part) === "Object" && typeof part.additionalProperties !== "object",
+    );
     if (!isClosed || this.#mode === "keep" || !isObject(result)) return result;
     if (parts.some((part) => part.additionalProperties === true)) return result;
     const declared = new Set(parts.flatMap((part) => Object.keys(part.properties as object)));
@@ -270,7 +274,8 @@ function changed(value: Dictionary, changes: ReadonlyMap<string, unknown>): Dict
     const change = changes.has(name) ? changes.get(name) : value[name];
     if (change !== GONE) setOwn(copy, name, change);
   }
-  for (const [name, change] of changes) if (change !== GONE && !Object.hasOwn(copy, name)) setOwn(copy, name, change);
+  for (const [name, change] of changes)
+    if (change !== GONE && !Object.hasOwn(copy, name)) setOwn(copy, name, change);
   return copy;
 }
 

@@ -18,7 +18,11 @@ export function readFrames(text: string): [unread: number, parts: (string | null
     if (line === "") {
       // The end of a block. Without data it is no event, but its id counts.
       if (data.length > 0) {
-        parts.push(wellFormed(data.join("\n")), eventType === "" || eventType === "message" ? null : wellFormed(eventType), id);
+        parts.push(
+          wellFormed(data.join("\n")),
+          eventType === "" || eventType === "message" ? null : wellFormed(eventType),
+          id,
+        );
         id = null;
       }
       data = [];

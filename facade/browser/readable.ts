@@ -79,7 +79,10 @@ class Reading {
 
   /** With everything that is hidden: `FromSchema` hides what only TypeBox needs. */
   #copyOf(value: object): Dictionary {
-    const copy = Object.create(Object.getPrototypeOf(value), Object.getOwnPropertyDescriptors(value)) as Dictionary;
+    const copy = Object.create(
+      Object.getPrototypeOf(value),
+      Object.getOwnPropertyDescriptors(value),
+    ) as Dictionary;
     this.#copies.set(value, copy);
     return copy;
   }

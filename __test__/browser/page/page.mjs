@@ -51,7 +51,10 @@ const checks = {
     const registry = createRegistry([greet]);
     equal(unwrap(await registry.execute("page.greet", { name: "Ada" })), { greeting: "Hello Ada" });
     const error = await failure(() => registry.execute("page.greet", { name: 7 }));
-    equal([error.code, error.details.errors], ["VALIDATION_ERROR", [{ path: "/name", message: "Expected string" }]]);
+    equal(
+      [error.code, error.details.errors],
+      ["VALIDATION_ERROR", [{ path: "/name", message: "Expected string" }]],
+    );
   },
   async "access rules hold"() {
     const registry = createRegistry([secret]);
@@ -61,7 +64,9 @@ const checks = {
   },
   "JSON Schemas are schemas"() {
     const schema = FromSchema({ type: "object", properties: { n: { type: "integer" } }, required: ["n"] });
-    const registry = createRegistry([{ ...greet, inputSchema: schema, handler: ({ n }) => ({ greeting: String(n) }) }]);
+    const registry = createRegistry([
+      { ...greet, inputSchema: schema, handler: ({ n }) => ({ greeting: String(n) }) },
+    ]);
     return registry.execute("page.greet", { n: 1 });
   },
   "server-sent events are read"() {
@@ -73,7 +78,8 @@ const checks = {
   async "what needs native code says so"() {
     for (const work of [() => FromOpenAPI({}, {}), () => serve({})]) {
       const { message } = await failure(work);
-      if (!message.includes("is not available here, because it runs in native code")) throw new Error(message);
+      if (!message.includes("is not available here, because it runs in native code"))
+        throw new Error(message);
     }
   },
   async "calls and streams cross to a worker and back"() {
