@@ -3,7 +3,7 @@
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { isMain, output, root } from "./lib.mjs";
+import { isMain, output } from "./lib.mjs";
 
 export const NOTICES = "THIRD-PARTY-NOTICES.md";
 
