@@ -17,6 +17,8 @@ const COUNTERPARTS = new Map(
   [
     ["border/host.ts", "host.ts"],
     ["border/keep-alive.ts", "keep-alive.ts"],
+    ["registry/limited.ts", "limits.ts"],
+    ["registry/limits.ts", "limits.ts"],
     ["registry/native-twin.ts", "native-twin.ts"],
     ["schema/compiled.ts", "compiled.ts"],
     ["schema/registries.ts", "registries.ts"],
