@@ -121,8 +121,14 @@ export async function serve(registry: OperationRegistry, options: ServeOptions):
     throw new CallError(InfrastructureErrorCode.VALIDATION_ERROR, "serve: an OperationRegistry is needed");
   }
   const offered = new Offered(registry, checked);
-  const url = await keepAliveDuring(offered.native.listen(checked.host ?? "127.0.0.1", checked.port ?? 0));
-  return new Listening(offered, url);
+  try {
+    const url = await keepAliveDuring(offered.native.listen(checked.host ?? "127.0.0.1", checked.port ?? 0));
+    return new Listening(offered, url);
+  } catch (error) {
+    // Nobody looks after it any more.
+    await offered.close(0);
+    throw error;
+  }
 }
 
 /** A registry on the native side, and what it asks of us. */
