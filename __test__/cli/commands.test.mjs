@@ -7,14 +7,20 @@ import { describe, it } from "node:test";
 import { packaged } from "../mcp/support/servers.mjs";
 import { env, folderWith, KEY, run, runJson, shopDocument, startShop } from "./support/cli.mjs";
 
+/** On a machine that is busy, starting a server may take long. In milliseconds. */
+const PATIENCE = 240_000;
+
 /** A folder with a configuration of two MCP servers, one that is broken, and a pet shop. */
 async function hub(test, more = {}) {
   const shop = await startShop(test);
   const cwd = folderWith(test, {
     "operations.json": {
       mcpServers: {
-        everything: packaged("server-everything"),
-        memory: packaged("server-memory", [], { env: { MEMORY_FILE_PATH: env("MEMORY_FILE") } }),
+        everything: packaged("server-everything", [], { connectTimeout: PATIENCE }),
+        memory: packaged("server-memory", [], {
+          connectTimeout: PATIENCE,
+          env: { MEMORY_FILE_PATH: env("MEMORY_FILE") },
+        }),
         broken: { command: "no-such-program-anywhere" },
       },
       openapi: {
