@@ -109,7 +109,12 @@ describe("list", { concurrency: true }, () => {
   });
 
   it("reads a file of servers as other programs have it", async (t) => {
-    const everything = { ...packaged("server-everything"), type: "stdio", autoApprove: ["echo"] };
+    const everything = {
+      ...packaged("server-everything"),
+      connectTimeout: PATIENCE,
+      type: "stdio",
+      autoApprove: ["echo"],
+    };
     const cwd = folderWith(t, {
       ".mcp.json": { mcpServers: { everything, old: { command: "gone", disabled: true } } },
       "bare.json": { everything },
