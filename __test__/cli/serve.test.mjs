@@ -30,10 +30,11 @@ tokens:
 access:
   memory.create_*: { requiredScopes: [memory:write] }
 mcpServers:
-  everything: { command: ${JSON.stringify(process.execPath)}, args: ${args("server-everything")} }
+  everything: { command: ${JSON.stringify(process.execPath)}, args: ${args("server-everything")}, connectTimeout: 240000 }
   memory:
     command: ${JSON.stringify(process.execPath)}
     args: ${args("server-memory")}
+    connectTimeout: 240000
     env: { MEMORY_FILE_PATH: ${JSON.stringify(memory)} }
   broken: { command: no-such-program-anywhere }
   mute: { command: ${JSON.stringify(process.execPath)}, args: [-e, "process.exit(3)"] }
