@@ -58,6 +58,7 @@ export type {
   RegistryOptions,
   StreamId,
   Subscription,
+  TraceContext,
   TypedCallMap,
   UntypedOperations,
 } from "./dist/index.js";

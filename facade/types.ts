@@ -1,6 +1,7 @@
 // `await using` in the declarations, for users whose `lib` does not have it.
 /// <reference lib="esnext.disposable" preserve="true" />
 
+import type { TraceContext } from "./border/trace.js";
 import type { ResponseEnvelope } from "./envelope.js";
 import type {
   AnySchema,
@@ -170,6 +171,8 @@ export interface OperationContext extends OperationContextExtensions, CallerLine
   /** Absolute time in milliseconds. */
   deadline?: number;
   signal?: AbortSignal;
+  /** The trace that a call from outside says to belong to. */
+  trace?: TraceContext;
 }
 
 /**

@@ -7,6 +7,7 @@ import { markClaimed } from "../registry/claims.js";
 import { endingItself } from "../registry/deadline.js";
 import { markNative } from "../registry/native-handler.js";
 import { steering } from "../registry/protocol-context.js";
+import { markSource } from "../registry/source-about.js";
 import { compiled } from "../schema/compiled.js";
 import { FromSchema } from "../schema/from-schema.js";
 import type { TypeBoxSchema } from "../schema-types.js";
@@ -224,6 +225,7 @@ function importTool(client: Client, version: string, tool: Tool): Omit<Imported,
       return origin === undefined ? envelope : asItWas(envelope, result, outputSchema);
     }),
   };
+  markSource(operation.handler, { source: "mcp", server, tool: tool.name, url: config.url });
   if (origin === undefined) markNative(operation.handler, client.nativeWork(tool.name));
   else markClaimed(operation.handler, client, `MCP server '${server}'`);
   return { operation, problems };

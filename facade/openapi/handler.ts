@@ -8,6 +8,7 @@ import type { OpenApiImport } from "../native-binding.js";
 import { endingItself } from "../registry/deadline.js";
 import { lookNowAndThen, markNative } from "../registry/native-handler.js";
 import { markCredentials } from "../registry/open-sources.js";
+import { markSource } from "../registry/source-about.js";
 import { makerOf } from "../schema/lazy.js";
 import {
   type OperationContext,
@@ -41,6 +42,13 @@ export function createHandler(
     inputSchema: makerOf(operation, "inputSchema"),
     outputSchema: makerOf(operation, "outputSchema"),
   };
+  const { method, path } = Object(operation._meta);
+  markSource(handler, {
+    source: "http",
+    method: String(method),
+    template: String(path),
+    url: service.config.baseUrl,
+  });
   if (service.hasCredentials) markCredentials(handler, service);
   markNative(handler, {
     isPossible: () => service.config.fetch === undefined && !dependsOnCalls(service.config),

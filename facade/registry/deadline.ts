@@ -8,7 +8,7 @@ import { callAt } from "../border/timer.js";
 import { CallError, InfrastructureErrorCode, invalid } from "../errors.js";
 import { timedOut } from "../outcomes.js";
 import type { OperationContext } from "../types.js";
-import { alwaysEnforceAccess, isDirect } from "./protocol-context.js";
+import { carryMarks } from "./protocol-context.js";
 
 /** Throws unless there is time left for work that is about to start. */
 export function refuseLate(operationId: string, deadline: number): void {
@@ -94,7 +94,7 @@ function withSignal(context: OperationContext, signal: AbortSignal): OperationCo
     ...Object.getOwnPropertyDescriptors(context),
     signal: { value: signal, writable: true, enumerable: true, configurable: true },
   }) as OperationContext;
-  if (!isDirect(context)) alwaysEnforceAccess(copy);
+  carryMarks(context, copy);
   return copy;
 }
 

@@ -11,6 +11,7 @@ import { logger } from "../logging.js";
 import type { RegistryServer } from "../native-binding.js";
 import { lookAround } from "../registry/native-handler.js";
 import type { NativeTwin } from "../registry/native-twin.js";
+import type { Via } from "../registry/protocol-context.js";
 import { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
 import { Description } from "./describe.js";
@@ -85,7 +86,7 @@ export const LOOK_EVERY = 100;
 const log = logger("serve");
 
 /** A call, as the native side hands it over. */
-type AskedCall = CallRequestedEvent & { client?: Offers };
+type AskedCall = CallRequestedEvent & { client?: Offers; via?: Via };
 
 /**
  * Serves the operations of a registry. Access rules hold for every caller; internal operations do not exist.
@@ -153,10 +154,11 @@ export class Offered implements Receiver {
       return;
     }
     lookAround();
-    const { client } = asked;
+    const { client, via } = asked;
     this.#answers.requested(
       restored(asked),
       client === undefined ? undefined : new ClientLine(this.native, id, client),
+      via,
     );
   }
 
