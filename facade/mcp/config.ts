@@ -12,6 +12,7 @@ import {
   type Fields,
   group,
   oneOf,
+  type Rules,
   refusal,
   required,
   texts,
@@ -19,6 +20,7 @@ import {
 import { quoted } from "../border/text.js";
 import { accessRules, type ImportedAccessControl } from "../imported-access.js";
 import type { OutputMode } from "../registry/entry.js";
+import { type CallLimits, type CircuitBreaker, callLimits, circuitBreaker } from "../registry/limits.js";
 import { expandReferences } from "./references.js";
 
 /**
@@ -170,7 +172,8 @@ interface OAuthSettings {
 
 /**
  * One MCP server. It has the shape of an entry in an `mcpServers` file, and more. In all texts,
- * `${env:NAME}` stands for an environment variable, `${env:NAME:-text}` for one with a default.
+ * `${env:NAME}` stands for an environment variable, `${env:NAME:-text}` for one with a default, and `${file:path}` for what a
+ * file holds.
  *
  * @example
  * ```ts
@@ -212,6 +215,10 @@ export interface MCPClientConfig {
   keepIds?: boolean;
   /** Who may call the tools: rules for all of them, or a function of each operation. Without it they are open. */
   accessControl?: ImportedAccessControl;
+  /** How many calls of all tools of the server run, wait and begin. */
+  limits?: CallLimits;
+  /** When the server is left alone because it fails. */
+  breaker?: CircuitBreaker;
   /** What happens to the outputs of these operations; the registry's own setting by default. */
   output?: OutputMode;
   /** `data` is the parsed value when a result is exactly one text that holds a JSON object or array. */
@@ -289,6 +296,8 @@ const FIELDS: Fields<MCPClientConfig> = {
   keepIds: aBoolean,
   maxTools: aSize,
   accessControl: accessRules,
+  limits: callLimits,
+  breaker: circuitBreaker,
   reconnect: aBoolean,
   output: oneOf("normalise", "keep", "off", "strict"),
   parseJSONText: aBoolean,
@@ -299,18 +308,20 @@ const FIELDS: Fields<MCPClientConfig> = {
   type: anything,
 };
 
-/** Refuses a configuration that cannot work, by name and field. */
-export function checkedConfig(name: string, config: unknown): MCPClientConfig {
+/** Refuses a configuration that cannot work, by name and field. `rules` are those of whoever has a file of servers: what its
+ * messages begin with, and what becomes of fields that mean nothing here. */
+export function checkedConfig(name: string, config: unknown, rules?: Rules): MCPClientConfig {
   if (typeof name !== "string" || name === "") {
     throw refusal(
       "MCP server: name",
       `must be a string that is not empty, because it is the namespace of the tools, not ${quoted(name)}`,
     );
   }
-  return checkedOptions<MCPClientConfig>(config, FIELDS, {
-    prefix: `MCP server '${name}': `,
-    others: ignored,
-  });
+  return checkedOptions<MCPClientConfig>(
+    config,
+    FIELDS,
+    rules ?? { prefix: `MCP server '${name}': `, others: ignored },
+  );
 }
 
 /** Names of variables whose values are better not shown. */

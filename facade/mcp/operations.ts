@@ -5,6 +5,7 @@ import { importedRules, KeptRules } from "../imported-access.js";
 import { logger } from "../logging.js";
 import { markClaimed } from "../registry/claims.js";
 import { endingItself } from "../registry/deadline.js";
+import { limitHandler } from "../registry/limits.js";
 import { markNative } from "../registry/native-handler.js";
 import { steering } from "../registry/protocol-context.js";
 import { markSource } from "../registry/source-about.js";
@@ -226,6 +227,7 @@ function importTool(client: Client, version: string, tool: Tool): Omit<Imported,
     }),
   };
   markSource(operation.handler, { source: "mcp", server, tool: tool.name, url: config.url });
+  limitHandler(operation.handler, client.limiter);
   if (origin === undefined) markNative(operation.handler, client.nativeWork(tool.name));
   else markClaimed(operation.handler, client, `MCP server '${server}'`);
   return { operation, problems };

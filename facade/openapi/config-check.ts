@@ -20,6 +20,7 @@ import {
   isWhole,
   must,
   oneOf,
+  type Rules,
   refusal,
   required,
   texts,
@@ -27,6 +28,7 @@ import {
 import { quoted } from "../border/text.js";
 import { accessRules } from "../imported-access.js";
 import { logger } from "../logging.js";
+import { callLimits, circuitBreaker } from "../registry/limits.js";
 import type { HTTPAuth, HTTPRetry, HTTPSpill, HTTPStreams, OpenAPIImportConfig } from "./config.js";
 
 /** A configuration whose fields are what they are declared to be; a copy, so that it stays so. */
@@ -82,6 +84,8 @@ const FIELDS: Fields<OpenAPIImportConfig> = {
   }),
   ca: must("PEM text, or a list of such", (value) => isString(value) || isListOf(value, isString)),
   accessControl: accessRules,
+  limits: callLimits,
+  breaker: circuitBreaker,
   output: oneOf("normalise", "keep", "off", "strict"),
   int64: oneOf("string", "bigint"),
   include: selectors,
@@ -130,9 +134,12 @@ function orFunction(check: Check): Check {
   return (value, path) => (isFunction(value) ? value : check(value, path));
 }
 
-/** Checks a configuration. */
-export function checkedConfig(config: OpenAPIImportConfig): CheckedConfig {
-  return checkedOptions(config, FIELDS, { prefix: "config.", others: tellOfOthers });
+/** Checks a configuration. `rules` are those of whoever has it from a file. */
+export function checkedConfig(
+  config: OpenAPIImportConfig,
+  rules: Rules = { prefix: "config.", others: tellOfOthers },
+): CheckedConfig {
+  return checkedOptions(config, FIELDS, rules);
 }
 
 /** Applications keep their own things in such objects. */
