@@ -71,7 +71,10 @@ mod tests {
     #[test]
     fn what_is_too_long_or_no_text_does_not() {
         let long = "x".repeat(8_193);
-        assert_eq!(carried(|name| (name == "baggage").then(|| long.clone())), None);
+        assert_eq!(
+            carried(|name| (name == "baggage").then(|| long.clone())),
+            None
+        );
         assert_eq!(carried(|_| None), None);
         assert_eq!(fields(r#"{"traceparent":7}"#), []);
         assert_eq!(fields("["), []);

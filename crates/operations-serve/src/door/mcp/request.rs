@@ -80,7 +80,11 @@ impl Asked {
 
     /// How a call came, as JSON.
     fn via(&self) -> String {
-        let transport = if self.metadata.is_some() { "tcp" } else { "pipe" };
+        let transport = if self.metadata.is_some() {
+            "tcp"
+        } else {
+            "pipe"
+        };
         json!({ "door": "mcp", "method": self.method, "transport": transport }).to_string()
     }
 
