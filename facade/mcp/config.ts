@@ -199,6 +199,8 @@ export interface MCPClientConfig {
   version?: string;
   /** For each call, in ms (default 60,000). `context.metadata.timeout` sets it for one call. */
   timeout?: number;
+  /** For a call that the server makes a task of, in ms (default an hour). A deadline of the call ends it earlier. */
+  taskTimeout?: number;
   /** From the start to the list of tools, in ms (default 30,000). */
   connectTimeout?: number;
   /** Whether a sign of progress starts the time of a call anew. */
@@ -290,6 +292,7 @@ const FIELDS: Fields<MCPClientConfig> = {
   },
   version: aString,
   timeout: aDuration,
+  taskTimeout: aDuration,
   connectTimeout: aDuration,
   resetTimeoutOnProgress: aBoolean,
   maxResultBytes: aSize,
@@ -355,6 +358,7 @@ export function describeConfig(name: string, config: MCPClientConfig): string {
     headers: expand(headers, "headers"),
     inheritEnv: config.inheritEnv,
     timeout: config.timeout,
+    taskTimeout: config.taskTimeout,
     connectTimeout: config.connectTimeout,
     resetTimeoutOnProgress: config.resetTimeoutOnProgress,
     maxResultBytes: config.maxResultBytes,
