@@ -8,10 +8,12 @@
 #![forbid(unsafe_code)]
 
 pub mod allowed;
+mod binary;
 pub mod body;
 pub mod call;
 pub mod challenge;
 pub mod cors;
+mod described;
 pub mod door;
 pub mod embedded;
 pub mod failure;
@@ -22,7 +24,7 @@ pub mod line;
 pub mod listener;
 pub mod options;
 pub mod service;
-pub mod standard_streams;
+mod standard_streams;
 pub mod stats;
 pub mod tls;
 pub mod upstream;
