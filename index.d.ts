@@ -63,6 +63,7 @@ export type {
   RegistryStats,
   StreamId,
   Subscription,
+  TraceContext,
   TypedCallMap,
   UntypedOperations,
 } from "./dist/index.js";

@@ -90,7 +90,7 @@ const LAYERS = [
   ["schema"],
   ["registry"],
   ["call"],
-  ["mcp", "nats", "openapi", "redis", "sse", "tools", "websocket"],
+  ["mcp", "nats", "openapi", "otel", "redis", "sse", "tools", "websocket"],
   ["serve"],
   ["cli"],
   ["browser"],

@@ -1,4 +1,5 @@
 export { checkAccess, enforceAccess } from "./access.js";
+export type { TraceContext } from "./border/trace.js";
 export {
   buildCallHandler,
   type CallHandler,

@@ -355,6 +355,7 @@ export interface McpClient {
     left: number | undefined,
     resetTimeoutOnProgress: boolean | undefined,
     wantsProgress: boolean,
+    trace?: string | null,
   ): void;
   query(request: number, what: string, name?: string, input?: string, timeout?: number): void;
   close(request: number): void;

@@ -99,6 +99,7 @@ impl McpClient {
         left: Option<f64>,
         reset_timeout_on_progress: Option<bool>,
         wants_progress: bool,
+        trace: Option<String>,
     ) {
         let on_progress = wants_progress.then(|| -> OnProgress {
             let mailbox = Arc::clone(&self.mailbox);
@@ -111,6 +112,7 @@ impl McpClient {
             deadline: limit(left),
             reset_timeout_on_progress,
             on_progress,
+            trace,
         };
         self.tasks.begin(request, |end| {
             let done = move |result| end(outcome(request, result));

@@ -2,12 +2,13 @@
 
 import type { ResponseEnvelope } from "../envelope.js";
 import { logger } from "../logging.js";
+import type { Via } from "../registry/protocol-context.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { Batch } from "./batch.js";
 import { buildCallHandler } from "./call-handler.js";
 import type { CallAbortedEvent, CallRequestedEvent } from "./events.js";
 import { usualOverrun } from "./overrun.js";
-import { type Line, lineOf, placeIsFree } from "./remote.js";
+import { type Line, lineOf, placeIsFree, viaOf } from "./remote.js";
 import type { VerifyIdentity } from "./verify-identity.js";
 import { wireText } from "./wire-value.js";
 
@@ -44,6 +45,8 @@ export class Answers {
   readonly #senders = new Map<string, string>();
   /** Where handlers may talk with their clients. */
   readonly #lines = new Map<string, Line>();
+  /** How the call came that is about to begin. */
+  #via: Via | undefined;
   readonly #listeners = new Set<AbortListener>();
   /** Streams that may not send at the moment, and how to let them go on. */
   readonly #paused = new Map<string, () => void>();
@@ -83,14 +86,21 @@ export class Answers {
   }
 
   /** Serves a request. The handler never rejects. */
-  requested(request: CallRequestedEvent & { from?: string }, line?: Line): void {
+  requested(request: CallRequestedEvent & { from?: string }, line?: Line, via?: Via): void {
     const { requestId, from } = request;
     // It may have waited here for long: nobody begins with what was aborted, or is too late.
     if (!this.#native.begin(requestId)) return;
     if (this.#registry.isSubscription(request.operationId)) this.#streams.add(requestId);
     if (from !== undefined) this.#senders.set(requestId, from);
     if (line !== undefined) this.#lines.set(requestId, line);
+    this.#via = via;
     void this.#handle(request);
+    this.#via = undefined;
+  }
+
+  /** Asked while `requested` hands a call over. */
+  [viaOf](): Via | undefined {
+    return this.#via;
   }
 
   [lineOf](requestId: string): Line | undefined {

@@ -2,6 +2,7 @@
 
 import { numbers, PendingWork } from "../border/pending-work.js";
 import { kindOf, messageOf } from "../border/text.js";
+import { outgoingTrace } from "../border/trace.js";
 import { CallError, InfrastructureErrorCode, invalid } from "../errors.js";
 import { logger } from "../logging.js";
 import type { McpClient } from "../native-binding.js";
@@ -175,6 +176,8 @@ export class Client implements MCPClientWrapper {
   /** Calls a tool; `input` is JSON. */
   call<T>(tool: string, input: string | undefined, options: CallOptions): Promise<T> {
     const { timeout, left, resetTimeoutOnProgress, onProgress } = options;
+    const fields = outgoingTrace();
+    const trace = fields === undefined ? undefined : JSON.stringify(fields);
     return this.#request(options, (request) =>
       this.#native.call(
         request,
@@ -184,6 +187,7 @@ export class Client implements MCPClientWrapper {
         left,
         resetTimeoutOnProgress,
         onProgress !== undefined,
+        trace,
       ),
     );
   }

@@ -8,6 +8,7 @@ import { endingItself } from "../registry/deadline.js";
 import { limitHandler } from "../registry/limits.js";
 import { markNative } from "../registry/native-handler.js";
 import { steering } from "../registry/protocol-context.js";
+import { markSource } from "../registry/source-about.js";
 import { compiled } from "../schema/compiled.js";
 import { FromSchema } from "../schema/from-schema.js";
 import type { TypeBoxSchema } from "../schema-types.js";
@@ -226,6 +227,7 @@ function importTool(client: Client, version: string, tool: Tool): Omit<Imported,
       return origin === undefined ? envelope : asItWas(envelope, result, outputSchema);
     }),
   };
+  markSource(operation.handler, { source: "mcp", server, tool: tool.name, url: config.url });
   limitHandler(operation.handler, client.limiter);
   if (origin === undefined) markNative(operation.handler, client.nativeWork(tool.name));
   else markClaimed(operation.handler, client, `MCP server '${server}'`);

@@ -30,6 +30,7 @@ import { restored } from "../call/wire-value.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { NatsConnection as Native } from "../native-binding.js";
 import { lookAround } from "../registry/native-handler.js";
+import type { Via } from "../registry/protocol-context.js";
 import { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
 import type { NatsCallMap } from "./call-map.js";
@@ -244,6 +245,8 @@ export interface NatsTransport {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** How calls come here: for those who watch. */
+const VIA: Via = { door: "nats" };
 const DISCOVER_FOR = 300;
 /** How often the native side hears that our event loop turns, and what is served is looked at for changes that nobody
  * tells of. In milliseconds. */
@@ -337,7 +340,7 @@ class Served implements Receiver {
 
   asked(_: string, request: CallRequestedEvent): void {
     lookAround();
-    this.answers?.requested(restored(request));
+    this.answers?.requested(restored(request), undefined, VIA);
   }
 
   aborted(requestId: string): void {

@@ -13,6 +13,7 @@ import type { RegistryServer } from "../native-binding.js";
 import { wellFormed } from "../registry/described.js";
 import { lookAround } from "../registry/native-handler.js";
 import type { NativeTwin } from "../registry/native-twin.js";
+import type { Via } from "../registry/protocol-context.js";
 import { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
 import type { OperationSpec } from "../types.js";
@@ -90,7 +91,7 @@ const LOOK_EVERY = 100;
 const log = logger("serve");
 
 /** A call, as the native side hands it over. */
-type AskedCall = CallRequestedEvent & { client?: Offers };
+type AskedCall = CallRequestedEvent & { client?: Offers; via?: Via };
 
 /** What it wants to know, or tells, beside calls. */
 type AskedOther =
@@ -174,10 +175,11 @@ export class Offered implements Receiver {
       return;
     }
     lookAround();
-    const { client } = asked;
+    const { client, via } = asked;
     this.#answers.requested(
       restored(asked),
       client === undefined ? undefined : new ClientLine(this.native, id, client),
+      via,
     );
   }
 

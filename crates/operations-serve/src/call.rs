@@ -52,6 +52,10 @@ pub struct NewCall {
     pub deadline: Option<f64>,
     /// What handlers learn of the request: a JSON object.
     pub metadata: Option<String>,
+    /// The trace that it belongs to: a JSON object ([`operations_core::trace`]).
+    pub trace: Option<String>,
+    /// How it came, for those who watch: a JSON object.
+    pub via: Option<String>,
     /// Where the host talks with whoever called.
     pub line: Option<Line>,
     /// The call that makes this one, where the protocol can say so.
@@ -340,6 +344,8 @@ impl NewCall {
         });
         add("parentRequestId", parent.as_deref());
         add("metadata", self.metadata.as_deref());
+        add("trace", self.trace.as_deref());
+        add("via", self.via.as_deref());
         let deadline = self.deadline.map(|deadline| deadline.to_string());
         add("deadline", deadline.as_deref());
         add(

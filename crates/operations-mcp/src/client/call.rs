@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::json::{MAX_ANSWER_DEPTH, is_too_deep};
+use operations_core::trace;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -37,6 +38,8 @@ pub struct CallOptions {
     pub reset_timeout_on_progress: Option<bool>,
     /// Receives progress as JSON.
     pub on_progress: Option<OnProgress>,
+    /// The trace that it belongs to: a JSON object ([`operations_core::trace`]).
+    pub trace: Option<String>,
 }
 
 /// Something to call, and how far it got.
@@ -103,8 +106,20 @@ enum Next {
     Again,
 }
 
+/// The fields of a trace as members of an object.
+fn members_of(trace: &str) -> String {
+    let fields = trace::fields(trace).into_iter();
+    let members: Vec<String> = fields
+        .map(|(name, value)| format!(r#""{name}":{}"#, message::text(&value)))
+        .collect();
+    members.join(",")
+}
+
 impl Client {
-    pub(crate) fn prepare(&self, request: Request, options: CallOptions) -> Call {
+    pub(crate) fn prepare(&self, mut request: Request, options: CallOptions) -> Call {
+        if let Some(trace) = &options.trace {
+            request.meta = members_of(trace);
+        }
         let config = self.config();
         let left = options.deadline.unwrap_or(Duration::MAX);
         Call {

@@ -37,6 +37,8 @@ pub(crate) struct Request {
     pub(crate) name: Option<Arc<str>>,
     /// The members of its parameters, as JSON.
     pub(crate) params: String,
+    /// The members of its `_meta` that are its own, as JSON.
+    pub(crate) meta: String,
 }
 
 impl Request {
@@ -45,6 +47,7 @@ impl Request {
             method,
             name: None,
             params: String::new(),
+            meta: String::new(),
         }
     }
 }
@@ -103,15 +106,10 @@ impl Connection {
         let wants_progress = on_progress.is_some() || patience.reset_on_progress;
         let requests = &self.conversation.requests;
         let id = requests.begin(patience, on_progress, done)?;
-        let token = format!(r#""progressToken":{id}"#);
-        let text = match (wants_progress, self.meta.is_empty()) {
-            (false, _) => message::request(id, request.method, &request.params, &self.meta),
-            (true, true) => message::request(id, request.method, &request.params, &token),
-            (true, false) => {
-                let meta = format!("{},{token}", self.meta);
-                message::request(id, request.method, &request.params, &meta)
-            }
-        };
+        let token = wants_progress.then(|| format!(r#""progressToken":{id}"#));
+        let members = [&*self.meta, &*request.meta, token.as_deref().unwrap_or("")];
+        let members: Vec<&str> = members.into_iter().filter(|it| !it.is_empty()).collect();
+        let text = message::request(id, request.method, &request.params, &members.join(","));
         let kind = Kind::Request {
             id,
             method: request.method,
