@@ -27,6 +27,7 @@ import { kindOf } from "../border/text.js";
 import { isIdentity } from "../call/incoming.js";
 import type { PlaceLimits } from "../call/places.js";
 import type { Identity, OperationSpec } from "../types.js";
+import { explorerFiles } from "./explorer.js";
 import type { Identify } from "./identify.js";
 import { anInfo, type OpenAPIInfo } from "./info.js";
 
@@ -68,6 +69,20 @@ export interface McpDoorOptions {
 }
 
 /**
+ * The explorer: a page on which people search operations, fill in their inputs and call them. It calls through the HTTP door,
+ * so `http` has to be open too.
+ *
+ * @example
+ * ```ts
+ * const doors: ServeDoors = { http: true, explorer: { path: "/explorer" } };
+ * ```
+ */
+export interface ExplorerDoorOptions {
+  /** Where it is (default `/`). */
+  path?: string;
+}
+
+/**
  * What is spoken. A door that is not named is closed.
  *
  * @example
@@ -80,6 +95,8 @@ export interface ServeDoors {
   http?: boolean | HttpDoorOptions;
   /** The Model Context Protocol. */
   mcp?: boolean | McpDoorOptions;
+  /** A page to search operations and to call them, through the HTTP door. */
+  explorer?: boolean | ExplorerDoorOptions;
 }
 
 /**
@@ -195,9 +212,15 @@ const aHeaderList: Check = (value, path) => {
   return names.map((name) => name.toLowerCase());
 };
 
+const PATH = /^(\/[\w.~-]+)+$/;
 const aPath = must(
   "a path such as /api, without a slash at its end",
-  (value) => isString(value) && /^(\/[\w.~-]+)+$/.test(value),
+  (value) => isString(value) && PATH.test(value),
+);
+
+const aPathOrRoot = must(
+  "a path such as / or /explorer, without a slash at its end",
+  (value) => value === "/" || (isString(value) && PATH.test(value)),
 );
 
 const door =
@@ -253,6 +276,7 @@ const DOORS: Fields<ServeDoors> = {
       stateKey: aStateKey,
     }),
   ),
+  explorer: door(group<ExplorerDoorOptions>({ path: aPathOrRoot })),
 };
 
 const FIELDS: Fields<ServeOptions> = {
@@ -279,11 +303,19 @@ const FIELDS: Fields<ServeOptions> = {
   overrun: aCount,
 };
 
+const isOpen = (value: unknown): boolean => value !== undefined && value !== false;
+
 /** The options, checked. `who` begins the refusals. */
 export function checkedServe(options: ServeOptions, who = "serve"): ServeOptions {
   const checked = checkedOptions<ServeOptions>(options, FIELDS, { prefix: `${who}: ` });
-  if (!Object.values(checked.doors).some((value) => value !== undefined && value !== false)) {
+  if (!Object.values(checked.doors).some(isOpen)) {
     throw refusal(`${who}: doors`, "must open at least one door, for instance { http: true }");
+  }
+  if (isOpen(checked.doors.explorer) && !isOpen(checked.doors.http)) {
+    throw refusal(
+      `${who}: doors.explorer`,
+      "needs the HTTP door, through which it calls operations: { http: true, explorer: true }",
+    );
   }
   const { cors } = checked;
   if (typeof cors === "object" && cors.credentials === true && checked.allowedOrigins?.includes("*")) {
@@ -300,7 +332,7 @@ export function checkedServe(options: ServeOptions, who = "serve"): ServeOptions
 
 /** What the native side is told. */
 export function nativeOptions(options: ServeOptions): string {
-  const { http, mcp } = options.doors;
+  const { http, mcp, explorer } = options.doors;
   const { tokens, cors } = options;
   return JSON.stringify({
     doors: {
@@ -312,6 +344,9 @@ export function nativeOptions(options: ServeOptions): string {
         mcp === undefined || mcp === false
           ? undefined
           : { path: "/mcp", name: "operations", version: "0.0.0", ...(mcp === true ? {} : defined(mcp)) },
+      explorer: isOpen(explorer)
+        ? { path: Object(explorer).path?.replace(/^\/$/, "") ?? "", files: explorerFiles() }
+        : undefined,
     },
     identity: {
       tokens: tokens && Object.entries(tokens),

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::challenge::OAuth;
 use crate::cors::Cors;
+use crate::door::explorer::File;
 use crate::door::http::{About, Version};
 use crate::identity::IdentityOptions;
 use crate::tls::Tls;
@@ -81,6 +82,18 @@ pub struct Doors {
     /// The Model Context Protocol.
     #[serde(default)]
     pub mcp: Option<McpDoor>,
+    /// A page to look at operations and to call them.
+    #[serde(default)]
+    pub explorer: Option<ExplorerDoor>,
+}
+
+/// A page to look at operations and to call them.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ExplorerDoor {
+    /// Where it is, as for [`HttpDoor`].
+    pub path: String,
+    /// What the page is made of.
+    pub files: Vec<File>,
 }
 
 /// The Model Context Protocol.

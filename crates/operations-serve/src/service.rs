@@ -17,7 +17,7 @@ use operations_core::clock;
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::log::{Level, Logger};
 use operations_core::registry::Registry;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -70,6 +70,7 @@ pub struct Shared {
     pub(crate) host: Arc<Host>,
     pub(crate) mcp: door::mcp::State,
     pub(crate) http: door::http::Kept,
+    explorer: door::explorer::Pages,
 }
 
 /// A request on its way through a door.
@@ -122,6 +123,7 @@ impl Service {
                 host,
                 mcp: door::mcp::State::new(options.doors.mcp.as_ref())?,
                 http: door::http::Kept::default(),
+                explorer: door::explorer::Pages::new(options.doors.explorer.as_ref()),
                 options,
             }),
         })
@@ -193,6 +195,11 @@ impl Shared {
         if head.uri.path() == "/metrics" {
             return Ok(self.metrics());
         }
+        if let Some(door) = &self.options.doors.explorer
+            && let Some(page) = self.explorer.answer(door, &head, request_id)
+        {
+            return Ok(page);
+        }
         let deadline = self.deadline(&head);
         // Even if calls have all the time in the world, nobody waits for ever to be let in.
         let known_by = deadline.unwrap_or(clock::now() + 60_000.0);
@@ -214,6 +221,11 @@ impl Shared {
     }
 
     async fn through_door(self: &Arc<Self>, exchange: Exchange, path: &str) -> Answered {
+        if let Some(door) = &self.options.doors.explorer
+            && door::explorer::is_listing(door, path)
+        {
+            return door::explorer::serve(self, door, exchange).await;
+        }
         if let Some(door) = &self.options.doors.http
             && let Some(rest) = below(&door.path, path)
         {
@@ -301,6 +313,17 @@ impl Shared {
         headers.insert(CONTENT_TYPE, media_type);
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         response
+    }
+
+    /// What was counted, calls that wait for a place included.
+    #[must_use]
+    pub fn counts(&self) -> Value {
+        let (_, waiting) = self.calls.counts();
+        let mut counts = self.stats.to_json();
+        if let Some(counts) = counts.as_object_mut() {
+            counts.insert("waiting".to_owned(), waiting.into());
+        }
+        counts
     }
 
     /// Tells the operator what the client is not told.

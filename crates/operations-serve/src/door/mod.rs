@@ -1,4 +1,5 @@
 //! Doors: each speaks one protocol.
 
+pub mod explorer;
 pub mod http;
 pub mod mcp;
