@@ -43,7 +43,10 @@ export function askForToken(current: string | undefined, onset: (token: string |
   };
   const save = () => set(input.value.trim() === "" ? undefined : input.value.trim());
   input.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") save();
+    if (event.key !== "Enter") return;
+    // The focus goes back to the button that opened the dialog, which would take the key for itself.
+    event.preventDefault();
+    save();
   });
   dialog.append(
     h("h2", { id: `${id}-title` }, "Token"),

@@ -11,6 +11,7 @@ import { lookAround, type NativeSchemas, type NativeWork, nativeWorkOf } from ".
 import { copyOfRules, isCopyOf } from "./native-rules.js";
 import { tellIfOpen } from "./open-sources.js";
 import { ownMode } from "./output.js";
+import type { Watch } from "./watch.js";
 
 /** Made when a registry is first served; then it follows each registration, and whoever serves it has it look for
  * what changed without one. */
@@ -20,9 +21,23 @@ export class NativeTwin {
   /** What was told of the operations that are served natively. */
   readonly #told = new Map<string, Told>();
 
-  constructor(output: OutputMode, entries: Iterable<Entry>) {
+  readonly #entries: Map<string, Entry>;
+  /** Somebody in JavaScript has a say in every call. */
+  #isHeld: boolean;
+
+  constructor(output: OutputMode, entries: Map<string, Entry>, watch: Watch | undefined) {
     this.native = new native.NativeRegistry(runtime, output);
-    for (const entry of entries) this.set(entry);
+    this.#entries = entries;
+    this.#isHeld = watch?.hasSay === true;
+    for (const entry of entries.values()) this.set(entry);
+  }
+
+  /** Takes over who watches. */
+  watchedBy(watch: Watch | undefined): void {
+    const isHeld = watch?.hasSay === true;
+    if (isHeld === this.#isHeld) return;
+    this.#isHeld = isHeld;
+    for (const entry of this.#entries.values()) this.set(entry);
   }
 
   /** Takes an operation over, as it is now. */
@@ -39,6 +54,7 @@ export class NativeTwin {
     const told = toTell(entry);
     // What another library checks is checked in JavaScript.
     if (
+      !this.#isHeld &&
       work?.isPossible() &&
       own === undefined &&
       told !== undefined &&

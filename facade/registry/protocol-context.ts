@@ -3,12 +3,27 @@
 import { optionOf } from "../border/options.js";
 import type { OperationContext } from "../types.js";
 
-/** Handed to `execute` by the call handler: access is checked whatever the registry thinks of direct calls, and the
- * signal, which nobody can have aborted yet, is not looked at, because it is made only when somebody looks. */
-export const SERVED: unique symbol = Symbol("a call that came through the call protocol");
+/** How `execute` is called by the package itself. */
+export interface Manner {
+  /** By the call handler: access is checked whatever the registry thinks of direct calls, and the signal, which nobody can
+   * have aborted yet, is not looked at, because it is made only when somebody looks. */
+  readonly isServed: boolean;
+  /** By the registry itself: somebody sees to the deadline, and those who watch are around it already. */
+  readonly isWithin: boolean;
+  /** By the registry itself: the caller may. */
+  readonly isGranted: boolean;
+}
 
-/** Handed to `execute` by itself: somebody sees to the deadline. */
-export const WATCHED: unique symbol = Symbol("a call whose deadline is watched");
+/** A call that came through the call protocol. */
+export const SERVED: Manner = { isServed: true, isWithin: false, isGranted: false };
+
+/** The same, and a direct call, from within. */
+export const WITHIN_SERVED: Manner = { isServed: true, isWithin: true, isGranted: false };
+export const WITHIN: Manner = { isServed: false, isWithin: true, isGranted: false };
+
+/** The same once more, by a caller who may. */
+export const GRANTED_SERVED: Manner = { isServed: true, isWithin: true, isGranted: true };
+export const GRANTED: Manner = { isServed: false, isWithin: true, isGranted: true };
 
 const enforced = new WeakSet<OperationContext>();
 
