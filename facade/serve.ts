@@ -6,6 +6,7 @@ export type {
   ExplorerDoorOptions,
   HttpDoorOptions,
   McpDoorOptions,
+  McpTaskOptions,
   ServeCors,
   ServeDoors,
   ServeOAuth,

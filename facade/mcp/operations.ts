@@ -5,6 +5,7 @@ import { importedRules, KeptRules } from "../imported-access.js";
 import { logger } from "../logging.js";
 import { markClaimed } from "../registry/claims.js";
 import { endingItself } from "../registry/deadline.js";
+import { limitHandler } from "../registry/limits.js";
 import { markNative } from "../registry/native-handler.js";
 import { steering } from "../registry/protocol-context.js";
 import { compiled } from "../schema/compiled.js";
@@ -224,6 +225,7 @@ function importTool(client: Client, version: string, tool: Tool): Omit<Imported,
       return origin === undefined ? envelope : asItWas(envelope, result, outputSchema);
     }),
   };
+  limitHandler(operation.handler, client.limiter);
   if (origin === undefined) markNative(operation.handler, client.nativeWork(tool.name));
   else markClaimed(operation.handler, client, `MCP server '${server}'`);
   return { operation, problems };

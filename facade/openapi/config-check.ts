@@ -28,6 +28,7 @@ import {
 import { quoted } from "../border/text.js";
 import { accessRules } from "../imported-access.js";
 import { logger } from "../logging.js";
+import { callLimits, circuitBreaker } from "../registry/limits.js";
 import type { HTTPAuth, HTTPRetry, HTTPSpill, HTTPStreams, OpenAPIImportConfig } from "./config.js";
 
 /** A configuration whose fields are what they are declared to be; a copy, so that it stays so. */
@@ -83,6 +84,8 @@ const FIELDS: Fields<OpenAPIImportConfig> = {
   }),
   ca: must("PEM text, or a list of such", (value) => isString(value) || isListOf(value, isString)),
   accessControl: accessRules,
+  limits: callLimits,
+  breaker: circuitBreaker,
   output: oneOf("normalise", "keep", "off", "strict"),
   int64: oneOf("string", "bigint"),
   include: selectors,

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { numbers, PendingWork } from "../border/pending-work.js";
 import type { HttpService as NativeService, OpenApiImport } from "../native-binding.js";
+import { adapterLimiter, type Limiter } from "../registry/limits.js";
 import { native, runtime } from "../runtime.js";
 import type { OperationContext } from "../types.js";
 import type { CheckedConfig } from "./config-check.js";
@@ -19,10 +20,12 @@ export const pending = new PendingWork<number>(numbers());
 export class HttpService {
   readonly native: NativeService;
   readonly config: CheckedConfig;
+  readonly limiter: Limiter | undefined;
   readonly #plans: (BodyPlan | null)[] = [];
 
   constructor(imported: OpenApiImport | undefined, config: CheckedConfig, documentUrl?: string) {
     this.config = config;
+    this.limiter = adapterLimiter(this.name, config);
     this.native = new native.HttpService(runtime, pending.mailbox, settings(config), imported, documentUrl);
   }
 

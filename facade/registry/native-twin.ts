@@ -42,7 +42,7 @@ export class NativeTwin {
 
   /** Takes an operation over, as it is now. */
   set(entry: Entry): void {
-    const { id, spec, handler, isInternal, own } = entry;
+    const { id, spec, handler, isInternal, own, gate } = entry;
     // From outside there is no such operation.
     if (isInternal) {
       this.remove(id);
@@ -64,6 +64,8 @@ export class NativeTwin {
       const schemas = schemasOf(spec, work);
       if (schemas !== undefined) {
         this.#told.set(id, told);
+        // First, so that no call slips through.
+        this.native.limit(id, gate?.native);
         work.register(this.native, describe(spec, told.rules, told.output), schemas);
         return;
       }

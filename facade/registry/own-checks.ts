@@ -32,7 +32,7 @@ export function callWithOwnChecks(
 ): Promise<ResponseEnvelope> {
   const run = async (value: unknown): Promise<ResponseEnvelope> => {
     refuseEnded(entry, context);
-    const handler = entry.handler as OperationHandler;
+    const handler = entry.run as OperationHandler;
     return ownEnvelope(entry, own, await handler(value, context), mode);
   };
   const admitted = admitWithOwnChecks(entry, own, input);

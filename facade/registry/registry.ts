@@ -35,6 +35,7 @@ import { type AuthorisedCall, authorise, type CustomAuth, holdsScopes, identityI
 import { assertMayReplace } from "./claims.js";
 import { isAhead, isEndingItself, refuseLate, withinDeadline } from "./deadline.js";
 import { type AnyHandler, Entry, type OutputMode } from "./entry.js";
+import { type CallLimits, callLimits, Limiter, operationLimiter, type RegistryStats } from "./limits.js";
 import { NativeTwin } from "./native-twin.js";
 import { operationNotFound } from "./nearest.js";
 import { answerOf, envelopeOf } from "./output.js";
@@ -66,6 +67,8 @@ export interface RegistryOptions {
   /** What happens to outputs. `"normalise"` (default): they are brought into the declared shape. `"keep"`: the same, but nothing is
    * removed. `"off"`: they are only checked. `"strict"`: what does not fit rejects the call, and nothing is made up. */
   output?: OutputMode;
+  /** How many calls of the whole registry run, wait and begin. Operations and adapters may have limits of their own. */
+  limits?: CallLimits;
 }
 
 const FIELDS: Fields<RegistryOptions> = {
@@ -78,6 +81,7 @@ const FIELDS: Fields<RegistryOptions> = {
   },
   trustDirectCalls: aBoolean,
   output: oneOf("normalise", "keep", "off", "strict"),
+  limits: callLimits,
 };
 
 const anEvent = oneOf("call", "denied", "registered", "unregistered");
@@ -128,6 +132,8 @@ export class OperationRegistry<TOperations = any> {
   readonly #customAuth: Record<string, CustomAuth>;
   readonly #trustDirectCalls: boolean;
   readonly #output: OutputMode;
+  /** Every call of this registry goes through these limits. */
+  readonly #limiter: Limiter | undefined;
   #revision = 0;
   /** Those who watch, while there are any. */
   #watch: Watch | undefined;
@@ -139,6 +145,7 @@ export class OperationRegistry<TOperations = any> {
     this.#customAuth = { ...checked.customAuth };
     this.#trustDirectCalls = checked.trustDirectCalls === true;
     this.#output = checked.output ?? "normalise";
+    this.#limiter = checked.limits && new Limiter("registry", "", checked.limits);
   }
 
   /** Registers an operation, or registers it again. */
@@ -187,7 +194,7 @@ export class OperationRegistry<TOperations = any> {
       );
     }
     assertHandler(id, entry.spec, handler);
-    entry.handler = handler;
+    entry.setHandler(handler);
     this.#revision += 1;
     this.#twin?.set(entry);
     this.#tellRegistered(entry, false);
@@ -208,7 +215,8 @@ export class OperationRegistry<TOperations = any> {
     assertSpec(spec);
     refuseCollision(id, spec, this.#entries.get(id)?.spec);
     if (handler !== undefined) assertHandler(id, spec, handler);
-    const entry = new Entry(id, spec, handler);
+    const limiter = operationLimiter(id, spec.limits, this.#entries.get(id)?.limiter);
+    const entry = new Entry(id, spec, handler, limiter, this.#limiter);
     const isNew = !this.#entries.has(id);
     this.#entries.set(id, entry);
     this.#twin?.set(entry);
@@ -384,6 +392,15 @@ export class OperationRegistry<TOperations = any> {
     return Array.from(this.#entries.values(), ({ spec }) => copyOf(spec));
   }
 
+  /** What runs, waits and was refused where there are limits: those of the registry, of its adapters and of its operations. */
+  stats(): RegistryStats {
+    const limiters = new Set(this.#limiter === undefined ? [] : [this.#limiter]);
+    for (const { gate } of this.#entries.values()) {
+      for (const limiter of gate?.limiters ?? []) limiters.add(limiter);
+    }
+    return { limits: Array.from(limiters, (limiter) => limiter.stats()) };
+  }
+
   /** Calls a QUERY or a MUTATION. Resolves to an envelope, or rejects. */
   // What `await` does, without an async function around it, whose suspended frame would cost more than all
   // the checks of a small operation. After the handler only built-ins run, as with `await`: were the stack
@@ -434,7 +451,7 @@ export class OperationRegistry<TOperations = any> {
       admit(entry, input);
       if (!isServed) refuseEnded(entry, context);
       else if (context.deadline !== undefined) refuseLate(id, context.deadline);
-      const { handler } = entry;
+      const { run: handler } = entry as { run: OperationHandler };
       const result: Promise<unknown> = Promise.resolve(handler(input, context));
       return then.call(result, (value) => envelopeOf(entry, value, mode)) as Promise<ResponseEnvelope>;
     } catch (error) {
@@ -568,7 +585,7 @@ export class OperationRegistry<TOperations = any> {
     }
     if (this.#watch?.isAuditing === true) await this.#audited(entry, input, context, isServed);
     else if (!this.#isTrusted(context)) await this.#authorise(entry, input, context);
-    const handler = entry.handler as SubscriptionHandler;
+    const handler = entry.run as SubscriptionHandler;
     const mode = this.#output;
     if (entry.own !== undefined) {
       const admitted = await admitWithOwnChecks(entry, entry.own, input);
@@ -637,7 +654,7 @@ async function callAfter<TOutput>(
   if (entry.own !== undefined) return callWithOwnChecks(entry, entry.own, input, context, mode) as never;
   admit(entry, input);
   refuseEnded(entry, context);
-  const handler = entry.handler as OperationHandler;
+  const handler = entry.run as OperationHandler;
   return envelopeOf(entry, await handler(input, context), mode) as ResponseEnvelope<TOutput>;
 }
 

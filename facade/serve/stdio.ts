@@ -16,7 +16,7 @@ import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
 import { OperationRegistry } from "../registry/registry.js";
 import type { Identity } from "../types.js";
-import type { McpDoorOptions, ServeOptions } from "./options.js";
+import { type McpDoorOptions, type McpTaskOptions, type ServeOptions, someTasks } from "./options.js";
 import { Listening, Offered, type Served } from "./serve.js";
 
 /**
@@ -37,6 +37,8 @@ export interface ServeStdioOptions
   version: string;
   /** What clients tell their models about it. */
   instructions?: string;
+  /** Whether clients may call operations as tasks that declare it (default: yes), and how those are kept. */
+  tasks?: boolean | McpTaskOptions;
   /** Who is at the other end: whoever starts a program decides that. Nobody in particular by default, who may call open
    * operations only. */
   identity?: Identity;
@@ -46,6 +48,7 @@ const FIELDS: Fields<ServeStdioOptions> = {
   name: required(aName),
   version: required(aName),
   instructions: aString,
+  tasks: someTasks,
   identity: anObject,
   operations: aFunction,
   timeout: aPatience,
@@ -75,11 +78,15 @@ export async function serveStdio(registry: OperationRegistry, options: ServeStdi
       "serveStdio: an OperationRegistry is needed",
     );
   }
-  const { name, version, instructions, identity, ...more } = checked;
+  const { name, version, instructions, tasks, identity, ...more } = checked;
   if (identity !== undefined && !isIdentity(identity)) {
     throw refusal("serveStdio: identity", "must be an identity: { id, scopes, resources? }");
   }
-  const mcp: McpDoorOptions = { name, version, ...(instructions !== undefined && { instructions }) };
+  const mcp: McpDoorOptions = {
+    ...{ name, version },
+    ...(instructions !== undefined && { instructions }),
+    ...(tasks !== undefined && { tasks }),
+  };
   const offered = new Offered(registry, { ...more, doors: { mcp } });
   const served = new Listening(offered, "stdio:");
   offered.native

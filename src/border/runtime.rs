@@ -1,10 +1,13 @@
 //! The native side of one JavaScript environment.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use napi::bindgen_prelude::within_runtime_if_available;
 use napi_derive::napi;
+use operations_core::limits::Gate;
 use operations_core::panic;
+use tokio::runtime::Handle;
 
 use crate::border::bridge::{Bridge, MakeError, WriteLog};
 
@@ -14,6 +17,15 @@ pub struct Runtime {
     pub(crate) bridge: Arc<Bridge>,
     /// See [`Runtime::set_host_sending`].
     pub(crate) is_host_sending: Arc<AtomicBool>,
+    /// The limits on calls, made with the first of them.
+    gate: OnceLock<Arc<Gate>>,
+}
+
+impl Runtime {
+    pub(crate) fn gate(&self) -> &Arc<Gate> {
+        self.gate
+            .get_or_init(|| Gate::new(within_runtime_if_available(Handle::current)))
+    }
 }
 
 #[napi]
@@ -26,6 +38,7 @@ impl Runtime {
         Ok(Self {
             bridge: Bridge::new(make_error, &write_log)?,
             is_host_sending: Arc::default(),
+            gate: OnceLock::new(),
         })
     }
 

@@ -5,6 +5,7 @@ use operations_core::spec::OperationType;
 use operations_tools::{Projection, Target, project_schema};
 use serde_json::{Map, Value, json};
 
+use super::super::tasks::Support;
 use super::look::Described;
 use super::{INPUT_KEY, Listed, OPERATION_KEY};
 
@@ -30,6 +31,8 @@ pub(in super::super) struct Tool {
     pub(in super::super) output: Output,
     /// What a client must be able to do: names of capabilities.
     pub(in super::super) requires: Vec<String>,
+    /// Whether it can be called as a task.
+    pub(in super::super) task: Option<Support>,
     /// Whether `INPUT_KEY` is understood.
     takes_inputs: bool,
     /// How arguments become an input, where they are not the same.
@@ -99,6 +102,10 @@ impl Tool {
                 if let Some(schema) = output_schema {
                     members.insert("outputSchema".to_owned(), schema.clone());
                 }
+                if let Some(support) = each.mcp.task {
+                    let execution = json!({ "taskSupport": support.name() });
+                    members.insert("execution".to_owned(), execution);
+                }
                 if !annotations.is_empty() {
                     members.insert("annotations".to_owned(), json!(annotations));
                 }
@@ -113,6 +120,7 @@ impl Tool {
             listed: Listed::new(each, handshake, written(output_schema)),
             output,
             requires: each.mcp.requires.clone(),
+            task: each.mcp.task,
             takes_inputs,
             projection,
         })
