@@ -65,7 +65,7 @@ pub(super) fn of(
 }
 
 /// What came from elsewhere must not become a page of this origin.
-pub(super) fn secure(response: &mut Response<Body>) {
+pub(in crate::door) fn secure(response: &mut Response<Body>) {
     let headers = response.headers_mut();
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(
