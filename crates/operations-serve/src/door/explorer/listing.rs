@@ -60,14 +60,14 @@ fn status(shared: &Shared, door: &ExplorerDoor, question: &Question) -> Value {
         "title": http.and_then(|http| http.info.get("title")),
         "api": http.map(|http| relative(&door.path, &http.path)),
         "caller": question.caller.identity.as_ref().map(|identity| &identity.id),
-        "revision": *shared.calls.revision().borrow(),
+        "revision": shared.calls.revision(),
         "stats": shared.counts(),
     })
 }
 
 /// What the caller may call, in a few words each.
 async fn operations(shared: &Shared, question: &Question) -> Result<Value, CallError> {
-    let revision = *shared.calls.revision().borrow();
+    let revision = shared.calls.revision();
     let routes = shared.http.current(shared).await?;
     let shown = routes
         .operations()
