@@ -231,6 +231,7 @@ export type {
   MCPServerStatus,
   MCPServers,
   MCPServersFile,
+  MCPSessions,
   MCPTokenStore,
   MCPToolChanges,
   MCPToolProblem,

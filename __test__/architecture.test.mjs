@@ -93,6 +93,7 @@ const LAYERS = [
   ["mcp", "nats", "openapi", "otel", "redis", "sse", "tools"],
   ["serve"],
   ["cli"],
+  ["browser"],
 ];
 
 describe("layers", () => {
