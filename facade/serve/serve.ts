@@ -1,7 +1,7 @@
 import { clearInterval, setInterval } from "node:timers";
+import { closedOnce } from "../border/closing.js";
 import { Inbox, type Receiver } from "../border/inbox.js";
 import { keepAlive, keepAliveDuring, letGo } from "../border/keep-alive.js";
-import { aPatience, checkedOptions } from "../border/options.js";
 import { Answers } from "../call/answers.js";
 import { describeAll } from "../call/described.js";
 import type { CallRequestedEvent } from "../call/events.js";
@@ -15,7 +15,8 @@ import { lookAround } from "../registry/native-handler.js";
 import type { NativeTwin } from "../registry/native-twin.js";
 import { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
-import { Description } from "./describe.js";
+import type { OperationSpec } from "../types.js";
+import { describeMcp, ToldRules } from "./describe.js";
 import { describeHttp } from "./describe-http.js";
 import { Hub, type ServedHub, type SpokeNews } from "./hub.js";
 import { type AskedIdentity, failureOf, type Identify, identified } from "./identify.js";
@@ -83,9 +84,8 @@ export interface Served {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-export const DRAIN_FOR = 10_000;
 /** How often what is served is looked at for changes that nobody tells of. In milliseconds. */
-export const LOOK_EVERY = 100;
+const LOOK_EVERY = 100;
 
 const log = logger("serve");
 
@@ -132,16 +132,15 @@ export class Offered implements Receiver {
   readonly #twin: NativeTwin;
   readonly #answers: Answers;
   readonly #inbox = new Inbox(this);
-  readonly #isShown: ServeOptions["operations"];
+  readonly #looking: NodeJS.Timeout;
+  readonly #unwatch: () => void;
   readonly #identify: Identify | undefined;
-  readonly #description = new Description();
+  readonly #rules = new ToldRules();
   /** Nothing where the door is closed. */
   readonly hub: Hub | undefined;
-  #revision = -1;
 
   constructor(registry: OperationRegistry, options: ServeOptions) {
     this.#registry = registry;
-    this.#isShown = options.operations;
     this.#identify = options.identify;
     this.#twin = registry.nativeTwin();
     this.native = new native.RegistryServer(
@@ -158,7 +157,9 @@ export class Offered implements Receiver {
     if (hub !== undefined && hub !== false) {
       this.hub = new Hub(this.native, registry, hub === true ? undefined : hub.accept);
     }
-    this.#choose();
+    const { operations } = options;
+    this.#unwatch = operations === undefined ? () => {} : this.#choose(operations);
+    this.#looking = setInterval(() => this.#look(), LOOK_EVERY).unref();
   }
 
   asked(id: string, asked: AskedCall | AskedOther): void {
@@ -192,9 +193,8 @@ export class Offered implements Receiver {
   }
 
   #describe(what: true | "http" | "hub"): string {
-    if (what === "http") return describeHttp(this.#registry);
     if (what === "hub") return describeForPeers(this.#registry);
-    return this.#description.text(this.#registry);
+    return (what === "http" ? describeHttp : describeMcp)(this.#registry, this.#rules);
   }
 
   /** A client answers a question of a handler. */
@@ -229,33 +229,46 @@ export class Offered implements Receiver {
   }
 
   /** Called now and then. */
-  readonly look = (): void => {
+  #look(): void {
     this.#twin.look();
-    this.#choose();
-    if (this.#description.isOutdated) this.native.touch();
-  };
+    if (this.#rules.haveChanged()) this.native.touch();
+  }
+
+  /** Ends it, after what is under way, but not after more than so many milliseconds. */
+  async close(drain: number): Promise<void> {
+    this.#flush();
+    try {
+      await keepAliveDuring(this.native.close(drain));
+      // Calls that were ended are told so.
+      this.#flush();
+    } finally {
+      clearInterval(this.#looking);
+      this.#unwatch();
+    }
+  }
 
   /** Sends and takes what waits. */
-  flush(): void {
+  #flush(): void {
     this.#answers.flush();
     this.#inbox.drain();
   }
 
-  /** What is registered later is served once the user's own function has had a look at it. */
-  #choose(): void {
-    const isShown = this.#isShown;
-    const { revision } = this.#registry;
-    if (isShown === undefined || revision === this.#revision) return;
-    this.#revision = revision;
-    const shown = this.#registry.getAllSpecs().filter((spec) => {
+  /** Serves what the user's own function chooses. What is registered later is looked at before it can be called. */
+  #choose(operations: NonNullable<ServeOptions["operations"]>): () => void {
+    const isShown = (id: string): boolean => {
       try {
-        return isShown(spec) === true;
+        return operations(this.#registry.getSpec(id) as OperationSpec) === true;
       } catch (error) {
-        log.error(`${spec.namespace}.${spec.name} is not served: operations() threw ${String(error)}`);
+        log.error(`${id} is not served: operations() threw ${String(error)}`);
         return false;
       }
+    };
+    this.native.showOnly(Array.from(this.#registry.entries(), ({ id }) => id).filter(isShown));
+    return this.#twin.watch((id, entry) => {
+      if (entry !== undefined && isShown(id)) return () => this.native.show(id, true);
+      this.native.show(id, false);
+      return undefined;
     });
-    this.native.showOnly(shown.map(({ namespace, name }) => `${namespace}.${name}`));
   }
 }
 
@@ -264,14 +277,11 @@ export class Listening implements Served {
   readonly url: string;
   readonly hub?: ServedHub;
   readonly #offered: Offered;
-  readonly #looking: NodeJS.Timeout;
-  #closing: Promise<void> | undefined;
 
   constructor(offered: Offered, url: string) {
     this.url = url;
     this.#offered = offered;
     if (offered.hub !== undefined) this.hub = offered.hub;
-    this.#looking = setInterval(offered.look, LOOK_EVERY).unref();
     // A server stays up until it is closed.
     keepAlive(this);
   }
@@ -282,28 +292,16 @@ export class Listening implements Served {
 
   readonly resourceUpdated = (uri: string): void => this.#offered.resourceUpdated(uri);
 
-  readonly close = async (options: ServeCloseOptions = {}): Promise<void> => {
-    const { drain = DRAIN_FOR } = checkedOptions<ServeCloseOptions>(
-      options,
-      { drain: aPatience },
-      { prefix: "close: " },
-    );
-    this.#closing ??= this.#close(drain);
-    await this.#closing;
-  };
+  readonly close = closedOnce((drain) => this.#close(drain));
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
 
   async #close(drain: number): Promise<void> {
-    this.#offered.flush();
     try {
-      await keepAliveDuring(this.#offered.native.close(drain));
-      // Calls that were ended are told so.
-      this.#offered.flush();
+      await this.#offered.close(drain);
     } finally {
-      clearInterval(this.#looking);
       letGo(this);
     }
   }

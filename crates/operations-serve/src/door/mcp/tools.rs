@@ -15,7 +15,6 @@ use super::request::{Asked, Reply};
 use super::result::{self, Failed};
 use super::tasks;
 use crate::door::http::request::LEVELS_ABOVE_INPUT;
-use crate::failure;
 use crate::service::Shared;
 
 pub(super) async fn call(
@@ -107,9 +106,7 @@ impl Finishing {
                 }
             }
         };
-        if failure::is_masked(&error) {
-            shared.log_failure(&self.request_id, &error);
-        }
+        shared.log_masked(&self.request_id, &error);
         match result::of_error(error, &self.operation.spec, self.has_identity) {
             Failed::Told(draft) => Reply::Result(draft.finished(info).into()),
             Failed::Refused(refusal) => Reply::Refused(refusal),
