@@ -184,7 +184,7 @@ impl Host {
     }
 
     /// Tells the host something that needs no answer: JSON.
-    pub fn tell(&self, news: &str) {
+    pub fn tell_news(&self, news: &str) {
         self.mailbox.push(Item::asked("", news));
     }
 

@@ -93,6 +93,6 @@ impl Serving for SpokeCalls {
     }
 
     fn changed(&self) {
-        self.host.tell(r#"{"changed":true}"#);
+        self.host.tell_news(r#"{"changed":true}"#);
     }
 }

@@ -67,7 +67,7 @@ impl Kept {
             return Ok(newest);
         }
         // What changes while it is described makes it outdated.
-        let revision = *shared.calls.revision().borrow();
+        let revision = shared.calls.revision();
         let id: Arc<str> = Uuid::new_v4().to_string().into();
         let asked = |_: &str| r#"{"describe":"hub"}"#.to_owned();
         let about = "the list of operations";
@@ -87,7 +87,7 @@ impl Kept {
     }
 
     fn newest(&self, shared: &Shared) -> Option<Arc<List>> {
-        let revision = *shared.calls.revision().borrow();
+        let revision = shared.calls.revision();
         reading(&self.newest)
             .as_ref()
             .filter(|list| list.revision == revision)

@@ -129,12 +129,12 @@ pub(crate) fn serve(
         writing(&shared.hub.spokes).insert(Arc::clone(&id), Arc::clone(&spoke));
         shared
             .host
-            .tell(&json!({ "joined": spoke.to_json() }).to_string());
+            .tell_news(&json!({ "joined": spoke.to_json() }).to_string());
         let end = session.run(socket, &shared.hub.kill).await;
         writing(&shared.hub.spokes).shift_remove(&id);
         peer.lost(&end.why);
         let left = json!({ "left": { "id": &*id, "reason": end.why } });
-        shared.host.tell(&left.to_string());
+        shared.host.tell_news(&left.to_string());
     });
     switching
 }

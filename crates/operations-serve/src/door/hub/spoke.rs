@@ -111,11 +111,11 @@ impl Serving for Serves {
 
     fn changed(&self) {
         let news = json!({ "changed": &*self.spoke.id });
-        self.shared.host.tell(&news.to_string());
+        self.shared.host.tell_news(&news.to_string());
     }
 
     fn changes(&self) -> BoxStream<'static, ()> {
-        let revision = self.shared.calls.revision();
+        let revision = self.shared.calls.changes();
         stream::unfold(revision, |mut revision| async move {
             revision.changed().await.ok()?;
             Some(((), revision))
