@@ -236,6 +236,7 @@ export type {
   MCPServerStatus,
   MCPServers,
   MCPServersFile,
+  MCPSessions,
   MCPTokenStore,
   MCPToolChanges,
   MCPToolProblem,

@@ -8,6 +8,7 @@ import type { McpClient } from "../native-binding.js";
 import { adapterLimiter, type Limiter } from "../registry/limits.js";
 import type { NativeWork } from "../registry/native-handler.js";
 import { native, runtime } from "../runtime.js";
+import type { OperationContext } from "../types.js";
 import type {
   MCPClient,
   MCPClientWrapper,
@@ -17,7 +18,7 @@ import type {
   MCPServerStatus,
   MCPToolsListener,
 } from "./client-types.js";
-import { checkedConfig, describeConfig, type MCPClientConfig } from "./config.js";
+import { checkedConfig, describeConfig, headersFor, type MCPClientConfig } from "./config.js";
 import {
   argumentsOf,
   type ListedTools,
@@ -26,10 +27,14 @@ import {
   ToolList,
 } from "./operations.js";
 import { answerQuestion } from "./questions.js";
+import { Sessions } from "./sessions.js";
 
 const log = logger("mcp");
 
 type Json = Record<string, unknown>;
+
+/** On whose behalf the list of tools is read. */
+const NOBODY: OperationContext = {};
 
 /** How a tool is called: part of the operation's context. */
 export interface CallOptions extends MCPRequestOptions {
@@ -81,13 +86,37 @@ export class Client implements MCPClientWrapper {
   client: MCPClient;
   tools: MCPOperation[] = [];
 
-  constructor(name: string, config: MCPClientConfig) {
+  /** Where users have credentials of their own: their connections. */
+  readonly #sessions: Sessions<Client> | undefined;
+  /** Whether it is one of those. */
+  readonly #isSession: boolean;
+
+  /** `own` are the headers of one user. */
+  private constructor(
+    name: string,
+    config: MCPClientConfig,
+    own?: Record<string, string>,
+    isSession = false,
+  ) {
     this.name = name;
-    this.config = checkedConfig(name, config);
-    this.limiter = adapterLimiter(name, this.config);
-    const described = describeConfig(name, this.config);
+    this.config = config;
+    this.#isSession = isSession;
+    this.limiter = isSession ? undefined : adapterLimiter(name, this.config);
+    if (typeof config.headers === "function" && !isSession) {
+      this.#sessions = new Sessions(name, config.sessions ?? {}, (headers) =>
+        new Client(name, config, headers, true).connect(),
+      );
+    }
+    const described = describeConfig(name, this.config, own);
     this.#native = new native.McpClient(runtime, this.#pending.mailbox, name, described);
     this.client = this.#described({});
+  }
+
+  /** A client that is not connected. A promise where a function of the user's says which headers the list of tools is read with. */
+  static make(name: string, config: MCPClientConfig): Client | Promise<Client> {
+    const checked = checkedConfig(name, config);
+    if (typeof checked.headers !== "function") return new Client(name, checked);
+    return headersFor(name, checked, NOBODY).then((own) => new Client(name, checked, own));
   }
 
   /** Starts or reaches the server, and reads its tools. */
@@ -96,6 +125,8 @@ export class Client implements MCPClientWrapper {
       this.#native.connect(request),
     );
     this.client = this.#described(about);
+    // Its tools are those of the server, and known.
+    if (this.#isSession) return this;
     const version = this.config.version || this.client.serverInfo.version || "1.0.0";
     this.#list = new ToolList(this, version);
     this.#toolsChanged(tools);
@@ -128,6 +159,19 @@ export class Client implements MCPClientWrapper {
     };
   }
 
+  /** Calls a tool on behalf of whoever the context is about. */
+  async callFor<T>(
+    context: OperationContext,
+    tool: string,
+    input: string | undefined,
+    options: () => CallOptions,
+  ): Promise<T> {
+    if (this.#sessions === undefined) return this.call(tool, input, options());
+    const headers = await headersFor(this.name, this.config, context);
+    // What is left of the time is looked at when the connection is there.
+    return this.#sessions.use(context, headers, (client) => client.call<T>(tool, input, options()));
+  }
+
   /** Calls a tool; `input` is JSON. */
   call<T>(tool: string, input: string | undefined, options: CallOptions): Promise<T> {
     const { timeout, left, resetTimeoutOnProgress, onProgress } = options;
@@ -147,7 +191,8 @@ export class Client implements MCPClientWrapper {
   /** How the native registry calls a tool without JavaScript. */
   nativeWork(tool: string): NativeWork {
     return {
-      isPossible: () => true,
+      // Who calls with which credentials is for a function of the user's to say.
+      isPossible: () => this.#sessions === undefined,
       ownsSchema: () => false,
       register: (registry, spec, { input, output }) =>
         registry.setMcp(spec, input, output, this.#native, tool),
@@ -186,9 +231,14 @@ export class Client implements MCPClientWrapper {
 
   /** Closing twice is harmless. */
   close(): Promise<void> {
-    this.#closing ??= this.#request({}, (request) => this.#native.close(request)).then(() => undefined);
+    this.#closing ??= this.#close();
     this.#listeners.clear();
     return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    const closing = this.#request({}, (request) => this.#native.close(request));
+    await Promise.all([closing, this.#sessions?.close()]);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -279,7 +329,8 @@ export class Client implements MCPClientWrapper {
  * ```
  */
 export async function createMCPClient(name: string, config: MCPClientConfig): Promise<MCPClientWrapper> {
-  return new Client(name, config).connect();
+  const client = await Client.make(name, config);
+  return client.connect();
 }
 
 /**

@@ -218,9 +218,10 @@ function importTool(client: Client, version: string, tool: Tool): Omit<Imported,
       ...(config.output !== undefined && { output: config.output }),
     },
     handler: endingItself(async (input: unknown, context?: OperationContext) => {
-      const options = optionsOf(server, tool.name, context);
       const given = origin === undefined ? input : argumentsFor(origin, input);
-      const result = await client.call(tool.name, argumentsOf(server, tool.name, given), options);
+      const args = argumentsOf(server, tool.name, given);
+      const options = () => optionsOf(server, tool.name, context);
+      const result = await client.callFor<unknown>(context ?? {}, tool.name, args, options);
       const envelope = envelopeOfResult(server, tool.name, result, config);
       return origin === undefined ? envelope : asItWas(envelope, result, outputSchema);
     }),
