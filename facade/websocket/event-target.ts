@@ -78,7 +78,7 @@ class SocketTarget extends EventTarget implements WebSocketEventTarget, Connecte
   readonly #onOpen = (): void => {
     for (const text of this.#waiting.splice(0)) this.#socket.send(text);
   };
-  readonly #onMessage = (event: Event): void => this.#deliver((event as MessageEvent<unknown>).data);
+  readonly #onMessage = (event: Event): void => this.#deliver((event as Event & { data?: unknown }).data);
   readonly #onClose = (): void => this.#lose();
 
   constructor(socket: WebSocketLike) {
