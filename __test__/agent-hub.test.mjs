@@ -39,7 +39,7 @@ describe("the agent hub", () => {
     assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
     for (const line of [
       /^Left out: MCP server 'broken'/m,
-      /operations in tasks, shop, memory, files$/m,
+      /operations in tasks, shop, (memory, files|files, memory)$/m,
       /· tasks\.add by ada, ok, source local, [\d.]+ ms/,
       /· tasks\.add by bob, ACCESS_DENIED, source none/,
       /· shop\.getPet by ada, ok, source http/,

@@ -31,6 +31,7 @@ const isRefusal = `(value) => {
 /** The names that work without native code. A name that moves has to be moved here. */
 const WORKING = [
   "AccessControlSchema",
+  "CONVENTIONS",
   "CallError",
   "CallEventMap",
   "CallEventSchema",
@@ -58,6 +59,7 @@ const WORKING = [
   "collectErrors",
   "createPortEventTarget",
   "createRegistry",
+  "createWebSocketEventTarget",
   "defaultAdapter",
   "defineOperation",
   "enforceAccess",
