@@ -117,6 +117,7 @@ export type {
   ResponseNote,
   ResponseSource,
   SpilledResult,
+  SpillOptions,
 } from "./dist/index.js";
 
 // Errors
@@ -180,7 +181,6 @@ export type {
   HTTPAuth,
   HTTPRetry,
   HTTPServiceConfig,
-  HTTPSpill,
   HTTPStreams,
   OpenAPICandidate,
   OpenAPIFS,

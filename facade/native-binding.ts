@@ -59,6 +59,15 @@ export interface NativeBinding {
   readonly HttpMachine: new (
     never: never,
   ) => HttpMachine;
+  /** Files of large results; `settings` is JSON. */
+  readonly SpillStore: new (
+    runtime: Runtime,
+    settings: string,
+  ) => SpillStore;
+  /** A file that is written; `SpillStore.begin` makes it. */
+  readonly SpillWriter: new (
+    never: never,
+  ) => SpillWriter;
   /** One MCP server. */
   readonly McpClient: new (
     runtime: Runtime,
@@ -135,6 +144,20 @@ export interface Runtime {
   setHostSending(isSending: boolean): void;
 }
 
+/** Where large results go. */
+export interface SpillStore {
+  begin(): SpillWriter;
+}
+
+/** A file that is written. One that is not finished is removed. */
+export interface SpillWriter {
+  /** The next piece may follow when the promise is fulfilled. */
+  write(piece: string | Uint8Array): Promise<void>;
+  /** JSON: `spill` for the envelope, and the `preview`. */
+  finish(contentType: string, isText: boolean): Promise<string>;
+  abandon(): void;
+}
+
 /** The native twin of a registry. Specs are JSON (`registry/native-twin.ts`). */
 export interface NativeRegistry {
   /** An operation whose calls go to JavaScript. */
@@ -148,6 +171,7 @@ export interface NativeRegistry {
     service: HttpService,
     imported: OpenApiImport,
     index: number,
+    spills: SpillStore | undefined,
   ): void;
   /** A tool of an MCP server. */
   setMcp(
@@ -236,6 +260,7 @@ export interface HttpService {
     body: string | undefined,
     blobs: Uint8Array[] | undefined,
     headers: string | undefined,
+    spills: SpillStore | undefined,
   ): void;
   open(
     id: number,
@@ -369,6 +394,8 @@ export interface RegistryServer {
   /** Opens a port, and resolves to the URL. */
   listen(host: string, port: number): Promise<string>;
   /** Serves these operations only. */
+  /** Operations that the MCP door offers as well; each is JSON. */
+  addTools(specs: string[]): void;
   showOnly(ids: string[]): void;
   /** Whether a call that is about to begin is still wanted. */
   begin(id: string): boolean;

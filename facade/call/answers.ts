@@ -7,7 +7,7 @@ import { Batch } from "./batch.js";
 import { buildCallHandler } from "./call-handler.js";
 import type { CallAbortedEvent, CallRequestedEvent } from "./events.js";
 import { usualOverrun } from "./overrun.js";
-import { type Line, lineOf, placeIsFree } from "./remote.js";
+import { type Line, lineOf, placeIsFree, takesFiles } from "./remote.js";
 import type { VerifyIdentity } from "./verify-identity.js";
 import { wireText } from "./wire-value.js";
 
@@ -32,6 +32,8 @@ export interface AnswersOptions {
   readonly verifyIdentity?: VerifyIdentity | undefined;
   /** The places that the native side has; nothing where there is no limit. */
   readonly concurrency?: number | undefined;
+  /** Whether the native side hands out files. A request must say so too. */
+  readonly handsOutFiles?: boolean | undefined;
 }
 
 /** What `buildCallHandler` needs of a call map. */
@@ -44,6 +46,9 @@ export class Answers {
   readonly #senders = new Map<string, string>();
   /** Where handlers may talk with their clients. */
   readonly #lines = new Map<string, Line>();
+  /** Calls whose large results may be in files. */
+  readonly #files = new Set<string>();
+  readonly #handsOutFiles: boolean;
   readonly #listeners = new Set<AbortListener>();
   /** Streams that may not send at the moment, and how to let them go on. */
   readonly #paused = new Map<string, () => void>();
@@ -59,6 +64,7 @@ export class Answers {
   constructor(native: Native, registry: OperationRegistry, options: AnswersOptions) {
     this.#native = native;
     this.#registry = registry;
+    this.#handsOutFiles = options.handsOutFiles === true;
     this.#batch = new Batch((outcomes) => {
       // Called by the event loop itself, where an exception would be an uncaught one.
       try {
@@ -83,13 +89,14 @@ export class Answers {
   }
 
   /** Serves a request. The handler never rejects. */
-  requested(request: CallRequestedEvent & { from?: string }, line?: Line): void {
-    const { requestId, from } = request;
+  requested(request: CallRequestedEvent & { from?: string; files?: boolean }, line?: Line): void {
+    const { requestId, from, files } = request;
     // It may have waited here for long: nobody begins with what was aborted, or is too late.
     if (!this.#native.begin(requestId)) return;
     if (this.#registry.isSubscription(request.operationId)) this.#streams.add(requestId);
     if (from !== undefined) this.#senders.set(requestId, from);
     if (line !== undefined) this.#lines.set(requestId, line);
+    if (files === true && this.#handsOutFiles) this.#files.add(requestId);
     void this.#handle(request);
   }
 
@@ -97,7 +104,12 @@ export class Answers {
     return this.#lines.get(requestId);
   }
 
+  [takesFiles](requestId: string): boolean {
+    return this.#files.has(requestId);
+  }
+
   [placeIsFree](requestId: string): void {
+    this.#files.delete(requestId);
     this.#hangUp(requestId);
     if (this.#streams.delete(requestId)) this.#paused.delete(requestId);
     this.#senders.delete(requestId);

@@ -15,7 +15,13 @@ import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, failed, mapError } from "../errors.js";
 import { logger } from "../logging.js";
 import { tellOfOpenSources } from "../registry/open-sources.js";
-import { alwaysEnforceAccess, markMetadata, SERVED, seesToDeadline } from "../registry/protocol-context.js";
+import {
+  alwaysEnforceAccess,
+  markMetadata,
+  SERVED,
+  SERVED_FILES,
+  seesToDeadline,
+} from "../registry/protocol-context.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { subscribe } from "../registry/subscribe.js";
 import { detailsWithoutCookies, withoutCookies } from "./cookies.js";
@@ -23,7 +29,7 @@ import type { CallAbortedEvent, CallRequestedEvent } from "./events.js";
 import { readEvent } from "./incoming.js";
 import { Overrun, usualOverrun } from "./overrun.js";
 import { DEFAULT_QUEUE, overloaded, type PlaceLimits, Places, tookTooLong } from "./places.js";
-import { type Line, lineOf, placeIsFree, type Server, whileServing } from "./remote.js";
+import { type Line, lineOf, placeIsFree, type Server, takesFiles, whileServing } from "./remote.js";
 import { Running } from "./running.js";
 import { soon } from "./soon.js";
 import { type VerifyIdentity, verifiedIdentity } from "./verify-identity.js";
@@ -69,6 +75,8 @@ export interface AnsweringMap {
   [lineOf]?(requestId: string): Line | undefined;
   /** For a transport that has limits of its own: there is a place again. */
   [placeIsFree]?(requestId: string): void;
+  /** Whether the file of a large result can be handed out to the caller. */
+  [takesFiles]?(requestId: string): boolean;
 }
 
 /**
@@ -207,7 +215,7 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler & { sta
 
   /** Whoever aborted has an answer already. */
   function answer(request: CallRequestedEvent, running: Running, envelope: ResponseEnvelope): void {
-    if (envelope.meta.source === "http" && envelope.meta.spill !== undefined) {
+    if (envelope.meta.spill !== undefined && callMap[takesFiles]?.(request.requestId) !== true) {
       fail(request, running, spilled(request.operationId));
       return;
     }
@@ -287,7 +295,8 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler & { sta
         (error) => fail(request, running, error),
       );
     }
-    return registry.execute(request.operationId, request.input, running.context(registry), SERVED).then(
+    const by = callMap[takesFiles]?.(request.requestId) === true ? SERVED_FILES : SERVED;
+    return registry.execute(request.operationId, request.input, running.context(registry), by).then(
       (envelope) => answer(request, running, envelope),
       (error) => fail(request, running, error),
     );

@@ -6,6 +6,7 @@ import { CallError, InfrastructureErrorCode, invalid } from "../errors.js";
 import { logger } from "../logging.js";
 import type { McpClient } from "../native-binding.js";
 import type { NativeWork } from "../registry/native-handler.js";
+import { Spills } from "../registry/spills.js";
 import { native, runtime } from "../runtime.js";
 import type {
   MCPClient,
@@ -65,6 +66,7 @@ type Query =
 export class Client implements MCPClientWrapper {
   readonly name: string;
   readonly config: MCPClientConfig;
+  #spills: Spills | undefined;
   readonly #native: McpClient;
   readonly #pending = new PendingWork<number>(numbers(), {
     asked: (question: number, { kind, question: about }: Asked) => this.#answer(question, kind, about),
@@ -139,6 +141,12 @@ export class Client implements MCPClientWrapper {
         onProgress !== undefined,
       ),
     );
+  }
+
+  /** Where large results go, by the client's own configuration. */
+  get spills(): Spills | undefined {
+    this.#spills ??= Spills.of(this.config.spill);
+    return this.#spills;
   }
 
   /** How the native registry calls a tool without JavaScript. */

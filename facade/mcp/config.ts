@@ -19,6 +19,7 @@ import {
 import { quoted } from "../border/text.js";
 import { accessRules, type ImportedAccessControl } from "../imported-access.js";
 import type { OutputMode } from "../registry/entry.js";
+import { aSpill, type SpillOptions } from "../registry/spills.js";
 import { expandReferences } from "./references.js";
 
 /**
@@ -214,6 +215,8 @@ export interface MCPClientConfig {
   accessControl?: ImportedAccessControl;
   /** What happens to the outputs of these operations; the registry's own setting by default. */
   output?: OutputMode;
+  /** Large results go to files: `data` is the beginning then, and `meta.spill` names the file. */
+  spill?: SpillOptions;
   /** `data` is the parsed value when a result is exactly one text that holds a JSON object or array. */
   parseJSONText?: boolean;
   /** What a result with `isError: true` becomes: an envelope (default), or a `CallError` that holds it. */
@@ -291,6 +294,7 @@ const FIELDS: Fields<MCPClientConfig> = {
   accessControl: accessRules,
   reconnect: aBoolean,
   output: oneOf("normalise", "keep", "off", "strict"),
+  spill: aSpill,
   parseJSONText: aBoolean,
   onToolError: oneOf("envelope", "throw"),
   onElicitation: aFunction,

@@ -1,5 +1,6 @@
 import { jsonOf, messageOf } from "../border/text.js";
 import { Turns } from "../border/turns.js";
+import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode, invalid } from "../errors.js";
 import { importedRules, KeptRules } from "../imported-access.js";
 import { logger } from "../logging.js";
@@ -7,6 +8,9 @@ import { markClaimed } from "../registry/claims.js";
 import { endingItself } from "../registry/deadline.js";
 import { markNative } from "../registry/native-handler.js";
 import { steering } from "../registry/protocol-context.js";
+import { spilledIfLarge } from "../registry/spill-result.js";
+import { markSpilling } from "../registry/spilling.js";
+import type { Spills } from "../registry/spills.js";
 import { compiled } from "../schema/compiled.js";
 import { FromSchema } from "../schema/from-schema.js";
 import type { TypeBoxSchema } from "../schema-types.js";
@@ -194,6 +198,18 @@ function importTool(client: Client, version: string, tool: Tool): Omit<Imported,
   const outputSchema =
     declared == null ? (Type.Unknown() as TypeBoxSchema) : schema("outputSchema", declared);
   for (const problem of problems) report(server, problem, "Unknown stands in its place.");
+  const call = async (
+    input: unknown,
+    context: OperationContext | undefined,
+    spills: Spills | undefined,
+  ): Promise<ResponseEnvelope> => {
+    const options = optionsOf(server, tool.name, context);
+    const given = origin === undefined ? input : argumentsFor(origin, input);
+    const result = await client.call(tool.name, argumentsOf(server, tool.name, given), options);
+    const sent = envelopeOfResult(server, tool.name, result, config);
+    const envelope = origin === undefined ? sent : asItWas(sent, result, outputSchema);
+    return spills === undefined ? envelope : spilledIfLarge(envelope, spills);
+  };
   const title = wordsIn(tool.title) ?? wordsIn(tool.annotations?.title);
   const operation: MCPOperation = {
     name: origin?.name ?? tool.name,
@@ -216,14 +232,9 @@ function importTool(client: Client, version: string, tool: Tool): Omit<Imported,
       ...(tool._meta != null && { _meta: tool._meta }),
       ...(config.output !== undefined && { output: config.output }),
     },
-    handler: endingItself(async (input: unknown, context?: OperationContext) => {
-      const options = optionsOf(server, tool.name, context);
-      const given = origin === undefined ? input : argumentsFor(origin, input);
-      const result = await client.call(tool.name, argumentsOf(server, tool.name, given), options);
-      const envelope = envelopeOfResult(server, tool.name, result, config);
-      return origin === undefined ? envelope : asItWas(envelope, result, outputSchema);
-    }),
+    handler: endingItself((input: unknown, context?: OperationContext) => call(input, context, client.spills)),
   };
+  markSpilling(operation.handler, { own: client.spills, call });
   if (origin === undefined) markNative(operation.handler, client.nativeWork(tool.name));
   else markClaimed(operation.handler, client, `MCP server '${server}'`);
   return { operation, problems };

@@ -11,6 +11,8 @@ import { lookAround, type NativeSchemas, type NativeWork, nativeWorkOf } from ".
 import { copyOfRules, isCopyOf } from "./native-rules.js";
 import { tellIfOpen } from "./open-sources.js";
 import { ownMode } from "./output.js";
+import { spillsOf } from "./spilling.js";
+import type { Spills } from "./spills.js";
 
 /** Made when a registry is first served; then it follows each registration, and whoever serves it has it look for
  * what changed without one. */
@@ -20,7 +22,10 @@ export class NativeTwin {
   /** What was told of the operations that are served natively. */
   readonly #told = new Map<string, Told>();
 
-  constructor(output: OutputMode, entries: Iterable<Entry>) {
+  readonly #spills: Spills | undefined;
+
+  constructor(output: OutputMode, entries: Iterable<Entry>, spills: Spills | undefined) {
+    this.#spills = spills;
     this.native = new native.NativeRegistry(runtime, output);
     for (const entry of entries) this.set(entry);
   }
@@ -37,6 +42,7 @@ export class NativeTwin {
     this.#tellFormats();
     const work = handler === undefined ? undefined : nativeWorkOf(handler);
     const told = toTell(entry);
+    const spills = spillsOf(handler, this.#spills);
     // What another library checks is checked in JavaScript.
     if (
       work?.isPossible() &&
@@ -48,12 +54,12 @@ export class NativeTwin {
       const schemas = schemasOf(spec, work);
       if (schemas !== undefined) {
         this.#told.set(id, told);
-        work.register(this.native, describe(spec, told.rules, told.output), schemas);
+        work.register(this.native, describe(spec, told.rules, told.output, spills), schemas, spills);
         return;
       }
     }
     this.#told.delete(id);
-    this.native.setHost(describe(spec, FOR_NOBODY, undefined));
+    this.native.setHost(describe(spec, FOR_NOBODY, undefined, spills));
   }
 
   remove(id: string): void {
@@ -108,10 +114,19 @@ function isStillSo({ entry, rules, output }: Told): boolean {
 const FOR_NOBODY: AccessControl = { requiredScopes: [], customAuth: "JavaScript" };
 
 /** What the native side has to know of a spec. */
-function describe(spec: OperationSpec, accessControl: AccessControl, output: OutputMode | undefined): string {
+function describe(
+  spec: OperationSpec,
+  accessControl: AccessControl,
+  output: OutputMode | undefined,
+  store: Spills | undefined,
+): string {
   const { namespace, name, type, description } = spec;
   const errors = declaredErrors(spec);
-  return JSON.stringify({ namespace, name, type, description, accessControl, output, errors }, wellFormed);
+  const spills = store !== undefined;
+  return JSON.stringify(
+    { namespace, name, type, description, accessControl, output, errors, spills },
+    wellFormed,
+  );
 }
 
 /** Nobody has checked these: what cannot be meant is left out. */

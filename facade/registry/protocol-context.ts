@@ -7,6 +7,11 @@ import type { OperationContext } from "../types.js";
  * signal, which nobody can have aborted yet, is not looked at, because it is made only when somebody looks. */
 export const SERVED: unique symbol = Symbol("a call that came through the call protocol");
 
+/** The same, for somebody who hands out the file of a large result. */
+export const SERVED_FILES: unique symbol = Symbol("a call whose result may be in a file");
+
+export type Served = typeof SERVED | typeof SERVED_FILES;
+
 /** Handed to `execute` by itself: somebody sees to the deadline. */
 export const WATCHED: unique symbol = Symbol("a call whose deadline is watched");
 

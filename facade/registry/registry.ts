@@ -38,8 +38,11 @@ import { NativeTwin } from "./native-twin.js";
 import { operationNotFound } from "./nearest.js";
 import { answerOf, envelopeOf } from "./output.js";
 import { admitWithOwnChecks, callWithOwnChecks, ownStream } from "./own-checks.js";
-import { isDirect, SERVED, WATCHED } from "./protocol-context.js";
+import { isDirect, SERVED, SERVED_FILES, type Served, WATCHED } from "./protocol-context.js";
 import { assertHandler, assertSpec, operationId } from "./spec-check.js";
+import { spilledIfLarge } from "./spill-result.js";
+import { spillsOf, withFiles, withoutFiles } from "./spilling.js";
+import { aSpill, type SpillOptions, Spills } from "./spills.js";
 import { subscribe } from "./subscribe.js";
 
 /**
@@ -61,6 +64,9 @@ export interface RegistryOptions {
   /** What happens to outputs. `"normalise"` (default): they are brought into the declared shape. `"keep"`: the same, but nothing is
    * removed. `"off"`: they are only checked. `"strict"`: what does not fit rejects the call, and nothing is made up. */
   output?: OutputMode;
+  /** Large results go to files: `data` is the beginning then, and `meta.spill` names the file. Without it, and for callers that
+   * cannot be handed a file, results stay in memory. */
+  spill?: SpillOptions;
 }
 
 const FIELDS: Fields<RegistryOptions> = {
@@ -73,6 +79,7 @@ const FIELDS: Fields<RegistryOptions> = {
   },
   trustDirectCalls: aBoolean,
   output: oneOf("normalise", "keep", "off", "strict"),
+  spill: aSpill,
 };
 
 /**
@@ -121,6 +128,7 @@ export class OperationRegistry<TOperations = any> {
   readonly #customAuth: Record<string, CustomAuth>;
   readonly #trustDirectCalls: boolean;
   readonly #output: OutputMode;
+  readonly #spills: Spills | undefined;
   #revision = 0;
 
   constructor(options: RegistryOptions = {}) {
@@ -130,6 +138,7 @@ export class OperationRegistry<TOperations = any> {
     this.#customAuth = { ...checked.customAuth };
     this.#trustDirectCalls = checked.trustDirectCalls === true;
     this.#output = checked.output ?? "normalise";
+    this.#spills = Spills.of(checked.spill);
   }
 
   /** Registers an operation, or registers it again. */
@@ -301,18 +310,32 @@ export class OperationRegistry<TOperations = any> {
     id: string,
     input: unknown,
     context: OperationContext,
-    by: typeof SERVED | typeof WATCHED,
+    by: Served,
   ): Promise<ResponseEnvelope>;
   execute(
     id: string,
     input: unknown,
     context: OperationContext = {},
-    by?: typeof SERVED | typeof WATCHED,
+    by?: Served,
+  ): Promise<ResponseEnvelope> {
+    const called = this.#execute(id, input, context, by);
+    if (this.#spills === undefined || by === SERVED) return called;
+    const spills = spillsOf(this.#entries.get(id)?.handler, this.#spills) as Spills;
+    return then.call(called, (envelope) =>
+      spilledIfLarge(envelope as ResponseEnvelope, spills),
+    ) as Promise<ResponseEnvelope>;
+  }
+
+  #execute(
+    id: string,
+    input: unknown,
+    context: OperationContext,
+    by: Served | typeof WATCHED | undefined,
   ): Promise<ResponseEnvelope> {
     try {
       if (by === undefined && isAhead(context.deadline)) return this.#executeInTime(id, input, context);
       const entry = this.#entries.get(id);
-      const isServed = by === SERVED;
+      const isServed = by === SERVED || by === SERVED_FILES;
       if (
         entry === undefined ||
         entry.handler === undefined ||
@@ -325,14 +348,16 @@ export class OperationRegistry<TOperations = any> {
       // Looked at here first, because these scopes are all that most operations ask for.
       if (!isTrusted && !holdsScopes(entry.spec.accessControl, identityIn(context))) {
         const asked = this.#authorise(entry, input, context);
-        if (asked !== undefined) return callAfter(asked, entry, input, context, this.#output);
+        if (asked !== undefined) {
+          return callAfter(asked, entry, this.#handlerOf(entry, by), input, context, this.#output);
+        }
       }
       const mode = this.#output;
-      if (entry.own !== undefined) return callWithOwnChecks(entry, entry.own, input, context, mode);
+      const handler = this.#handlerOf(entry, by);
+      if (entry.own !== undefined) return callWithOwnChecks(entry, entry.own, handler, input, context, mode);
       admit(entry, input);
       if (!isServed) refuseEnded(entry, context);
       else if (context.deadline !== undefined) refuseLate(id, context.deadline);
-      const { handler } = entry;
       const result: Promise<unknown> = Promise.resolve(handler(input, context));
       return then.call(result, (value) => envelopeOf(entry, value, mode)) as Promise<ResponseEnvelope>;
     } catch (error) {
@@ -343,8 +368,21 @@ export class OperationRegistry<TOperations = any> {
   #executeInTime(id: string, input: unknown, context: OperationContext): Promise<ResponseEnvelope> {
     const limited = context as OperationContext & { deadline: number };
     return withinDeadline(id, limited, this.endsItself(id), (watched) =>
-      this.execute(id, input, watched, WATCHED),
+      this.#execute(id, input, watched, WATCHED),
     );
+  }
+
+  /** What does the work of a call, with large results in files or not. */
+  #handlerOf(entry: Entry, by: Served | typeof WATCHED | undefined): OperationHandler {
+    const handler = entry.handler as OperationHandler;
+    if (by === SERVED) return withoutFiles(handler);
+    if (this.#spills === undefined) return handler;
+    return withFiles(handler, entry.id, spillsOf(handler, this.#spills) as Spills);
+  }
+
+  /** Whether a large result of an operation may be in a file. @internal */
+  spills(id: string): boolean {
+    return spillsOf(this.#entries.get(id)?.handler, this.#spills) !== undefined;
   }
 
   /** Whether the work of an operation ends, and says how, once its signal is aborted. @internal */
@@ -375,7 +413,7 @@ export class OperationRegistry<TOperations = any> {
 
   /** The registry on the native side, for whatever serves it. @internal */
   nativeTwin(): NativeTwin {
-    this.#twin ??= new NativeTwin(this.#output, this.#entries.values());
+    this.#twin ??= new NativeTwin(this.#output, this.#entries.values(), this.#spills);
     return this.#twin;
   }
 
@@ -458,15 +496,17 @@ export interface OpenSubscription {
 async function callAfter<TOutput>(
   asked: Promise<void>,
   entry: Entry,
+  handler: OperationHandler,
   input: unknown,
   context: OperationContext,
   mode: OutputMode,
 ): Promise<ResponseEnvelope<TOutput>> {
   await asked;
-  if (entry.own !== undefined) return callWithOwnChecks(entry, entry.own, input, context, mode) as never;
+  if (entry.own !== undefined) {
+    return callWithOwnChecks(entry, entry.own, handler, input, context, mode) as never;
+  }
   admit(entry, input);
   refuseEnded(entry, context);
-  const handler = entry.handler as OperationHandler;
   return envelopeOf(entry, await handler(input, context), mode) as ResponseEnvelope<TOutput>;
 }
 

@@ -11,8 +11,8 @@ import { type AccessControl, type OperationSpec, OperationType } from "../types.
 export class Description {
   #told: { readonly spec: OperationSpec; readonly rules: AccessControl }[] = [];
 
-  /** A JSON list. Subscriptions are not in it: a call gives one result. */
-  text(registry: OperationRegistry): string {
+  /** A JSON list. Subscriptions are not in it: a call gives one result. With `tools`, these are tools, and no others. */
+  text(registry: OperationRegistry, tools?: OperationRegistry): string {
     this.#told = [];
     const all = registry.list().flatMap((spec) => {
       if (spec.handler === undefined || spec.type === OperationType.SUBSCRIPTION) return [];
@@ -20,8 +20,10 @@ export class Description {
       // What nobody can tell who may call, nobody is shown.
       if (rules === undefined) return [];
       this.#told.push({ spec, rules });
-      return [describe(spec, rules)];
+      const spills = registry.spills(`${spec.namespace}.${spec.name}`);
+      return [describe(spec, rules, spills, tools === undefined)];
     });
+    for (const spec of tools?.list() ?? []) all.push(describe(spec, spec.accessControl, true, true));
     return wellFormed(`[${all.join(",")}]`);
   }
 
@@ -45,7 +47,12 @@ export function rulesOf(spec: OperationSpec): AccessControl | undefined {
   }
 }
 
-function describe(spec: OperationSpec, rules: AccessControl): string {
+function describe(
+  spec: OperationSpec,
+  rules: AccessControl,
+  spills: boolean,
+  mayBeTool: boolean,
+): string {
   const { namespace, name, type, title, description } = spec;
   const { customAuth: _, ...access } = rules;
   const members = JSON.stringify({
@@ -56,7 +63,8 @@ function describe(spec: OperationSpec, rules: AccessControl): string {
     access,
     operation: operationOf(spec, access),
     annotations: annotationsOf(spec),
-    mcp: lookOf(spec),
+    spills,
+    mcp: mayBeTool ? lookOf(spec) : { ...lookOf(spec), tool: false },
   }).slice(0, -1);
   const input = schemaText(spec, "inputSchema");
   const output = schemaText(spec, "outputSchema");

@@ -22,6 +22,7 @@ import {
   must,
   refusal,
   required,
+  oneOf,
 } from "../border/options.js";
 import { kindOf } from "../border/text.js";
 import { isIdentity } from "../call/incoming.js";
@@ -62,6 +63,9 @@ export interface McpDoorOptions {
   version?: string;
   /** What clients tell their models about it. */
   instructions?: string;
+  /** With `"search"`, clients find three tools, `catalogue_search`, `catalogue_describe` and `catalogue_call`, in the place of all
+   * the others: for registries that fill a prompt. Prompts and resources stay. */
+  catalogue?: "search";
   /** A secret of 32 characters or more, the same in all processes that serve one address. It seals what clients carry from one
    * request to the next where a handler asks them something (default: a key of this process alone). */
   stateKey?: string;
@@ -251,6 +255,7 @@ const DOORS: Fields<ServeDoors> = {
       version: aName,
       instructions: aString,
       stateKey: aStateKey,
+      catalogue: oneOf("search"),
     }),
   ),
 };

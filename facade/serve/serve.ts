@@ -18,6 +18,7 @@ import { describeHttp } from "./describe-http.js";
 import { type AskedIdentity, failureOf, type Identify, identified } from "./identify.js";
 import { type ClientAnswer, ClientLine, type Offers } from "./line.js";
 import { checkedServe, nativeOptions, type ServeOptions } from "./options.js";
+import { hostSpec, searchTools } from "./search-tools.js";
 
 /**
  * How `close` goes about it.
@@ -121,6 +122,11 @@ export class Offered implements Receiver {
   readonly #isShown: ServeOptions["operations"];
   readonly #identify: Identify | undefined;
   readonly #description = new Description();
+  /** With `catalogue: "search"`: the tools of the MCP door. */
+  readonly #tools: OperationRegistry | undefined;
+  readonly #toolAnswers: Answers | undefined;
+  /** The ids that the user's own function has let pass; nothing for all. */
+  #shown: ReadonlySet<string> | undefined;
   #revision = -1;
 
   constructor(registry: OperationRegistry, options: ServeOptions) {
@@ -137,7 +143,17 @@ export class Offered implements Receiver {
     this.#answers = new Answers(this.native, registry, {
       overrun: options.overrun,
       concurrency: options.concurrency,
+      handsOutFiles: true,
     });
+    this.#tools = searchTools(registry, options, (id) => this.#shown?.has(id) !== false);
+    if (this.#tools !== undefined) {
+      this.native.addTools(this.#tools.list().map(hostSpec));
+      this.#toolAnswers = new Answers(this.native, this.#tools, {
+        overrun: options.overrun,
+        concurrency: options.concurrency,
+        handsOutFiles: true,
+      });
+    }
     this.#choose();
   }
 
@@ -148,13 +164,15 @@ export class Offered implements Receiver {
     }
     if ("describe" in asked) {
       const isPlain = asked.describe === "http";
-      const text = isPlain ? describeHttp(this.#registry) : this.#description.text(this.#registry);
+      const text = isPlain ? describeHttp(this.#registry) : this.#description.text(this.#registry, this.#tools);
       this.native.sendEvent(id, text);
       return;
     }
     lookAround();
-    const { client } = asked;
-    this.#answers.requested(
+    const { client, operationId } = asked;
+    const isTool = this.#tools?.entry(operationId) !== undefined;
+    const answers = (isTool && this.#toolAnswers) || this.#answers;
+    answers.requested(
       restored(asked),
       client === undefined ? undefined : new ClientLine(this.native, id, client),
     );
@@ -162,7 +180,7 @@ export class Offered implements Receiver {
 
   /** A client answers a question of a handler. */
   event(id: string, answer: ClientAnswer): void {
-    const line = this.#answers[lineOf](id);
+    const line = this.#answers[lineOf](id) ?? this.#toolAnswers?.[lineOf](id);
     if (line instanceof ClientLine) line.answered(answer);
   }
 
@@ -177,10 +195,12 @@ export class Offered implements Receiver {
 
   aborted(requestId: string): void {
     this.#answers.aborted(requestId);
+    this.#toolAnswers?.aborted(requestId);
   }
 
   goOn(requestId: string): void {
     this.#answers.mayGoOn(requestId);
+    this.#toolAnswers?.mayGoOn(requestId);
   }
 
   /** What is at an address is another. */
@@ -201,6 +221,7 @@ export class Offered implements Receiver {
   /** Sends and takes what waits. */
   flush(): void {
     this.#answers.flush();
+    this.#toolAnswers?.flush();
     this.#inbox.drain();
   }
 
@@ -218,7 +239,8 @@ export class Offered implements Receiver {
         return false;
       }
     });
-    this.native.showOnly(shown.map(({ namespace, name }) => `${namespace}.${name}`));
+    this.#shown = new Set(shown.map(({ namespace, name }) => `${namespace}.${name}`));
+    this.native.showOnly([...this.#shown]);
   }
 }
 

@@ -10,6 +10,7 @@ import {
   type Fields,
   refusal,
   required,
+  oneOf,
 } from "../border/options.js";
 import { isIdentity } from "../call/incoming.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
@@ -37,6 +38,8 @@ export interface ServeStdioOptions
   version: string;
   /** What clients tell their models about it. */
   instructions?: string;
+  /** With `"search"`, three tools to find the others, in the place of all. */
+  catalogue?: McpDoorOptions["catalogue"];
   /** Who is at the other end: whoever starts a program decides that. Nobody in particular by default, who may call open
    * operations only. */
   identity?: Identity;
@@ -46,6 +49,7 @@ const FIELDS: Fields<ServeStdioOptions> = {
   name: required(aName),
   version: required(aName),
   instructions: aString,
+  catalogue: oneOf("search"),
   identity: anObject,
   operations: aFunction,
   timeout: aPatience,
@@ -75,11 +79,16 @@ export async function serveStdio(registry: OperationRegistry, options: ServeStdi
       "serveStdio: an OperationRegistry is needed",
     );
   }
-  const { name, version, instructions, identity, ...more } = checked;
+  const { name, version, instructions, catalogue, identity, ...more } = checked;
   if (identity !== undefined && !isIdentity(identity)) {
     throw refusal("serveStdio: identity", "must be an identity: { id, scopes, resources? }");
   }
-  const mcp: McpDoorOptions = { name, version, ...(instructions !== undefined && { instructions }) };
+  const mcp: McpDoorOptions = {
+    name,
+    version,
+    ...(instructions !== undefined && { instructions }),
+    ...(catalogue !== undefined && { catalogue }),
+  };
   const offered = new Offered(registry, { ...more, doors: { mcp } });
   const served = new Listening(offered, "stdio:");
   offered.native

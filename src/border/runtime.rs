@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use napi_derive::napi;
 use operations_core::panic;
+use operations_spill::Ledger;
 
 use crate::border::bridge::{Bridge, MakeError, WriteLog};
 
@@ -14,6 +15,8 @@ pub struct Runtime {
     pub(crate) bridge: Arc<Bridge>,
     /// See [`Runtime::set_host_sending`].
     pub(crate) is_host_sending: Arc<AtomicBool>,
+    /// The files of large results.
+    pub(crate) spilled: Arc<Ledger>,
 }
 
 #[napi]
@@ -26,6 +29,7 @@ impl Runtime {
         Ok(Self {
             bridge: Bridge::new(make_error, &write_log)?,
             is_host_sending: Arc::default(),
+            spilled: Arc::default(),
         })
     }
 

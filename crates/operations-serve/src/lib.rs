@@ -23,6 +23,7 @@ pub mod listener;
 pub mod options;
 pub mod service;
 pub mod standard_streams;
+pub mod spilled;
 pub mod stats;
 pub mod tls;
 pub mod upstream;

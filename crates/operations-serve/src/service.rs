@@ -17,6 +17,7 @@ use operations_core::clock;
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::log::{Level, Logger};
 use operations_core::registry::Registry;
+use operations_spill::Ledger;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -33,6 +34,7 @@ use crate::host::Host;
 use crate::identity::{Caller, Identities, Unknown};
 use crate::limits::Places;
 use crate::options::Options;
+use crate::spilled::Downloads;
 use crate::stats::Stats;
 use crate::upstream::AllowedHeaders;
 
@@ -70,6 +72,8 @@ pub struct Shared {
     pub(crate) host: Arc<Host>,
     pub(crate) mcp: door::mcp::State,
     pub(crate) http: door::http::Kept,
+    /// Results in files that clients may read.
+    pub(crate) downloads: Downloads,
 }
 
 /// A request on its way through a door.
@@ -94,7 +98,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// Serves the operations of a registry.
+    /// Serves the operations of a registry. Results in files of `spilled` are handed out.
     ///
     /// # Errors
     ///
@@ -104,6 +108,7 @@ impl Service {
         registry: Arc<Registry>,
         host: Arc<Host>,
         logger: Logger,
+        spilled: Arc<Ledger>,
     ) -> Result<Self, CallError> {
         let allowed = Allowed::new(
             options.allowed_hosts.clone(),
@@ -122,6 +127,7 @@ impl Service {
                 host,
                 mcp: door::mcp::State::new(options.doors.mcp.as_ref())?,
                 http: door::http::Kept::default(),
+                downloads: Downloads::new(spilled),
                 options,
             }),
         })

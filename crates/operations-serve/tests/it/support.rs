@@ -174,6 +174,7 @@ pub(crate) fn served(more: &Value) -> Served {
         Arc::clone(&registry),
         Arc::clone(&host),
         Logger::silent(),
+        Arc::default(),
     );
     Served {
         service: service.unwrap(),

@@ -9,6 +9,7 @@ use super::generation::Generation;
 use super::message::{INVALID_PARAMS, Refusal};
 use super::request::{Asked, Reply};
 use super::result::{self, Failed};
+use super::spilled;
 use crate::door::http::request::LEVELS_ABOVE_INPUT;
 use crate::failure;
 use crate::service::Shared;
@@ -24,7 +25,7 @@ pub(super) async fn call(
         return refused("\"name\" must be a string");
     };
     let tool = catalog.tool(&name);
-    let found = tool.and_then(|tool| Some((tool, shared.calls.operation(&tool.listed.id)?)));
+    let found = tool.and_then(|tool| Some((tool, shared.calls.tool(&tool.listed.id)?)));
     let Some((tool, operation)) = found else {
         return refused(&format!("Unknown tool: {name}"));
     };
@@ -39,7 +40,8 @@ pub(super) async fn call(
     if let Some(Err(why)) = checked {
         return refused(&format!("\"arguments\" cannot be read: {why}"));
     }
-    let new = asked.call(&operation, tool.input(arguments));
+    let mut new = asked.call(&operation, tool.input(arguments));
+    new.takes_files = true;
     let info = (asked.generation == Generation::Stateless).then_some(&asked.server);
     let done = match dialogue::call(shared, asked, &name, new, params).await {
         Ok(Ended::Done(done)) => done,
@@ -49,13 +51,17 @@ pub(super) async fn call(
     let error = match done {
         Err(error) => error,
         Ok(envelope) => {
-            let draft = result::of_envelope(
-                &envelope,
-                &tool.listed.id,
-                tool.output,
-                asked.generation,
-                &shared.calls.headers,
-            );
+            let file = spilled::offered(shared, &envelope, &asked.caller);
+            let draft = match file {
+                Some(file) => spilled::draft(&envelope, &tool.listed.id, tool.output, &file),
+                None => result::of_envelope(
+                    &envelope,
+                    &tool.listed.id,
+                    tool.output,
+                    asked.generation,
+                    &shared.calls.headers,
+                ),
+            };
             match draft {
                 Some(draft) => return Reply::Result(draft.finished(info).into()),
                 // We or the host wrote it; anything that is not an envelope is of no use to a client.

@@ -191,6 +191,11 @@ impl Catalog {
         !self.prompts.is_empty()
     }
 
+    /// Whether large results may be in files, which are read as resources are.
+    pub(super) fn spills(&self) -> bool {
+        self.tools.iter().any(|tool| tool.spills)
+    }
+
     pub(super) fn has_resources(&self) -> bool {
         !self.resources.is_empty() || !self.templates.is_empty()
     }

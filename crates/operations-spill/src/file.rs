@@ -1,85 +1,40 @@
-//! Large bodies in files, written while they are received.
+//! One file, from its first byte to its removal.
 
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use operations_core::error::CallError;
 use serde_json::json;
 use sha2::{Digest, Sha256};
+use uuid::Uuid;
 
-use crate::message::Spilled;
+use crate::ledger::Kept;
+use crate::store::SpillStore;
+use crate::Spilled;
 
 /// What is written at once.
 const BATCH: usize = 256 * 1024;
 
-/// What the configuration says about large bodies.
-#[derive(Debug, Clone)]
-pub(super) struct SpillSettings {
-    /// A body with more bytes goes to a file.
-    pub(super) over: usize,
-    /// The folder of the files.
-    pub(super) dir: PathBuf,
-    /// How long a file stays.
-    pub(super) keep: Duration,
-    /// Bytes of all files together.
-    pub(super) quota: u64,
-}
-
-/// The files of one service.
-#[derive(Debug)]
-pub(super) struct SpillStore {
-    settings: SpillSettings,
-    used: AtomicU64,
-}
-
-impl SpillStore {
-    pub(super) fn new(settings: SpillSettings) -> Arc<Self> {
-        Arc::new(Self {
-            settings,
-            used: AtomicU64::new(0),
-        })
-    }
-
-    pub(super) fn over(&self) -> usize {
-        self.settings.over
-    }
-
-    /// Counts bytes against the quota.
-    fn take(&self, bytes: usize) -> Result<(), CallError> {
-        let bytes = bytes as u64;
-        let quota = self.settings.quota;
-        let taken = self
-            .used
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
-                used.checked_add(bytes).filter(|all| *all <= quota)
-            });
-        taken.map(drop).map_err(|_| {
-            CallError::failed(format!(
-                "The response is large, and the files of `spill` would have more than {quota} bytes together. \
-                 Raise `spill.quota`, or lower `spill.keep`"
-            ))
-            .with_details(json!({ "reason": "spill-quota", "quota": quota }))
-        })
-    }
-
-    fn give_back(&self, bytes: u64) {
-        self.used.fetch_sub(bytes, Ordering::Relaxed);
-    }
-}
-
 /// A file that is being written. To drop it before it is finished is to remove it.
-pub(super) struct SpillFile {
+pub struct SpillFile {
     store: Arc<SpillStore>,
     path: PathBuf,
     open: Option<Open>,
     waiting: Vec<u8>,
     bytes: u64,
     is_finished: bool,
+}
+
+impl std::fmt::Debug for SpillFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SpillFile")
+            .field("path", &self.path)
+            .field("bytes", &self.bytes)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What the thread that writes works with.
@@ -90,7 +45,10 @@ struct Open {
 
 impl SpillFile {
     /// A new file, which nobody else may read.
-    pub(super) async fn create(store: &Arc<SpillStore>) -> Result<Self, CallError> {
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub async fn create(store: &Arc<SpillStore>) -> Result<Self, CallError> {
         let dir = store.settings.dir.clone();
         let (file, path) = blocking(move || new_file(&dir)).await?;
         Ok(Self {
@@ -106,8 +64,11 @@ impl SpillFile {
         })
     }
 
-    /// Takes a piece of the body. A slow disk slows the connection down.
-    pub(super) async fn write(&mut self, piece: &[u8]) -> Result<(), CallError> {
+    /// Takes a piece of the result. A slow disk slows its source down.
+    ///
+    /// # Errors
+    /// When the quota is used up, or the disk refuses.
+    pub async fn write(&mut self, piece: &[u8]) -> Result<(), CallError> {
         self.store.take(piece.len())?;
         self.bytes += piece.len() as u64;
         self.waiting.extend_from_slice(piece);
@@ -119,20 +80,28 @@ impl SpillFile {
 
     async fn flush(&mut self) -> Result<(), CallError> {
         let Some(mut open) = self.open.take() else {
-            return Err(CallError::failed("The file of a large response was lost"));
+            return Err(CallError::failed("The file of a large result was lost"));
         };
-        let batch = std::mem::replace(&mut self.waiting, Vec::with_capacity(BATCH));
-        let open = blocking(move || {
-            open.hash.update(&batch);
-            open.file.write_all(&batch)?;
-            Ok(open)
-        });
-        self.open = Some(open.await?);
+        let mut full = std::mem::take(&mut self.waiting);
+        let (open, mut batch) = blocking(move || {
+            open.hash.update(&full);
+            open.file.write_all(&full)?;
+            full.clear();
+            Ok((open, full))
+        })
+        .await?;
+        // One large piece does not make every later batch large.
+        batch.shrink_to(2 * BATCH);
+        self.waiting = batch;
+        self.open = Some(open);
         Ok(())
     }
 
     /// The file is complete, and will be removed in time.
-    pub(super) async fn finish(mut self) -> Result<Spilled, CallError> {
+    ///
+    /// # Errors
+    /// When the disk refuses what is left to be written.
+    pub async fn finish(mut self) -> Result<Spilled, CallError> {
         self.flush().await?;
         let hash = self.open.take().map(|open| open.hash.finalize());
         let mut sha256 = String::new();
@@ -141,16 +110,27 @@ impl SpillFile {
             let _ = write!(sha256, "{byte:02x}");
         }
         self.is_finished = true;
-        let (store, path, bytes) = (Arc::clone(&self.store), self.path.clone(), self.bytes);
+        let (store, bytes) = (Arc::clone(&self.store), self.bytes);
+        let path = self.path.to_string_lossy().into_owned();
+        store.ledger.add(
+            &path,
+            Kept {
+                path: self.path.clone(),
+                bytes,
+                sha256: sha256.clone(),
+            },
+        );
+        let (file, name) = (self.path.clone(), path.clone());
         tokio::spawn(async move {
             tokio::time::sleep(store.settings.keep).await;
+            store.ledger.remove(&name);
             // It may have been removed by whoever was told of it.
-            let _ = blocking(move || std::fs::remove_file(path)).await;
+            let _ = blocking(move || std::fs::remove_file(file)).await;
             store.give_back(bytes);
         });
         Ok(Spilled {
-            path: self.path.to_string_lossy().into_owned(),
-            bytes: self.bytes,
+            path,
+            bytes,
             sha256,
         })
     }
@@ -173,15 +153,14 @@ async fn blocking<T: Send + 'static>(
     done.map_err(|_| CallError::failed("The process is ending"))?
         .map_err(|error| {
             CallError::failed(format!(
-                "A large response cannot be written to a file: {error}"
+                "A large result cannot be written to a file: {error}"
             ))
-            .with_details(json!({ "reason": "spill-failed" }))
+            .with_details(json!({ "reason": "spill-failed", "delivery": "done" }))
         })
 }
 
-/// A file of its own in a folder of our own.
+/// A file of its own in a folder of our own. Its name cannot be guessed: to know it is to have been told.
 fn new_file(dir: &Path) -> std::io::Result<(File, PathBuf)> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     let mut options = File::options();
@@ -194,9 +173,6 @@ fn new_file(dir: &Path) -> std::io::Result<(File, PathBuf)> {
         options.mode(0o600);
     }
     builder.create(dir)?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = now.map_or(0, |time| time.as_nanos());
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let path = dir.join(format!("{}-{now:x}-{count:x}", std::process::id()));
+    let path = dir.join(Uuid::new_v4().simple().to_string());
     Ok((options.open(&path)?, path))
 }
