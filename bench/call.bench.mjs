@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { missingBroker, startNats, startRedis } from "../__test__/support/brokers.mjs";
 import { ID, localContestants, natsCallers, REFERENCE, redisCallers } from "./call-cases.mjs";
 import { inputsOfSize } from "./execute-cases.mjs";
+import { report } from "./results.mjs";
 import { median, printTable } from "./support.mjs";
 
 const SCALE = Number(process.env.OPERATIONS_BENCH_SCALE ?? 1);
@@ -103,6 +104,13 @@ async function nats() {
       const { callers, isReady, stop } = await natsCallers(broker.url);
       await isReady();
       const rows = await compare(callers, "moleculer", `, ${count} worker${count === 1 ? "" : "s"}`);
+      report(`nats.workers.${count}`, {
+        ours: rows.rates.get("ours"),
+        reference: rows.rates.get("moleculer"),
+      });
+      if (count === 1) {
+        report("nats.latency", { ours: rows.waits.get("ours"), reference: rows.waits.get("moleculer") });
+      }
       throughput.push(...rows.throughput);
       latency.push(...rows.latency);
       await stop();
@@ -162,7 +170,11 @@ async function compare(callers, reference, suffix) {
       ...[50, 95, 99].map((percent) => percentile(waits.get(name), percent).toFixed(0)),
     ]);
   }
-  return { throughput, latency };
+  const each = (figures, of) => new Map([...figures].map(([name, list]) => [name, of(list)]));
+  return {
+    ...{ throughput, latency },
+    ...{ rates: each(rates, median), waits: each(waits, (list) => percentile(list, 50)) },
+  };
 }
 
 function startWorker(...args) {

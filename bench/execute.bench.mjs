@@ -18,6 +18,7 @@ import {
   sizes,
   standardPipelines,
 } from "./execute-cases.mjs";
+import { report as reportFigure } from "./results.mjs";
 import { median, printTable } from "./support.mjs";
 
 const OURS = "ours";
@@ -48,6 +49,10 @@ async function hot() {
     const times = await interleaved(contestants, [{ id: `bench.${size}`, inputs }]);
     await stop?.();
     show(`hot, ${size}`, "ns per call", times);
+    // The small one next to no checks at all; the others next to checks of the same kind.
+    const reference = size === "small" ? FLOOR : COMPILED;
+    const rate = (name) => 1e9 / median(times.get(name));
+    reportFigure(`execute.${size}`, { ours: rate(OURS), reference: rate(reference) });
   }
 }
 
@@ -94,6 +99,8 @@ async function coldReport() {
     }
     for (const [name, list] of times) times.set(name, quickerHalf(list));
     show(`cold, first ten calls of sixty operations, ${size}`, "us per operation", times, 1);
+    if (size !== "distinct") continue;
+    reportFigure("execute.cold", { ours: median(times.get(OURS)), reference: median(times.get(REFERENCE)) });
   }
 }
 

@@ -4,6 +4,7 @@
 import { performance } from "node:perf_hooks";
 import { registries, startServer } from "./http-support.mjs";
 import { clock, mainThreadTime } from "./main-thread.mjs";
+import { report } from "./results.mjs";
 import { median, printTable } from "./support.mjs";
 
 const option = (name, usual) =>
@@ -30,6 +31,9 @@ for (const [name, [id, input]] of Object.entries(cases)) {
     }
   }
   const of = (contestant, field) => median(results[contestant].map((result) => result[field]));
+  if (id === "bench.small") {
+    report("http.small", { ours: of("native", "rate"), reference: of("reference", "rate") });
+  }
   rows.push([
     name,
     Math.round(of("reference", "rate")),

@@ -7,6 +7,7 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { report as reportFigure } from "./results.mjs";
 import { median, printTable } from "./support.mjs";
 
 const path = fileURLToPath(
@@ -102,6 +103,10 @@ function report(rounds) {
   }
   const typical = (name, field) => median(runs[name].map((run) => run[field]));
   const floor = (field) => typical("JSON.parse", field);
+  // The first time in a process: that is when a document is imported.
+  const reference = floor("first");
+  reportFigure("import.object", { ours: typical("FromOpenAPI(object)", "first"), reference });
+  reportFigure("import.text", { ours: typical("FromOpenAPI(text)", "first"), reference });
   printTable(
     ["the GitHub document", "first ms", "x JSON.parse", "warm ms", "x JSON.parse", "MiB held"],
     Object.keys(contestants).map((name) => [

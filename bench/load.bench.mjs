@@ -5,6 +5,7 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { report } from "./results.mjs";
 import { median, printTable } from "./support.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -42,11 +43,14 @@ printTable(
   }),
 );
 
+report("load.import", { ours: typical["operations (ESM)"], reference: typical["typebox + /value (ESM)"] });
+
 const sizeOf = (path) =>
   statSync(path).isDirectory()
     ? readdirSync(path).reduce((sum, entry) => sum + sizeOf(join(path, entry)), 0)
     : statSync(path).size;
 const addon = readdirSync(root).filter((file) => file.endsWith(".node"));
+if (addon.length === 1) report("load.addon", { ours: sizeOf(join(root, addon[0])) / 1e6 });
 printTable(
   ["installed size", "KiB"],
   [

@@ -16,9 +16,20 @@ export const OURS = "ours, execute()";
 /** The same without the registry: no input check, no envelope, no normalising, as the SDK does it. */
 export const BARE = "ours, client.callTool()";
 
-async function sdk(startUp) {
+/** The server that the protocol's authors made to try clients with. */
+export const everything = {
+  command: process.execPath,
+  args: [
+    fileURLToPath(
+      new URL("../node_modules/@modelcontextprotocol/server-everything/dist/index.js", import.meta.url),
+    ),
+    "stdio",
+  ],
+};
+
+async function sdk(config) {
   const client = new Client({ name: "bench", version: "1.0.0" });
-  await client.connect(new StdioClientTransport(server(startUp)));
+  await client.connect(new StdioClientTransport({ ...config, stderr: "ignore" }));
   const { tools } = await client.listTools();
   return {
     tools: tools.length,
@@ -27,8 +38,8 @@ async function sdk(startUp) {
   };
 }
 
-async function ours() {
-  const wrapper = await createMCPClient("bench", server());
+async function ours(config) {
+  const wrapper = await createMCPClient("bench", config);
   const registry = new OperationRegistry();
   registry.registerAll(wrapper.tools);
   return {
@@ -38,8 +49,8 @@ async function ours() {
   };
 }
 
-async function bare() {
-  const wrapper = await createMCPClient("bench", server());
+async function bare(config) {
+  const wrapper = await createMCPClient("bench", config);
   return {
     tools: wrapper.tools.length,
     call: (name, input) => wrapper.client.callTool({ name, arguments: input }),
@@ -47,17 +58,21 @@ async function bare() {
   };
 }
 
-export const clients = { [SDK]: () => sdk(), [OURS]: ours, [BARE]: bare };
+const openers = { [SDK]: sdk, [OURS]: ours, [BARE]: bare };
+
+/** How each connects to a server, by name. */
+export const clientsOf = (config = server()) =>
+  Object.fromEntries(Object.entries(openers).map(([name, open]) => [name, () => open(config)]));
 
 /** Several servers: connected, listed, and how to end them. */
 export const loads = {
   [`${SDK}, one after another`]: async (count, startUp) => {
     const opened = [];
-    for (let i = 0; i < count; i++) opened.push(await sdk(startUp));
+    for (let i = 0; i < count; i++) opened.push(await sdk(server(startUp)));
     return () => Promise.all(opened.map(({ close }) => close()));
   },
   [`${SDK}, all at once`]: async (count, startUp) => {
-    const opened = await Promise.all(Array.from({ length: count }, () => sdk(startUp)));
+    const opened = await Promise.all(Array.from({ length: count }, () => sdk(server(startUp))));
     return () => Promise.all(opened.map(({ close }) => close()));
   },
   "ours, MCPClientLoader.load()": async (count, startUp) => {

@@ -1,4 +1,5 @@
-// The server of `mcp.bench.mjs`: thirty tools, and as little work for each call as possible.
+// The server of `mcp.bench.mjs`: thirty tools (or as many more than two as its second argument says), and as little work for
+// each call as possible.
 
 import { createInterface } from "node:readline";
 
@@ -28,7 +29,7 @@ const tools = [
       required: ["rows"],
     },
   },
-  ...Array.from({ length: 28 }, (_, i) => ({
+  ...Array.from({ length: Number(process.argv[3] ?? 28) }, (_, i) => ({
     name: `other-${i}`,
     description: "One of many tools that are listed and not called",
     inputSchema: {

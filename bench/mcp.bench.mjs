@@ -1,7 +1,7 @@
 // MCP tools next to the protocol's own TypeScript SDK, with the same server, interleaved in one run.
 //
 //   npm run bench -- mcp            all parts
-//   npm run bench -- mcp calls      one part: connect, calls, load
+//   npm run bench -- mcp calls      one part: connect, everything, calls, load
 //   npm run bench -- mcp --quick    small counts, to see that it works
 //
 // "Main thread" is the CPU time of the thread that runs JavaScript: what an application cannot use for
@@ -9,7 +9,8 @@
 // to another thread is seen too.
 
 import { readFileSync } from "node:fs";
-import { clients, loads, SDK } from "./mcp-contestants.mjs";
+import { clientsOf, everything, loads, OURS, SDK } from "./mcp-contestants.mjs";
+import { report } from "./results.mjs";
 import { median, printTable } from "./support.mjs";
 
 const args = process.argv.slice(2);
@@ -19,7 +20,8 @@ const rounds = isQuick ? 3 : 15;
 const IN_FLIGHT = 32;
 const SERVERS = 10;
 
-const parts = { connect, calls, load };
+const clients = clientsOf();
+const parts = { connect, everything: echo, calls, load };
 if (only !== undefined && !Object.hasOwn(parts, only)) {
   console.error(`No part called ${only}. There are: ${Object.keys(parts).join(", ")}`);
   process.exit(1);
@@ -42,18 +44,41 @@ async function connect() {
   compare("start, connect and list", times);
 }
 
-async function calls() {
-  const opened = new Map();
-  for (const [name, open] of Object.entries(clients)) opened.set(name, await open());
-  const cases = [
-    { title: "small result, one at a time", tool: "small", inFlight: 1, count: isQuick ? 200 : 2_000 },
+/** Calls of a real server. */
+async function echo() {
+  const count = isQuick ? 200 : 2_000;
+  const shared = { tool: "echo", input: { message: "hello" }, count };
+  await compareCalls(clientsOf(everything), [
+    { ...shared, title: "server-everything, echo, one at a time", inFlight: 1, rate: "mcp.everything.one" },
     {
+      ...shared,
+      title: `server-everything, echo, ${IN_FLIGHT} in flight`,
+      inFlight: IN_FLIGHT,
+      rate: "mcp.everything.many",
+      main: "mcp.everything.main",
+    },
+  ]);
+}
+
+/** Calls of a server that does as little as possible. */
+async function calls() {
+  const small = { tool: "small", input: { text: "hello" } };
+  const cases = [
+    { ...small, title: "small result, one at a time", inFlight: 1, count: isQuick ? 200 : 2_000 },
+    {
+      ...small,
       title: `small result, ${IN_FLIGHT} in flight`,
-      tool: "small",
       inFlight: IN_FLIGHT,
       count: isQuick ? 500 : 6_000,
     },
-    { title: "1,000 rows, one at a time", tool: "table", inFlight: 1, count: isQuick ? 20 : 150 },
+    {
+      title: "1,000 rows, one at a time",
+      tool: "table",
+      inFlight: 1,
+      count: isQuick ? 20 : 150,
+      rate: "mcp.rows",
+      main: "mcp.rows.main",
+    },
     {
       title: `1,000 rows, ${IN_FLIGHT} in flight`,
       tool: "table",
@@ -61,22 +86,32 @@ async function calls() {
       count: isQuick ? 32 : 160,
     },
   ];
-  for (const { title, tool, inFlight, count } of cases) {
+  await compareCalls(clients, cases);
+}
+
+async function compareCalls(contestants, cases) {
+  const opened = new Map();
+  for (const [name, open] of Object.entries(contestants)) opened.set(name, await open());
+  for (const { title, tool, input = {}, inFlight, count, rate, main } of cases) {
     const runs = measurements(opened.keys());
     for (let round = -2; round < rounds; round++) {
       for (const [name, client] of opened) {
         globalThis.gc?.();
-        const run = await timed(client, tool, inFlight, count);
+        const run = await timed(client, tool, input, inFlight, count);
         if (round >= 0) runs.get(name).push(run);
       }
     }
     showCalls(title, runs);
+    const typical = (name, field) => median(runs.get(name).map((run) => run[field]));
+    // As users call it: with the checks and the envelope that the SDK does not have.
+    const figures = (field) => ({ ours: typical(OURS, field), reference: typical(SDK, field) });
+    if (rate !== undefined) report(rate, figures("perSecond"));
+    if (main !== undefined) report(main, figures("main"));
   }
   for (const client of opened.values()) await client.close();
 }
 
-async function timed({ call }, tool, inFlight, count) {
-  const input = tool === "small" ? { text: "hello" } : {};
+async function timed({ call }, tool, input, inFlight, count) {
   let left = count;
   const worker = async () => {
     while (left-- > 0) await call(tool, input);

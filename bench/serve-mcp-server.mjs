@@ -1,9 +1,9 @@
 // One contestant of `serve-mcp.bench.mjs` in a process of its own: writes its address, and ends with its standard input.
-//   node serve-mcp-server.mjs <ours|sdk> <tools>
+//   node serve-mcp-server.mjs <ours|handler|sdk> <tools>
 
 import { createServer } from "node:http";
 import { OperationRegistry } from "@alkdev/operations";
-import { serve } from "@alkdev/operations/serve";
+import { createHandler, serve } from "@alkdev/operations/serve";
 import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import { Type } from "@sinclair/typebox";
 import { z } from "zod";
@@ -11,7 +11,7 @@ import { z } from "zod";
 const [whose, count] = process.argv.slice(2);
 const names = Array.from({ length: Number(count) }, (_, index) => `add${index}`);
 
-async function ours() {
+function registered() {
   const registry = new OperationRegistry();
   for (const name of names) {
     registry.register({
@@ -26,12 +26,16 @@ async function ours() {
       handler: ({ a, b }) => ({ sum: a + b }),
     });
   }
-  const served = await serve(registry, { doors: { mcp: true } });
+  return registry;
+}
+
+async function ours() {
+  const served = await serve(registered(), { doors: { mcp: true } });
   return { url: `${served.url}/mcp`, close: () => served.close({ drain: 0 }) };
 }
 
-async function sdk() {
-  const handler = createMcpHandler(() => {
+function sdkHandler() {
+  return createMcpHandler(() => {
     const server = new McpServer({ name: "bench", version: "1.0.0" });
     for (const name of names) {
       server.registerTool(
@@ -49,6 +53,10 @@ async function sdk() {
     }
     return server;
   });
+}
+
+/** A handler of requests on node:http, whoever made it. */
+async function onNode(handler) {
   const server = createServer(async (request, response) => {
     const chunks = [];
     for await (const chunk of request) chunks.push(chunk);
@@ -66,7 +74,12 @@ async function sdk() {
   return { url: `http://127.0.0.1:${server.address().port}/mcp`, close: () => server.close() };
 }
 
-const { url, close } = await (whose === "ours" ? ours() : sdk());
+const contestants = {
+  ours,
+  handler: () => onNode(createHandler(registered(), { doors: { mcp: true } })),
+  sdk: () => onNode(sdkHandler()),
+};
+const { url, close } = await contestants[whose]();
 console.log(url);
 process.stdin.resume().on("end", () => {
   close();

@@ -1,11 +1,12 @@
-// `tools/call` through an MCP server, 32 at a time, with 1, 60 and 1,000 tools: ours next to `createMcpHandler` of the official
-// SDK on node:http. Each server has a process of its own, the load comes from this one; rounds are interleaved.
+// `tools/call` through an MCP server, 32 at a time, with 1, 60 and 1,000 tools: `serve` and `createHandler().fetch` next to
+// `createMcpHandler` of the official SDK, both handlers on node:http. Each server has a process of its own, the load comes from this one; rounds are interleaved.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { Agent, request } from "node:http";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { report } from "./results.mjs";
 import { median, printTable } from "./support.mjs";
 
 const ROUNDS = Number(process.argv[2] ?? 7);
@@ -71,11 +72,17 @@ async function measure(url, calls) {
 }
 
 const rows = [];
+const served = new Map();
 for (const tools of TOOLS) {
-  const contestants = { ours: await start("ours", tools), sdk: await start("sdk", tools) };
-  const rates = { ours: [], sdk: [] };
+  const rates = { ours: [], handler: [], sdk: [] };
+  const contestants = {};
+  for (const whose of Object.keys(rates)) contestants[whose] = await start(whose, tools);
   // The official server makes a server with all tools for each request.
-  const calls = { ours: CALLS, sdk: Math.max(100, Math.round(CALLS / Math.max(1, tools / 20))) };
+  const calls = {
+    ours: CALLS,
+    handler: CALLS,
+    sdk: Math.max(100, Math.round(CALLS / Math.max(1, tools / 20))),
+  };
   for (const whose of Object.keys(rates)) await measure(contestants[whose].url, Math.min(300, calls[whose]));
   for (let round = 0; round < ROUNDS; round++) {
     for (const whose of Object.keys(rates)) {
@@ -83,8 +90,21 @@ for (const tools of TOOLS) {
     }
   }
   for (const { stop } of Object.values(contestants)) stop();
-  const [ours, sdk] = [median(rates.ours), median(rates.sdk)];
-  rows.push([tools, Math.round(ours), Math.round(sdk), (ours / sdk).toFixed(1)]);
+  const [ours, handler, sdk] = [median(rates.ours), median(rates.handler), median(rates.sdk)];
+  const cells = [ours, handler, sdk].map(Math.round);
+  rows.push([tools, ...cells, (ours / sdk).toFixed(1), (handler / sdk).toFixed(1)]);
+  served.set(tools, { ours, handler, sdk });
 }
 agent.destroy();
-printTable(["tools/call, 32 in flight; tools", "ours, calls/s", "SDK 2.x, calls/s", "ratio"], rows);
+const headings = [
+  "serve, calls/s",
+  "createHandler, calls/s",
+  "SDK 2.x, calls/s",
+  "serve / SDK",
+  "createHandler / SDK",
+];
+printTable(["tools/call, 32 in flight; tools", ...headings], rows);
+const sixty = served.get(60);
+report("serve.mcp.60", { ours: sixty.ours, reference: sixty.sdk });
+report("serve.mcp.flat", { ours: served.get(1_000).ours, reference: served.get(1).ours });
+report("serve.handler", { ours: sixty.handler, reference: sixty.sdk });

@@ -8,6 +8,7 @@ import { performance } from "node:perf_hooks";
 import { fileURLToPath } from "node:url";
 import { Pool } from "undici";
 import { startServer } from "./http-support.mjs";
+import { report } from "./results.mjs";
 import { median, printTable } from "./support.mjs";
 
 const option = (name, usual) =>
@@ -18,12 +19,14 @@ const IN_FLIGHT = 32;
 
 const cases = [
   {
+    key: "serve.local",
     what: "POST of a local operation",
     path: "/api/tasks/create",
     body: JSON.stringify({ title: "Water the plants", tags: ["home", "green"] }),
     who: ["fastify", "hono", "createHandler", "serve"],
   },
   {
+    key: "serve.imported",
     what: "an imported operation",
     path: "/api/pets/small",
     body: "{}",
@@ -35,7 +38,7 @@ const upstream = await startServer();
 const servers = {};
 for (const who of new Set(cases.flatMap((each) => each.who))) servers[who] = await start(who);
 
-for (const { what, path, body, who } of cases) {
+for (const { key, what, path, body, who } of cases) {
   const results = Object.fromEntries(who.map((name) => [name, []]));
   for (let round = -1; round < ROUNDS; round++) {
     for (const name of who) {
@@ -45,6 +48,9 @@ for (const { what, path, body, who } of cases) {
     }
   }
   const of = (name, field) => median(results[name].map((result) => result[field]));
+  const figures = (name, field) => ({ ours: of(name, field), reference: of("fastify", field) });
+  report(key, figures("serve", "rate"));
+  if (key === "serve.imported") report("serve.imported.main", figures("serve", "thread"));
   console.log(`\n${what}: ${IN_FLIGHT} in flight, ${REQUESTS} requests a round, ${ROUNDS} rounds`);
   printTable(
     ["", "req/s", "next to fastify", "main thread us", "next to fastify"],

@@ -5,6 +5,7 @@ import { performance } from "node:perf_hooks";
 import { subscribe } from "@alkdev/operations";
 import { registries, startServer } from "./http-support.mjs";
 import { clock, mainThreadTime } from "./main-thread.mjs";
+import { report } from "./results.mjs";
 import { median, printTable } from "./support.mjs";
 
 const option = (name, usual) =>
@@ -38,6 +39,9 @@ printTable(
     ],
   ],
 );
+
+report("sse.rate", { ours: of("native", "rate"), reference: of("reference", "rate") });
+report("sse.main", { ours: of("native", "thread"), reference: of("reference", "thread") });
 
 async function measure(registry) {
   globalThis.gc?.();

@@ -7,6 +7,7 @@ import { FromOpenAPI, OperationRegistry } from "@alkdev/operations";
 import { catalogue } from "@alkdev/operations/tools";
 import { realDocuments } from "../__test__/openapi/support/documents.mjs";
 import { QUESTIONS } from "../__test__/tools/support/questions.mjs";
+import { report } from "./results.mjs";
 import { median, printTable } from "./support.mjs";
 
 const ROUNDS = Number(process.argv[2] ?? 7);
@@ -54,12 +55,14 @@ for (let round = 0; round < ROUNDS; round++) {
   indexing.push(timed(() => known.search("x")));
 }
 row(`index ${registry.list().length} operations`, indexing, "300");
+report("tools.index", { ours: median(indexing) });
 
 const searching = [];
 for (let round = 0; round < ROUNDS; round++) {
   for (const question of questions) searching.push(timed(() => known.search(question, { limit: 10 })));
 }
 row("search, limit 10", searching, "1");
+report("tools.search", { ours: median(searching) });
 
 const poor = catalogue(registry, { identity: { id: "p", scopes: [] } });
 poor.search("x");
@@ -77,6 +80,7 @@ for (const budget of [1_000, 4_000]) {
     }
   }
   row(`signatures, ${budget} tokens, with a query`, writing, "5");
+  if (budget === 4_000) report("tools.signatures", { ours: median(writing) });
 }
 
 printTable(["a catalogue of 10,000 operations", "times", "median ms", "99% ms", "aim"], rows);

@@ -1,8 +1,9 @@
 // npm test: everything, from a fresh clone, in the order in which failures are cheapest. With --install (or as root)
-// it installs the brokers that are missing.
+// it installs the brokers and the browser that are missing.
 
 import { join } from "node:path";
-import { ensureBrokers, howToInstall, isRoot } from "./brokers.mjs";
+import { ensureBrokers } from "./brokers.mjs";
+import { ensureBrowser } from "./browser.mjs";
 import { ensureSuite } from "./json-schema-suite.mjs";
 import {
   buildAddon,
@@ -16,6 +17,7 @@ import {
 } from "./lib.mjs";
 import { lint } from "./lint.mjs";
 import { packInto } from "./pack.mjs";
+import { howToInstall, isRoot } from "./programs.mjs";
 import { checkTypeTests } from "./typecheck.mjs";
 import { runTests, testFiles } from "./unit-tests.mjs";
 
@@ -29,8 +31,10 @@ console.log(`OPERATIONS_SEED=${process.env.OPERATIONS_SEED}`);
 ensureInstalled();
 
 const leftOut = [];
-const brokers = ensureBrokers({ wanted: isRoot() || process.argv.includes("--install") });
+const wanted = isRoot() || process.argv.includes("--install");
+const brokers = ensureBrokers({ wanted });
 for (const broker of brokers) leftOut.push(`the tests that need ${broker}: ${howToInstall([broker])}`);
+if (!ensureBrowser({ wanted })) leftOut.push(`the tests that need a browser: ${howToInstall(["chromium"])}`);
 if (!ensureSuite()) leftOut.push("the JSON Schema test suite: install Python with pip");
 warn();
 // On Windows there is no Redis to be had.
