@@ -41,7 +41,6 @@ impl ToolCatalogue {
             for entry in &entries {
                 catalogue.put(entry);
             }
-            catalogue.settle();
             Ok(())
         })
     }
@@ -60,9 +59,12 @@ impl ToolCatalogue {
 
     /// What answers a question, the best first: a JSON list of ids and scores.
     #[napi]
-    pub fn search(&self, env: Env, question: String, limit: u32) -> napi::Result<String> {
+    pub fn search(&mut self, env: Env, question: String, limit: u32) -> napi::Result<String> {
+        let catalogue = &mut self.catalogue;
         self.bridge.run(&env, || {
-            Ok(json!(self.catalogue.search(&question, limit as usize)).to_string())
+            // Once, however many have joined.
+            catalogue.settle();
+            Ok(json!(catalogue.search(&question, limit as usize)).to_string())
         })
     }
 

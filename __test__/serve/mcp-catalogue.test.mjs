@@ -12,7 +12,7 @@ const operation = (name, description, { scopes = [], _meta, handler = ({ text })
   namespace: "notes",
   name,
   version: "1",
-  type: OperationType.MUTATION,
+  type: _meta === undefined ? OperationType.MUTATION : OperationType.QUERY,
   description,
   inputSchema: Type.Object({ text: Type.Optional(Type.String()) }),
   outputSchema: Type.Unknown(),

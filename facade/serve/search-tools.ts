@@ -1,6 +1,6 @@
 // The three tools that find all others, for an MCP door with `catalogue: "search"`.
 
-import { failed } from "../errors.js";
+import { failed, InfrastructureErrorCode } from "../errors.js";
 import { OperationRegistry } from "../registry/registry.js";
 import { SearchedRegistry } from "../tools/catalogue.js";
 import { operationsOf } from "../tools/catalogue-operations.js";
@@ -34,5 +34,7 @@ export function searchTools(
 /** What the native side has to know of one. */
 export function hostSpec({ namespace, name, type, description }: OperationSpec): string {
   const accessControl = { requiredScopes: [] };
-  return JSON.stringify({ namespace, name, type, description, accessControl, spills: true });
+  // Declared, so that a model that misspells an id is told, and can correct itself.
+  const errors = [{ code: InfrastructureErrorCode.OPERATION_NOT_FOUND }];
+  return JSON.stringify({ namespace, name, type, description, accessControl, errors, spills: true });
 }
