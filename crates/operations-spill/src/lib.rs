@@ -1,6 +1,8 @@
 //! Large results in files: written piece by piece, private, counted against a quota, removed in time. Every source of results
 //! uses these files, and the doors of a server hand them out.
 
+#![forbid(unsafe_code)]
+
 mod file;
 mod ledger;
 mod preview;
