@@ -92,6 +92,7 @@ const LAYERS = [
   ["call"],
   ["mcp", "nats", "openapi", "redis", "sse", "tools"],
   ["serve"],
+  ["cli"],
 ];
 
 describe("layers", () => {

@@ -52,6 +52,7 @@ describe("the tour", () => {
       /tasks\.find, from afar +\{ titles: \[ 'Post the letter' \] \}/,
       /NO_TITLE +A task needs a title/,
       /tools +tasks_find, tasks_add/,
+      /`npm run hub` starts an agent hub/,
     ]) {
       assert.match(stdout, line);
     }

@@ -58,6 +58,16 @@ export { buildEnv, type CallMap, type EnvOptions } from "./registry/env.js";
 export { OperationRegistry, type RegisteredOperation, type RegistryOptions } from "./registry/registry.js";
 export { nodeScannerFS, type OperationManifest, type ScannerFS, scanOperations } from "./registry/scanner.js";
 export { subscribe } from "./registry/subscribe.js";
+export type {
+  AccessReport,
+  CallKind,
+  CallReport,
+  Middleware,
+  MiddlewareAnswer,
+  MiddlewareCall,
+  MiddlewareNext,
+  RegistryEvents,
+} from "./registry/watch-types.js";
 export type { ValueError } from "./schema/compiled.js";
 export { registerFormats } from "./schema/formats.js";
 export { FromSchema } from "./schema/from-schema.js";

@@ -25,6 +25,8 @@ export interface NativeBinding {
   ) => OpenApiImport;
   /** The same as the constructor, off the JavaScript thread. */
   readOpenApiDocument(runtime: Runtime, bytes: Uint8Array, uri: string): Promise<OpenApiDocument>;
+  /** A text in JSON or YAML that is no OpenAPI document, as JSON. */
+  readSettings(runtime: Runtime, text: string): string;
   /** Where native code leaves what it has for us; `wake` is called when there is something to take. */
   readonly Mailbox: new (
     wake: () => void,

@@ -7,7 +7,9 @@ use napi_derive::napi;
 use operations_core::error::CallError;
 use operations_core::panic;
 use operations_http::message::HttpOperation;
-use operations_openapi::{Document, ImportChoices, ImportedOperation, ReportEntry, import, survey};
+use operations_openapi::{
+    Document, ImportChoices, ImportedOperation, ReportEntry, import, read_settings, survey,
+};
 use serde::Serialize;
 
 use crate::border::bridge::Bridge;
@@ -115,6 +117,12 @@ impl OpenApiDocument {
             })
         })
     }
+}
+
+/// A text in JSON or YAML that is no OpenAPI document, as JSON.
+#[napi(js_name = "readSettings")]
+pub(crate) fn settings(env: Env, runtime: &Runtime, text: String) -> napi::Result<String> {
+    runtime.bridge.run(&env, || to_json(&read_settings(&text)?))
 }
 
 /// Reads a document off the JavaScript thread.

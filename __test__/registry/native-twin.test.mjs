@@ -77,6 +77,28 @@ describe("an output in which a list would hold undefined", () => {
   });
 });
 
+describe("middleware", () => {
+  it("has every call left to JavaScript, before and after the twin is made, until it is taken out", async () => {
+    const registry = registryWith();
+    const first = registry.use((_, next) => next());
+    assert.equal(await rust(registry, "ns.op"), null);
+    const second = registry.use((_, next) => next());
+    first();
+    assert.equal(await rust(registry, "ns.op"), null);
+    registry.register({ ...registry.get("ns.op"), name: "later" });
+    assert.equal(await rust(registry, "ns.later"), null);
+    second();
+    assert.equal((await rust(registry, "ns.op")).envelopes[0].data, 1);
+    assert.equal((await rust(registry, "ns.later")).envelopes[0].data, 1);
+  });
+
+  it("is missed by nobody who only looks", async () => {
+    const registry = registryWith();
+    registry.on("registered", () => {});
+    assert.equal((await rust(registry, "ns.op")).envelopes[0].data, 1);
+  });
+});
+
 describe("rules that are changed in place", () => {
   const asked = (registry) =>
     outcome(registry, callOf({ value: 1 }, { identity: { id: "ann", scopes: [] } }));

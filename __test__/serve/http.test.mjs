@@ -313,6 +313,21 @@ describe("an imported operation", () => {
     }
   });
 
+  it("passes through middleware, and without it does not", async () => {
+    const api = await upstream((_, response) => sendJson(response, { url: "u", n: 1 }));
+    const imported = FromOpenAPI(documentOf(paths), { namespace: "api", baseUrl: api.url });
+    const { registry, post } = await serving(imported);
+    const seen = [];
+    const remove = registry.use((call, next) => {
+      seen.push([call.operationId, call.isServed]);
+      return next();
+    });
+    assert.equal((await post("api/item", { id: "a" })).status, 200);
+    remove();
+    assert.equal((await post("api/item", { id: "a" })).status, 200);
+    assert.deepEqual(seen, [["api.item", true]]);
+  });
+
   it("gives no headers of its server away but those that are allowed", async () => {
     const api = await upstream((request, response) => {
       response.setHeader("x-internal", "secret");

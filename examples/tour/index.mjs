@@ -21,3 +21,4 @@ for (const chapter of chapters) {
   await run();
 }
 console.log("\nThat was the tour. The guides are in docs/guides/, the API is listed in README.md.");
+console.log("Next: `npm run hub` starts an agent hub (examples/agent-hub) and prints its addresses.");

@@ -12,7 +12,7 @@ export type Fields<T> = {
   readonly [Name in keyof T as string extends Name ? never : number extends Name ? never : Name]-?: Check;
 };
 
-interface Rules {
+export interface Rules {
   /** Goes before the names in messages: `config.`, `connectNats: `. */
   readonly prefix?: string;
   /** Told the names that mean nothing and are near nothing. Without it they are refused. */

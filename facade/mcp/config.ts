@@ -12,6 +12,7 @@ import {
   type Fields,
   group,
   oneOf,
+  type Rules,
   refusal,
   required,
   texts,
@@ -171,7 +172,8 @@ interface OAuthSettings {
 
 /**
  * One MCP server. It has the shape of an entry in an `mcpServers` file, and more. In all texts,
- * `${env:NAME}` stands for an environment variable, `${env:NAME:-text}` for one with a default.
+ * `${env:NAME}` stands for an environment variable, `${env:NAME:-text}` for one with a default, and `${file:path}` for what a
+ * file holds.
  *
  * @example
  * ```ts
@@ -303,18 +305,20 @@ const FIELDS: Fields<MCPClientConfig> = {
   type: anything,
 };
 
-/** Refuses a configuration that cannot work, by name and field. */
-export function checkedConfig(name: string, config: unknown): MCPClientConfig {
+/** Refuses a configuration that cannot work, by name and field. `rules` are those of whoever has a file of servers: what its
+ * messages begin with, and what becomes of fields that mean nothing here. */
+export function checkedConfig(name: string, config: unknown, rules?: Rules): MCPClientConfig {
   if (typeof name !== "string" || name === "") {
     throw refusal(
       "MCP server: name",
       `must be a string that is not empty, because it is the namespace of the tools, not ${quoted(name)}`,
     );
   }
-  return checkedOptions<MCPClientConfig>(config, FIELDS, {
-    prefix: `MCP server '${name}': `,
-    others: ignored,
-  });
+  return checkedOptions<MCPClientConfig>(
+    config,
+    FIELDS,
+    rules ?? { prefix: `MCP server '${name}': `, others: ignored },
+  );
 }
 
 /** Names of variables whose values are better not shown. */

@@ -1,10 +1,8 @@
+import { expandedText } from "../border/references.js";
 import { invalid } from "../errors.js";
 
-/** `${env:NAME}` and `${env:NAME:-default}`. */
-const REFERENCE = /\$\{env:([^}:]+)(?::-([^}]*))?\}/g;
-
 /**
- * Replaces references to environment variables in a text, in the texts of an array, or in the values of an
+ * Replaces references to environment variables and files in a text, in the texts of an array, or in the values of an
  * object. What was put in their place is added to `expanded`: such values are not to be shown.
  */
 export function expandReferences<T>(value: T, path: string, server: string, expanded: string[]): T {
@@ -24,17 +22,14 @@ export function expandReferences<T>(value: T, path: string, server: string, expa
 }
 
 function expandText(text: string, path: string, server: string, expanded: string[]): string {
-  return text.replace(REFERENCE, (_, name: string, otherwise?: string) => {
-    const found = process.env[name];
-    if (found !== undefined) {
-      expanded.push(found);
-      return found;
-    }
-    if (otherwise !== undefined) return otherwise;
-    throw invalid(
-      `The configuration of MCP server '${server}' refers to the environment variable ${name} in '${path}', ` +
-        `and there is none. Set it, or give a default: \${env:${name}:-default}`,
-      { server, path, variable: name },
-    );
+  return expandedText(text, {
+    folder: process.cwd(),
+    expanded: (found) => expanded.push(found),
+    refuse: (problem, hint, variable) =>
+      invalid(
+        `The configuration of MCP server '${server}' refers to ${problem} in '${path}'` +
+          `${variable === undefined ? ". " : ", and there is none. "}${hint}`,
+        { server, path, ...(variable !== undefined && { variable }) },
+      ),
   });
 }

@@ -20,6 +20,7 @@ import {
   isWhole,
   must,
   oneOf,
+  type Rules,
   refusal,
   required,
   texts,
@@ -126,9 +127,12 @@ function orFunction(check: Check): Check {
   return (value, path) => (isFunction(value) ? value : check(value, path));
 }
 
-/** Checks a configuration. */
-export function checkedConfig(config: OpenAPIImportConfig): CheckedConfig {
-  return checkedOptions(config, FIELDS, { prefix: "config.", others: tellOfOthers });
+/** Checks a configuration. `rules` are those of whoever has it from a file. */
+export function checkedConfig(
+  config: OpenAPIImportConfig,
+  rules: Rules = { prefix: "config.", others: tellOfOthers },
+): CheckedConfig {
+  return checkedOptions(config, FIELDS, rules);
 }
 
 /** Applications keep their own things in such objects. */

@@ -65,6 +65,13 @@ export class Entry {
     this.handler = handler;
   }
 
+  /** Whether there is something to call in this way. */
+  isCallable(isSubscription: boolean, isServed: boolean): boolean {
+    return (
+      this.handler !== undefined && this.isSubscription === isSubscription && !(isServed && this.isInternal)
+    );
+  }
+
   /** Compiles the schemas: when the operation is first used, not when it is registered. */
   prepare(): void {
     // An input that its own library checks is checked by nobody else.

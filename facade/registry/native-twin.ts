@@ -13,6 +13,7 @@ import { tellIfOpen } from "./open-sources.js";
 import { ownMode } from "./output.js";
 import { spillsOf } from "./spilling.js";
 import type { Spills } from "./spills.js";
+import type { Watch } from "./watch.js";
 
 /** Made when a registry is first served; then it follows each registration, and whoever serves it has it look for
  * what changed without one. */
@@ -22,12 +23,31 @@ export class NativeTwin {
   /** What was told of the operations that are served natively. */
   readonly #told = new Map<string, Told>();
 
+  readonly #entries: Map<string, Entry>;
+  /** Somebody in JavaScript has a say in every call. */
+  #isHeld: boolean;
+  /** Where large results go. */
   readonly #spills: Spills | undefined;
 
-  constructor(output: OutputMode, entries: Iterable<Entry>, spills: Spills | undefined) {
+  constructor(
+    output: OutputMode,
+    entries: Map<string, Entry>,
+    watch: Watch | undefined,
+    spills: Spills | undefined,
+  ) {
     this.#spills = spills;
     this.native = new native.NativeRegistry(runtime, output);
-    for (const entry of entries) this.set(entry);
+    this.#entries = entries;
+    this.#isHeld = watch?.hasSay === true;
+    for (const entry of entries.values()) this.set(entry);
+  }
+
+  /** Takes over who watches. */
+  watchedBy(watch: Watch | undefined): void {
+    const isHeld = watch?.hasSay === true;
+    if (isHeld === this.#isHeld) return;
+    this.#isHeld = isHeld;
+    for (const entry of this.#entries.values()) this.set(entry);
   }
 
   /** Takes an operation over, as it is now. */
@@ -45,6 +65,7 @@ export class NativeTwin {
     const spills = spillsOf(handler, this.#spills);
     // What another library checks is checked in JavaScript.
     if (
+      !this.#isHeld &&
       work?.isPossible() &&
       own === undefined &&
       told !== undefined &&

@@ -3,17 +3,49 @@
 import { optionOf } from "../border/options.js";
 import type { OperationContext } from "../types.js";
 
-/** Handed to `execute` by the call handler: access is checked whatever the registry thinks of direct calls, and the
- * signal, which nobody can have aborted yet, is not looked at, because it is made only when somebody looks. */
-export const SERVED: unique symbol = Symbol("a call that came through the call protocol");
+/** How `execute` is called by the package itself. */
+export interface Manner {
+  /** By the call handler: access is checked whatever the registry thinks of direct calls, and the signal, which nobody can
+   * have aborted yet, is not looked at, because it is made only when somebody looks. */
+  readonly isServed: boolean;
+  /** By the registry itself: somebody sees to the deadline, and those who watch are around it already. */
+  readonly isWithin: boolean;
+  /** By the registry itself: the caller may. */
+  readonly isGranted: boolean;
+  /** Whether the caller can be handed the file of a large result. */
+  readonly takesFiles: boolean;
+}
+
+const SERVED_CALL = { isServed: true, isWithin: false, isGranted: false };
+const DIRECT_CALL = { isServed: false, isWithin: false, isGranted: false, takesFiles: true };
+
+/** A call that came through the call protocol. */
+export const SERVED: Manner = { ...SERVED_CALL, takesFiles: false };
 
 /** The same, for somebody who hands out the file of a large result. */
-export const SERVED_FILES: unique symbol = Symbol("a call whose result may be in a file");
+export const SERVED_FILES: Manner = { ...SERVED_CALL, takesFiles: true };
 
-export type Served = typeof SERVED | typeof SERVED_FILES;
+/** The same, and a direct call, from within. */
+export const WITHIN: Manner = { ...DIRECT_CALL, isWithin: true };
+const WITHIN_SERVED: Manner = { ...SERVED, isWithin: true };
+const WITHIN_FILES: Manner = { ...SERVED_FILES, isWithin: true };
 
-/** Handed to `execute` by itself: somebody sees to the deadline. */
-export const WATCHED: unique symbol = Symbol("a call whose deadline is watched");
+/** The same once more, by a caller who may. */
+const GRANTED: Manner = { ...WITHIN, isGranted: true };
+const GRANTED_SERVED: Manner = { ...WITHIN_SERVED, isGranted: true };
+const GRANTED_FILES: Manner = { ...WITHIN_FILES, isGranted: true };
+
+/** A call, from within. */
+export function within(by: Manner | undefined): Manner {
+  if (by?.isServed !== true) return WITHIN;
+  return by.takesFiles ? WITHIN_FILES : WITHIN_SERVED;
+}
+
+/** A call whose caller may. */
+export function granted(by: Manner): Manner {
+  if (!by.isServed) return GRANTED;
+  return by.takesFiles ? GRANTED_FILES : GRANTED_SERVED;
+}
 
 const enforced = new WeakSet<OperationContext>();
 

@@ -30,6 +30,7 @@ import type {
 } from "../types.js";
 import { OperationType } from "../types.js";
 import { admit, refuseEnded } from "./admit.js";
+import { accessReport, type Decision, told } from "./audit.js";
 import { type AuthorisedCall, authorise, type CustomAuth, holdsScopes, identityIn } from "./authorise.js";
 import { assertMayReplace } from "./claims.js";
 import { isAhead, isEndingItself, refuseLate, withinDeadline } from "./deadline.js";
@@ -38,12 +39,16 @@ import { NativeTwin } from "./native-twin.js";
 import { operationNotFound } from "./nearest.js";
 import { answerOf, envelopeOf } from "./output.js";
 import { admitWithOwnChecks, callWithOwnChecks, ownStream } from "./own-checks.js";
-import { isDirect, SERVED, SERVED_FILES, type Served, WATCHED } from "./protocol-context.js";
+import { granted, isDirect, type Manner, WITHIN, within } from "./protocol-context.js";
 import { assertHandler, assertSpec, operationId } from "./spec-check.js";
 import { spilledIfLarge } from "./spill-result.js";
 import { spillsOf, withFiles, withoutFiles } from "./spilling.js";
 import { aSpill, type SpillOptions, Spills } from "./spills.js";
 import { subscribe } from "./subscribe.js";
+import { isTold } from "./told.js";
+import { NOBODY, Watch } from "./watch.js";
+import type { AccessReport, Middleware, RegistryEvents } from "./watch-types.js";
+import { watchedCall } from "./watched-call.js";
 
 /**
  * How a registry treats schemas, access and outputs.
@@ -81,6 +86,8 @@ const FIELDS: Fields<RegistryOptions> = {
   output: oneOf("normalise", "keep", "off", "strict"),
   spill: aSpill,
 };
+
+const anEvent = oneOf("call", "denied", "registered", "unregistered");
 
 /**
  * What `register` takes: what `defineOperation` takes. Only where the type of operation is not known, as with what
@@ -130,6 +137,8 @@ export class OperationRegistry<TOperations = any> {
   readonly #output: OutputMode;
   readonly #spills: Spills | undefined;
   #revision = 0;
+  /** Those who watch, while there are any. */
+  #watch: Watch | undefined;
 
   constructor(options: RegistryOptions = {}) {
     const checked = checkedOptions<RegistryOptions>(options, FIELDS, { prefix: "RegistryOptions." });
@@ -190,13 +199,16 @@ export class OperationRegistry<TOperations = any> {
     entry.handler = handler;
     this.#revision += 1;
     this.#twin?.set(entry);
+    this.#tellRegistered(entry, false);
   }
 
   /** Forgets an operation. Returns whether there was one. Calls that are under way go on. */
   unregister(id: string): boolean {
     this.#revision += 1;
     this.#twin?.remove(id);
-    return this.#entries.delete(id);
+    const wasThere = this.#entries.delete(id);
+    if (wasThere) this.#watch?.tell("unregistered", { operationId: id });
+    return wasThere;
   }
 
   #add(original: OperationSpec, handler: AnyHandler | undefined): void {
@@ -206,9 +218,99 @@ export class OperationRegistry<TOperations = any> {
     refuseCollision(id, spec, this.#entries.get(id)?.spec);
     if (handler !== undefined) assertHandler(id, spec, handler);
     const entry = new Entry(id, spec, handler);
+    const isNew = !this.#entries.has(id);
     this.#entries.set(id, entry);
     this.#twin?.set(entry);
     this.#revision += 1;
+    this.#tellRegistered(entry, isNew);
+  }
+
+  #tellRegistered({ id, spec }: Entry, isNew: boolean): void {
+    this.#watch?.tell("registered", { operationId: id, operation: copyOf(spec), isNew });
+  }
+
+  /**
+   * Puts a function around every call and every subscription, however it is made: direct, nested (`env`), through the call
+   * protocol or through a server. Middleware runs in the order of registration, before access control. Returns a function
+   * that takes it out again. While a registry has any, no call is served without JavaScript.
+   *
+   * @example
+   * ```ts
+   * const remove = registry.use(async (call, next) => {
+   *   const began = performance.now();
+   *   try {
+   *     return await next();
+   *   } finally {
+   *     console.log(`${call.operationId}: ${performance.now() - began} ms`);
+   *   }
+   * });
+   * remove();
+   * ```
+   */
+  use(middleware: Middleware): () => void {
+    aFunction(middleware, "use: middleware");
+    return this.#watched((watch) => watch.use(middleware, false));
+  }
+
+  /** The same for somebody who is told of native calls afterwards. @internal */
+  useBeside(middleware: Middleware): () => void {
+    return this.#watched((watch) => watch.use(middleware, true));
+  }
+
+  /**
+   * Tells a listener of calls that have ended (`"call"`), of refused callers (`"denied"`), and of operations that come and
+   * go (`"registered"`, `"unregistered"`). Returns a function that removes the listener. What it throws is logged, and
+   * harms no call.
+   *
+   * @example
+   * ```ts
+   * const stop = registry.on("call", ({ operationId, outcome, duration }) => {
+   *   console.log(`${operationId}: ${outcome} after ${duration} ms`);
+   * });
+   * stop();
+   * ```
+   */
+  on<Name extends keyof RegistryEvents>(
+    name: Name,
+    listener: (event: RegistryEvents[Name]) => unknown,
+  ): () => void {
+    anEvent(name, "on: event");
+    aFunction(listener, "on: listener");
+    return this.#watched((watch) => watch.on(name, listener));
+  }
+
+  /**
+   * Tells a listener of every decision about access: who was let in or refused, where, and by which rule. Returns a function
+   * that removes the listener.
+   *
+   * @example
+   * ```ts
+   * registry.audit(({ operationId, isGranted, identityId, rule, requestId }) => {
+   *   console.log({ operationId, isGranted, identityId, rule, requestId });
+   * });
+   * ```
+   */
+  audit(listener: (report: AccessReport) => unknown): () => void {
+    aFunction(listener, "audit: listener");
+    return this.#watched((watch) => watch.audit(listener));
+  }
+
+  /** Lets somebody watch, until the returned function is called. */
+  #watched(add: (watch: Watch) => () => void): () => void {
+    this.#watch ??= new Watch();
+    const watch = this.#watch;
+    const remove = add(watch);
+    this.#twin?.watchedBy(watch);
+    return () => {
+      remove();
+      if (this.#watch === watch && watch.isIdle) this.#watch = undefined;
+      this.#twin?.watchedBy(this.#watch);
+    };
+  }
+
+  /** Those who watch, if anybody does. @internal */
+  get watcher(): Watch | undefined {
+    return this.#watch ?? (isTold() ? NOBODY : undefined);
   }
 
   /** Counts what was registered and forgotten: for what is derived from the operations and kept. @internal */
@@ -306,36 +408,22 @@ export class OperationRegistry<TOperations = any> {
     context?: CallContext,
   ): Promise<ResponseEnvelope<TOperation["output"]>>;
   /** @internal */
-  execute(
-    id: string,
-    input: unknown,
-    context: OperationContext,
-    by: Served,
-  ): Promise<ResponseEnvelope>;
+  execute(id: string, input: unknown, context: OperationContext, by: Manner): Promise<ResponseEnvelope>;
   execute(
     id: string,
     input: unknown,
     context: OperationContext = {},
-    by?: Served,
-  ): Promise<ResponseEnvelope> {
-    const called = this.#execute(id, input, context, by);
-    if (this.#spills === undefined || by === SERVED) return called;
-    const spills = spillsOf(this.#entries.get(id)?.handler, this.#spills) as Spills;
-    return then.call(called, (envelope) =>
-      spilledIfLarge(envelope as ResponseEnvelope, spills),
-    ) as Promise<ResponseEnvelope>;
-  }
-
-  #execute(
-    id: string,
-    input: unknown,
-    context: OperationContext,
-    by: Served | typeof WATCHED | undefined,
+    by?: Manner,
   ): Promise<ResponseEnvelope> {
     try {
-      if (by === undefined && isAhead(context.deadline)) return this.#executeInTime(id, input, context);
+      if (by === undefined || !by.isWithin) {
+        if (this.#watch !== undefined || isTold()) return this.#executeWatched(id, input, context, by);
+        if (by === undefined && isAhead(context.deadline)) {
+          return this.#executeInTime(id, input, context, WITHIN);
+        }
+      }
       const entry = this.#entries.get(id);
-      const isServed = by === SERVED || by === SERVED_FILES;
+      const isServed = by?.isServed === true;
       if (
         entry === undefined ||
         entry.handler === undefined ||
@@ -344,45 +432,117 @@ export class OperationRegistry<TOperations = any> {
       ) {
         throw this.#notCallable(entry, id, isServed ? context : undefined);
       }
-      const isTrusted = !isServed && this.#isTrusted(context);
+      const spills = this.#spillsFor(entry, by);
+      const handler = handlerOf(entry, by, spills);
+      const isTrusted = by?.isGranted === true || (!isServed && this.#isTrusted(context));
       // Looked at here first, because these scopes are all that most operations ask for.
       if (!isTrusted && !holdsScopes(entry.spec.accessControl, identityIn(context))) {
         const asked = this.#authorise(entry, input, context);
         if (asked !== undefined) {
-          return callAfter(asked, entry, this.#handlerOf(entry, by), input, context, this.#output);
+          return inFiles(spills, callAfter(asked, entry, handler, input, context, this.#output));
         }
       }
       const mode = this.#output;
-      const handler = this.#handlerOf(entry, by);
-      if (entry.own !== undefined) return callWithOwnChecks(entry, entry.own, handler, input, context, mode);
+      if (entry.own !== undefined) {
+        return inFiles(spills, callWithOwnChecks(entry, entry.own, handler, input, context, mode));
+      }
       admit(entry, input);
       if (!isServed) refuseEnded(entry, context);
       else if (context.deadline !== undefined) refuseLate(id, context.deadline);
       const result: Promise<unknown> = Promise.resolve(handler(input, context));
-      return then.call(result, (value) => envelopeOf(entry, value, mode)) as Promise<ResponseEnvelope>;
+      const answered = then.call(result, (value) => envelopeOf(entry, value, mode));
+      return inFiles(spills, answered as Promise<ResponseEnvelope>);
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  #executeInTime(id: string, input: unknown, context: OperationContext): Promise<ResponseEnvelope> {
-    const limited = context as OperationContext & { deadline: number };
-    return withinDeadline(id, limited, this.endsItself(id), (watched) =>
-      this.#execute(id, input, watched, WATCHED),
-    );
-  }
-
-  /** What does the work of a call, with large results in files or not. */
-  #handlerOf(entry: Entry, by: Served | typeof WATCHED | undefined): OperationHandler {
-    const handler = entry.handler as OperationHandler;
-    if (by === SERVED) return withoutFiles(handler);
-    if (this.#spills === undefined) return handler;
-    return withFiles(handler, entry.id, spillsOf(handler, this.#spills) as Spills);
+  /** Where the large result of a call goes, if the registry has a say in it. */
+  #spillsFor({ handler }: Entry, by: Manner | undefined): Spills | undefined {
+    if (this.#spills === undefined || by?.takesFiles === false) return undefined;
+    return spillsOf(handler, this.#spills);
   }
 
   /** Whether a large result of an operation may be in a file. @internal */
   spills(id: string): boolean {
     return spillsOf(this.#entries.get(id)?.handler, this.#spills) !== undefined;
+  }
+
+  #executeInTime(
+    id: string,
+    input: unknown,
+    context: OperationContext,
+    by: Manner,
+  ): Promise<ResponseEnvelope> {
+    const limited = context as OperationContext & { deadline: number };
+    return withinDeadline(id, limited, this.endsItself(id), (watched) =>
+      this.#executeAudited(id, input, watched, by),
+    );
+  }
+
+  /** A call with those who watch around it. */
+  #executeWatched(
+    id: string,
+    input: unknown,
+    context: OperationContext,
+    by: Manner | undefined,
+  ): Promise<ResponseEnvelope> {
+    const isServed = by?.isServed === true;
+    return watchedCall(
+      this.#watch ?? NOBODY,
+      { operationId: id, kind: "call", isServed, input, context },
+      this.#entries.get(id),
+      (given, now) => this.#executeWithin(id, given, now, by),
+    );
+  }
+
+  #executeWithin(
+    id: string,
+    input: unknown,
+    context: OperationContext,
+    by: Manner | undefined,
+  ): Promise<ResponseEnvelope> {
+    if (by?.isServed !== true && isAhead(context.deadline)) {
+      return this.#executeInTime(id, input, context, WITHIN);
+    }
+    return this.#executeAudited(id, input, context, within(by));
+  }
+
+  /** Tells those who want to know of it who may call, and then calls. */
+  #executeAudited(
+    id: string,
+    input: unknown,
+    context: OperationContext,
+    by: Manner,
+  ): Promise<ResponseEnvelope> {
+    const entry = this.#entries.get(id);
+    if (this.#watch?.isAuditing !== true || entry === undefined || !entry.isCallable(false, by.isServed)) {
+      return this.execute(id, input, context, by);
+    }
+    const now = granted(by);
+    try {
+      const asked = this.#audited(entry, input, context, by.isServed);
+      if (asked === undefined) return this.execute(id, input, context, now);
+      return asked.then(() => this.execute(id, input, context, now));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** Access control, told to those who want to know of it. Throws when the caller may not. */
+  #audited(
+    entry: Entry,
+    input: unknown,
+    context: OperationContext,
+    isServed: boolean,
+  ): Promise<void> | undefined {
+    const tell = (decision: Decision) =>
+      this.#watch?.decided(accessReport(entry.id, context, isServed, decision));
+    if (!isServed && this.#isTrusted(context)) {
+      tell({ rule: context.trusted === true ? "trusted" : "trustDirectCalls" });
+      return undefined;
+    }
+    return told(entry.spec.accessControl, () => this.#authorise(entry, input, context), tell);
   }
 
   /** Whether the work of an operation ends, and says how, once its signal is aborted. @internal */
@@ -413,7 +573,7 @@ export class OperationRegistry<TOperations = any> {
 
   /** The registry on the native side, for whatever serves it. @internal */
   nativeTwin(): NativeTwin {
-    this.#twin ??= new NativeTwin(this.#output, this.#entries.values(), this.#spills);
+    this.#twin ??= new NativeTwin(this.#output, this.#entries, this.#watch, this.#spills);
     return this.#twin;
   }
 
@@ -434,7 +594,8 @@ export class OperationRegistry<TOperations = any> {
     ) {
       throw this.#notCallable(entry, id, isServed ? context : undefined);
     }
-    if (!this.#isTrusted(context)) await this.#authorise(entry, input, context);
+    if (this.#watch?.isAuditing === true) await this.#audited(entry, input, context, isServed);
+    else if (!this.#isTrusted(context)) await this.#authorise(entry, input, context);
     const handler = entry.handler as SubscriptionHandler;
     const mode = this.#output;
     if (entry.own !== undefined) {
@@ -490,6 +651,21 @@ const { then } = Promise.prototype;
 export interface OpenSubscription {
   readonly source: unknown;
   envelope(value: unknown): ResponseEnvelope;
+}
+
+/** What does the work of a call, with large results in files or not. */
+function handlerOf(entry: Entry, by: Manner | undefined, spills: Spills | undefined): OperationHandler {
+  const handler = entry.handler as OperationHandler;
+  if (spills !== undefined) return withFiles(handler, entry.id, spills);
+  return by?.takesFiles === false ? withoutFiles(handler) : handler;
+}
+
+/** The answer, or, if it is large and there is a place for that, one that names a file. */
+function inFiles(spills: Spills | undefined, answered: Promise<ResponseEnvelope>): Promise<ResponseEnvelope> {
+  if (spills === undefined) return answered;
+  return then.call(answered, (envelope) =>
+    spilledIfLarge(envelope as ResponseEnvelope, spills),
+  ) as Promise<ResponseEnvelope>;
 }
 
 /** A call that had to wait for the application's own rule. */

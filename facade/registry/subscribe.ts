@@ -4,8 +4,10 @@ import { failed } from "../errors.js";
 import type { OperationById, Signature, Subscription as Stream, StreamId } from "../operation-types.js";
 import type { CallContext, OperationContext } from "../types.js";
 import { DeadlineWatch, isAhead } from "./deadline.js";
-import { isWatchedElsewhere } from "./protocol-context.js";
+import { envelopeFrom, type Innermost, streamFrom, through } from "./middleware.js";
+import { isDirect, isWatchedElsewhere } from "./protocol-context.js";
 import type { OpenSubscription, OperationRegistry } from "./registry.js";
+import { Clocked, type Watch } from "./watch.js";
 
 /**
  * Calls a SUBSCRIPTION: an async generator of envelopes. Nothing happens before the first `next()`, and
@@ -31,33 +33,41 @@ export function subscribe<
   input: TOperation["input"],
   context: CallContext = {},
 ): AsyncGenerator<ResponseEnvelope<TOperation["output"]>, void, unknown> {
-  const subscription = new Subscription(registry, operationId, input, context as OperationContext);
+  const { watcher } = registry;
+  const subscription =
+    watcher === undefined
+      ? new Subscription(registry, operationId, input, context as OperationContext)
+      : new WatchedSubscription(registry, watcher, operationId, input, context as OperationContext);
   return subscription as AsyncGenerator<ResponseEnvelope<never>, void, unknown>;
 }
 
-/** What a handler yields, as envelopes. */
-class Subscription extends EventIterator<ResponseEnvelope> {
-  readonly #registry: OperationRegistry;
-  readonly #operationId: string;
-  readonly #input: unknown;
-  readonly #context: OperationContext;
-  /** Where the context has a deadline, and no one else sees to it. */
-  #watch: DeadlineWatch | undefined;
+/** What an iterator gives that is opened when the first event is asked for, as envelopes. */
+abstract class Pulled extends EventIterator<ResponseEnvelope> {
   #opening: Promise<void> | undefined;
   #iterator: AsyncIterator<unknown> | undefined;
-  #envelope: OpenSubscription["envelope"] | undefined;
-  /** What the handler's generator answered last, until it is taken. */
+  /** What the iterator answered last, until it is taken. */
   #answer: IteratorResult<unknown> | undefined;
   #hasAnswer = false;
-  /** The handler's generator is at its end, or has thrown: it has run its own cleanup. */
+  /** The iterator is at its end, or has thrown: it has run its own cleanup. */
   #isEnded = false;
 
-  constructor(registry: OperationRegistry, operationId: string, input: unknown, context: OperationContext) {
-    super();
-    this.#registry = registry;
-    this.#operationId = operationId;
-    this.#input = input;
-    this.#context = context;
+  protected abstract open(): Promise<AsyncIterator<unknown>>;
+  protected abstract envelope(value: unknown): ResponseEnvelope;
+  /** What the consumer is told of a failure. */
+  protected failure(error: unknown): unknown {
+    return error;
+  }
+  /** There will be no more events, because of an error or without one. It may be said again. */
+  protected ended(_error?: { readonly error: unknown }): void {}
+
+  /** Opens it before anybody asks for an event. Rejects if it cannot be opened. */
+  async opened(): Promise<void> {
+    this.#opening ??= this.#start();
+    try {
+      await this.#opening;
+    } catch (error) {
+      throw this.failure(error);
+    }
   }
 
   protected override take(): Step<ResponseEnvelope> | undefined {
@@ -69,21 +79,26 @@ class Subscription extends EventIterator<ResponseEnvelope> {
     this.#answer = undefined;
     if (done === true) return DONE;
     this.#isEnded = false;
-    return { done: false, value: (this.#envelope as OpenSubscription["envelope"])(value) };
+    try {
+      return { done: false, value: this.envelope(value) };
+    } catch (error) {
+      this.ended({ error });
+      throw error;
+    }
   }
 
   protected override wait(): void {
     if (this.#iterator === undefined) {
-      this.#opening = this.#start();
+      this.#opening ??= this.#start();
       this.#opening.then(this.#pull, this.#onError);
     } else {
       this.#pull();
     }
   }
 
-  /** Once it is started: a consumer that left while it was starting waits for that, then closes it. */
+  /** Once it is open: a consumer that left while it was being opened waits for that, then closes it. */
   protected override async close(): Promise<void> {
-    this.#watch?.stop();
+    this.ended();
     if (this.#isEnded || this.#opening === undefined) return;
     try {
       await this.#opening;
@@ -91,6 +106,10 @@ class Subscription extends EventIterator<ResponseEnvelope> {
       return;
     }
     await this.#iterator?.return?.();
+  }
+
+  async #start(): Promise<void> {
+    this.#iterator = await this.open();
   }
 
   readonly #pull = (): void => {
@@ -109,13 +128,46 @@ class Subscription extends EventIterator<ResponseEnvelope> {
     this.ready();
   };
 
-  readonly #onError = (error: unknown): void => {
+  readonly #onError = (thrown: unknown): void => {
     if (this.isOver) return;
     this.#isEnded = true;
-    this.fail(this.#watch === undefined ? error : this.#watch.failure(error));
+    const error = this.failure(thrown);
+    this.ended({ error });
+    this.fail(error);
   };
+}
 
-  async #start(): Promise<void> {
+/** What a handler yields, as envelopes. */
+class Subscription extends Pulled {
+  readonly #registry: OperationRegistry;
+  readonly #operationId: string;
+  readonly #input: unknown;
+  readonly #context: OperationContext;
+  /** Where the context has a deadline, and no one else sees to it. */
+  #watch: DeadlineWatch | undefined;
+  #envelope: OpenSubscription["envelope"] | undefined;
+
+  constructor(registry: OperationRegistry, operationId: string, input: unknown, context: OperationContext) {
+    super();
+    this.#registry = registry;
+    this.#operationId = operationId;
+    this.#input = input;
+    this.#context = context;
+  }
+
+  protected override envelope(value: unknown): ResponseEnvelope {
+    return (this.#envelope as OpenSubscription["envelope"])(value);
+  }
+
+  protected override failure(error: unknown): unknown {
+    return this.#watch === undefined ? error : this.#watch.failure(error);
+  }
+
+  protected override ended(): void {
+    this.#watch?.stop();
+  }
+
+  protected override async open(): Promise<AsyncIterator<unknown>> {
     const { source, envelope } = await this.#registry.openSubscription(
       this.#operationId,
       this.#input,
@@ -130,8 +182,8 @@ class Subscription extends EventIterator<ResponseEnvelope> {
         operationId: this.#operationId,
       });
     }
-    this.#iterator = iterator;
     this.#envelope = envelope;
+    return iterator;
   }
 
   /** What the handler gets. A deadline counts from here on; the call handler sees to those of the calls that it serves. */
@@ -139,7 +191,7 @@ class Subscription extends EventIterator<ResponseEnvelope> {
     const { deadline } = context;
     if (!isAhead(deadline) || isWatchedElsewhere(context)) return context;
     const endsItself = this.#registry.endsItself(this.#operationId);
-    // What ends itself is heard in `#onError`, when it is asked next.
+    // What ends itself is heard when it is asked next.
     this.#watch = new DeadlineWatch(
       this.#operationId,
       context as OperationContext & { deadline: number },
@@ -148,6 +200,84 @@ class Subscription extends EventIterator<ResponseEnvelope> {
       },
     );
     return this.#watch.context;
+  }
+}
+
+/** The same for those who watch: it goes through the middleware, and its end is reported. */
+class WatchedSubscription extends Pulled {
+  readonly #registry: OperationRegistry;
+  readonly #watch: Watch;
+  readonly #operationId: string;
+  readonly #input: unknown;
+  readonly #context: OperationContext;
+  /** The handlers' own streams. A middleware may have asked for more than one. */
+  readonly #inner: Subscription[] = [];
+  #clocked: Clocked | undefined;
+  #last: ResponseEnvelope | undefined;
+  #events = 0;
+
+  constructor(
+    registry: OperationRegistry,
+    watch: Watch,
+    operationId: string,
+    input: unknown,
+    context: OperationContext,
+  ) {
+    super();
+    this.#registry = registry;
+    this.#watch = watch;
+    this.#operationId = operationId;
+    this.#input = input;
+    this.#context = context;
+  }
+
+  protected override async open(): Promise<AsyncIterator<unknown>> {
+    const id = this.#operationId;
+    const watch = this.#watch;
+    const context = this.#context;
+    const isServed = !isDirect(context);
+    const entry = this.#registry.entry(id);
+    if (watch.isReporting) {
+      this.#clocked = new Clocked(watch, id, entry?.spec, "subscription", context, isServed);
+    }
+    if (entry === undefined || watch.middleware.length === 0 || !entry.isCallable(true, isServed)) {
+      return streamFrom(id, await this.#innermost(this.#input, context));
+    }
+    const call = {
+      operationId: id,
+      operation: entry.spec,
+      kind: "subscription" as const,
+      isServed,
+      input: this.#input,
+      context,
+    };
+    return streamFrom(id, await through(watch.middleware, call, this.#innermost));
+  }
+
+  readonly #innermost: Innermost = async (input, context) => {
+    const stream = new Subscription(this.#registry, this.#operationId, input, context);
+    this.#inner.push(stream);
+    await stream.opened();
+    return stream;
+  };
+
+  protected override envelope(value: unknown): ResponseEnvelope {
+    this.#last = envelopeFrom(this.#operationId, value);
+    this.#events += 1;
+    return this.#last;
+  }
+
+  protected override ended(error?: { readonly error: unknown }): void {
+    const clocked = this.#clocked;
+    this.#clocked = undefined;
+    if (error === undefined) clocked?.answered(this.#last, this.#events);
+    else clocked?.failed(error.error, this.#events);
+  }
+
+  /** A middleware that is a generator would wait for the next event before it lets go. */
+  protected override async close(): Promise<void> {
+    const closing = super.close();
+    await Promise.all([closing, ...this.#inner.map((stream) => stream.return())]);
   }
 }
 

@@ -246,7 +246,8 @@ const urls = must("a list of URLs", (value) =>
 
 const aStateKey = must("a secret of 32 characters or more", (value) => isString(value) && value.length >= 32);
 
-const DOORS: Fields<ServeDoors> = {
+/** How each door is checked. */
+export const DOORS: Fields<ServeDoors> = {
   http: door(group<HttpDoorOptions>({ path: aPath, info: anInfo })),
   mcp: door(
     group<McpDoorOptions>({
@@ -260,7 +261,8 @@ const DOORS: Fields<ServeDoors> = {
   ),
 };
 
-const FIELDS: Fields<ServeOptions> = {
+/** How each option is checked. */
+export const SERVE_FIELDS: Fields<ServeOptions> = {
   port: must("a port, 0 to 65535", (value) => isWhole(value, 0) && value <= 65_535),
   host: aName,
   tls: group<ServeTls>({ certFile: required(aName), keyFile: required(aName) }),
@@ -286,7 +288,7 @@ const FIELDS: Fields<ServeOptions> = {
 
 /** The options, checked. `who` begins the refusals. */
 export function checkedServe(options: ServeOptions, who = "serve"): ServeOptions {
-  const checked = checkedOptions<ServeOptions>(options, FIELDS, { prefix: `${who}: ` });
+  const checked = checkedOptions<ServeOptions>(options, SERVE_FIELDS, { prefix: `${who}: ` });
   if (!Object.values(checked.doors).some((value) => value !== undefined && value !== false)) {
     throw refusal(`${who}: doors`, "must open at least one door, for instance { http: true }");
   }

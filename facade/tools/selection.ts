@@ -75,7 +75,7 @@ function wantedBy(include: Include | undefined): (id: string, spec: OperationSpe
 }
 
 /** `*` stands for anything, dots and slashes included. */
-function expressionFor(pattern: string): RegExp {
+export function expressionFor(pattern: string): RegExp {
   const escaped = pattern.split("*").map((part) => part.replace(/[\\^$.|?+()[\]{}]/g, "\\$&"));
   return new RegExp(`^${escaped.join(".*")}$`, "su");
 }

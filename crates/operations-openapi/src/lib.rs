@@ -46,6 +46,7 @@ pub use choices::{Answer, ImportChoices};
 pub use document::Document;
 pub use import::{Import, import};
 pub use operation::{ImportedOperation, OperationHead};
+pub use read::read_settings;
 pub use report::{Problem, Reason, ReportEntry, Status};
 pub use security::{Security, SecurityHint};
 pub use survey::{Offered, survey};

@@ -24,6 +24,23 @@ pub(super) fn read(text: &str) -> Result<Value, CallError> {
     yaml::read(text).map_err(|reason| refuse(&format!("{}: {reason}", describe_text(text))))
 }
 
+/// Reads JSON or YAML that is no OpenAPI document: a configuration file.
+///
+/// # Errors
+///
+/// `VALIDATION_ERROR` that says what is wrong with the text, and quotes nothing of it: it may hold secrets.
+pub fn read_settings(text: &str) -> Result<Value, CallError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.trim_start().starts_with(['{', '[']) {
+        return serde_json::from_str(text).or_else(|error| {
+            yaml::read_settings(text)
+                .map_err(|_| CallError::invalid(format!("not valid JSON: {error}")))
+        });
+    }
+    yaml::read_settings(text)
+        .map_err(|reason| CallError::invalid(format!("not valid YAML: {reason}")))
+}
+
 fn read_json(text: &str) -> Result<Value, serde_json::Error> {
     serde_json::from_str(text).or_else(|error| match without_depths(text) {
         Some(shallow) => serde_json::from_str(&shallow),

@@ -17,16 +17,23 @@ use super::bounds::{MAX_YAML_NESTING, YAML_NODE_COST, yaml_allowance};
 ///
 /// A sentence that says where and why the text is not YAML, or which limit it reached.
 pub(super) fn read(text: &str) -> Result<Value, String> {
+    read_as(text, Place::Root)
+}
+
+/// The same for a text that is no OpenAPI document. A key that is there twice is refused: which of
+/// the two was meant?
+pub(super) fn read_settings(text: &str) -> Result<Value, String> {
+    read_as(text, Place::Settings)
+}
+
+fn read_as(text: &str, place: Place) -> Result<Value, String> {
     if deepest_bracket(text) > MAX_YAML_NESTING {
         return Err(format!(
             "more than {MAX_YAML_NESTING} brackets are open at once"
         ));
     }
     let left = Cell::new(yaml_allowance(text.len()));
-    let node = Node {
-        left: &left,
-        place: Place::Root,
-    };
+    let node = Node { left: &left, place };
     node.deserialize(yaml_serde::Deserializer::from_str(text))
         .map_err(|error| error.to_string())
 }
@@ -56,6 +63,8 @@ enum Place {
     /// A version number: its text counts, not its value.
     Version,
     Elsewhere,
+    /// Anywhere in a text that is no OpenAPI document.
+    Settings,
 }
 
 impl Place {
@@ -63,6 +72,7 @@ impl Place {
         match (self, key) {
             (Self::Root, "openapi" | "swagger") | (Self::Info, "version") => Self::Version,
             (Self::Root, "info") => Self::Info,
+            (Self::Settings, _) => Self::Settings,
             _ => Self::Elsewhere,
         }
     }
@@ -94,10 +104,11 @@ impl Node<'_> {
     }
 
     fn inside(self) -> Self {
-        Self {
-            place: Place::Elsewhere,
-            ..self
-        }
+        let place = match self.place {
+            Place::Settings => Place::Settings,
+            _ => Place::Elsewhere,
+        };
+        Self { place, ..self }
     }
 }
 
@@ -187,8 +198,9 @@ impl<'de> Visitor<'de> for Node<'_> {
             let value = entries.next_value_seed(self.below(&key))?;
             if key == "<<" {
                 merged.push(value);
-            } else {
-                object.insert(key, value);
+            } else if object.insert(key, value).is_some() && self.place == Place::Settings {
+                // The key is not quoted: where tokens are keys, it is a secret.
+                return Err(A::Error::custom("a key is there twice"));
             }
         }
         for value in merged {

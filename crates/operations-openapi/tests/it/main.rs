@@ -13,4 +13,5 @@ mod choices;
 mod hostile;
 mod import;
 mod schemas;
+mod settings;
 mod support;

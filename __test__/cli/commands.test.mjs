@@ -1,0 +1,328 @@
+// The commands, on real MCP servers and a real HTTP service.
+
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { packaged } from "../mcp/support/servers.mjs";
+import { env, folderWith, KEY, run, runJson, shopDocument, startShop } from "./support/cli.mjs";
+
+/** A folder with a configuration of two MCP servers, one that is broken, and a pet shop. */
+async function hub(test, more = {}) {
+  const shop = await startShop(test);
+  const cwd = folderWith(test, {
+    "operations.json": {
+      mcpServers: {
+        everything: packaged("server-everything"),
+        memory: packaged("server-memory", [], { env: { MEMORY_FILE_PATH: env("MEMORY_FILE") } }),
+        broken: { command: "no-such-program-anywhere" },
+      },
+      openapi: {
+        shop: {
+          document: `${shop.url}/openapi.json`,
+          baseUrl: shop.url,
+          auth: { type: "bearer", token: env("SHOP_KEY") },
+        },
+      },
+      access: { "memory.delete_*": { requiredScopes: ["memory:delete"] } },
+      tokens: {
+        [env("ADA_TOKEN")]: { id: "ada", scopes: ["memory:delete"] },
+        [env("BOB_TOKEN")]: { id: "bob", scopes: [] },
+      },
+      ...more,
+    },
+  });
+  return { cwd, shop, env: { SHOP_KEY: KEY, MEMORY_FILE: join(cwd, "memory.jsonl") } };
+}
+
+describe("list", { concurrency: true }, () => {
+  it("shows the operations of all sources but the broken one, which it names", async (t) => {
+    const { code, stdout, stderr } = await run(t, ["list"], await hub(t));
+    assert.equal(code, 0);
+    assert.match(stdout, /^ID +TYPE +ACCESS +WHAT IT DOES$/m);
+    assert.match(stdout, /^everything\.echo +mutation +open +Echoes back the input/m);
+    assert.match(stdout, /^memory\.delete_entities +mutation +memory:delete /m);
+    assert.match(stdout, /^shop\.getPet +query +open +A pet by its number$/m);
+    assert.match(stdout, /^shop\.watchArrivals +subscription /m);
+    assert.match(stderr, /^broken: not available\. .*no-such-program-anywhere/m);
+  });
+
+  it("is a table that fits", async (t) => {
+    const options = await hub(t);
+    const { stdout } = await run(t, ["list"], { ...options, env: { ...options.env, COLUMNS: "60" } });
+    const lines = stdout.trimEnd().split("\n");
+    assert.ok(lines.length > 20);
+    for (const line of lines) assert.ok([...line].length <= 60, line);
+    assert.ok(lines.some((line) => line.endsWith("…")));
+  });
+
+  it("is JSON with --json, with patterns and for an identity", async (t) => {
+    const options = await hub(t);
+    const ids = async (...args) =>
+      (await runJson(t, ["list", ...args], options)).value.operations.map(({ id }) => id);
+    assert.deepEqual(await ids("shop.*", "everything.echo"), [
+      "everything.echo",
+      "shop.broken",
+      "shop.getPet",
+      "shop.wait",
+      "shop.watchArrivals",
+    ]);
+    assert.ok((await ids("memory.*", "--as", "ada")).includes("memory.delete_entities"));
+    assert.ok(!(await ids("memory.*", "--as", "bob")).includes("memory.delete_entities"));
+    const { value } = await runJson(t, ["list", "shop.getPet"], options);
+    assert.deepEqual(value.operations, [
+      {
+        id: "shop.getPet",
+        type: "query",
+        title: "A pet by its number",
+        description: "A pet by its number",
+        accessControl: { requiredScopes: [] },
+      },
+    ]);
+    assert.deepEqual(
+      value.sources.map(({ name, kind, operations, error }) => [name, kind, operations > 0, error?.code]),
+      [
+        ["everything", "mcp", true, undefined],
+        ["memory", "mcp", true, undefined],
+        ["broken", "mcp", false, "EXECUTION_ERROR"],
+        ["shop", "openapi", true, undefined],
+      ],
+    );
+  });
+
+  it("fails with --strict if a source is broken", async (t) => {
+    const { code, stdout, stderr } = await run(t, ["list", "--strict"], await hub(t));
+    assert.deepEqual({ code, stdout }, { code: 1, stdout: "" });
+    assert.match(stderr, /With --strict, every source must be there\. Not available: broken/);
+  });
+
+  it("refuses an identity that the file does not have", async (t) => {
+    const { code, stderr } = await run(t, ["list", "--as", "adda"], await hub(t));
+    assert.equal(code, 2);
+    assert.match(stderr, /there is no such identity in operations\.json\. Did you mean ada\?/);
+  });
+
+  it("reads a file of servers as other programs have it", async (t) => {
+    const everything = { ...packaged("server-everything"), type: "stdio", autoApprove: ["echo"] };
+    const cwd = folderWith(t, {
+      ".mcp.json": { mcpServers: { everything, old: { command: "gone", disabled: true } } },
+      "bare.json": { everything },
+    });
+    for (const file of [".mcp.json", "bare.json"]) {
+      const { code, stdout, stderr } = await run(t, ["list", "--config", file, "everything.echo"], { cwd });
+      assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
+      assert.match(stdout, /everything\.echo/);
+    }
+  });
+});
+
+describe("call", { concurrency: true }, () => {
+  it("prints the data of an HTTP operation, and the envelope with --json", async (t) => {
+    const options = await hub(t);
+    const { code, stdout, stderr } = await run(t, ["call", "shop.getPet", '{"petId": 1}'], options);
+    assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
+    assert.deepEqual(JSON.parse(stdout), { id: 1, name: "Ada" });
+    const { value } = await runJson(t, ["call", "shop.getPet", '{"petId": 1}'], options);
+    assert.deepEqual(value.data, { id: 1, name: "Ada" });
+    assert.equal(value.meta.source, "http");
+    assert.equal(value.meta.statusCode, 200);
+    assert.ok(options.shop.requests.includes(`GET /pets/1 Bearer ${KEY}`));
+  });
+
+  it("prints the text of an MCP tool", async (t) => {
+    const { code, stdout } = await run(t, ["call", "everything.echo", '{"message":"hi"}'], await hub(t));
+    assert.deepEqual({ code, stdout }, { code: 0, stdout: "Echo: hi\n" });
+  });
+
+  it("reads its input from a file and from standard input", async (t) => {
+    const options = await hub(t);
+    writeFileSync(join(options.cwd, "input.json"), '{"petId":1}');
+    const fromFile = await run(t, ["call", "shop.getPet", "@input.json"], options);
+    const fromInput = await run(t, ["call", "shop.getPet", "-"], { ...options, input: '{"petId":1}' });
+    assert.equal(fromFile.stdout, fromInput.stdout);
+    assert.equal(fromFile.code, 0);
+  });
+
+  it("prints the events of a stream as they come, one line each", async (t) => {
+    const options = await hub(t);
+    const { code, stdout } = await run(t, ["call", "shop.watchArrivals", "--limit", "2"], options);
+    assert.deepEqual({ code, stdout }, { code: 0, stdout: '{"id":1}\n{"id":2}\n' });
+    const lines = await run(t, ["call", "shop.watchArrivals", "--limit", "1", "--json"], options);
+    assert.deepEqual(JSON.parse(lines.stdout).data, { id: 1 });
+  });
+
+  for (const [what, args, expected, message] of [
+    [
+      "an unknown operation",
+      ["shop.getPett", "{}"],
+      3,
+      /Operation not found: shop\.getPett\. Did you mean shop\.getPet\?/,
+    ],
+    [
+      "an unknown source",
+      ["shpo.getPet", "{}"],
+      3,
+      /operations\.json has no source shpo\. Did you mean shop\?/,
+    ],
+    ["something that is no id", ["getPet", "{}"], 3, /"getPet" is not the id of an operation/],
+    ["an input that is no JSON", ["shop.getPet", "{petId"], 5, /The input is not JSON/],
+    ["an input that does not fit", ["shop.getPet", "{}"], 5, /VALIDATION_ERROR: .*petId/s],
+    [
+      "a call that the rules refuse",
+      ["memory.delete_entities", '{"entityNames":[]}'],
+      4,
+      /--as <id> makes them as one of ada, bob/,
+    ],
+    [
+      "somebody who lacks a scope",
+      ["memory.delete_entities", '{"entityNames":[]}', "--as", "bob"],
+      4,
+      /memory:delete/,
+    ],
+    ["an answer that is an error", ["shop.getPet", '{"petId":2}'], 1, /HTTP 404.*sold out/s],
+    ["a tool that fails", ["everything.get-sum", '{"a":"x","b":2}'], 5, /VALIDATION_ERROR/],
+    ["a call that takes too long", ["shop.wait", "{}", "--timeout", "50"], 6, /TIMEOUT/],
+    ["a source that is broken", ["broken.anything", "{}"], 1, /no-such-program-anywhere/],
+    ["a file that is not there", ["shop.getPet", "@nothing.json"], 2, /Cannot read the input/],
+  ]) {
+    it(`ends with ${expected} for ${what}`, async (t) => {
+      const { code, stdout, stderr } = await run(t, ["call", ...args], await hub(t));
+      assert.deepEqual({ code, stdout }, { code: expected, stdout: "" }, stderr);
+      assert.match(stderr, message);
+    });
+  }
+
+  it("tells failures in JSON with --json", async (t) => {
+    const { code, stderr } = await runJson(t, ["call", "shop.getPet", '{"petId":2}'], await hub(t));
+    assert.equal(code, 1);
+    const { error } = JSON.parse(stderr);
+    assert.equal(error.code, "EXECUTION_ERROR");
+    assert.equal(error.details.statusCode, 404);
+  });
+
+  it("acts as an identity, or skips the rules", async (t) => {
+    const options = await hub(t);
+    for (const who of [["--as", "ada"], ["--trusted"]]) {
+      const { code, stderr } = await run(
+        t,
+        ["call", "memory.delete_entities", '{"entityNames":[]}', ...who],
+        options,
+      );
+      assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
+    }
+  });
+
+  it("starts only the server that it needs", async (t) => {
+    const options = await hub(t);
+    const { code } = await run(t, ["call", "everything.echo", '{"message":"hi"}'], { ...options, env: {} });
+    // The variables of the others are not set, and nobody asked for them.
+    assert.equal(code, 0);
+    assert.deepEqual(options.shop.requests, []);
+  });
+});
+
+describe("describe, search and tools", { concurrency: true }, () => {
+  it("describe shows types, rules and schemas", async (t) => {
+    const options = await hub(t);
+    const { stdout } = await run(t, ["describe", "memory.delete_entities"], options);
+    assert.match(stdout, /^memory\.delete_entities \(mutation\)$/m);
+    assert.match(stdout, /^Access: memory:delete$/m);
+    assert.match(stdout, /"memory\.delete_entities"\(input: \{.*entityNames: string\[\]/s);
+    const { value } = await runJson(t, ["describe", "shop.getPet"], options);
+    assert.deepEqual(value.inputSchema.required, ["petId"]);
+    assert.deepEqual(value.accessControl, { requiredScopes: [] });
+    const unknown = await run(t, ["describe", "shop.getPett"], options);
+    assert.equal(unknown.code, 3);
+    assert.match(unknown.stderr, /Did you mean shop\.getPet\?/);
+  });
+
+  it("search finds in plain words", async (t) => {
+    const options = await hub(t);
+    const { value } = await runJson(t, ["search", "a", "pet", "by", "number", "--limit", "3"], options);
+    assert.equal(value.operations[0].id, "shop.getPet");
+    assert.ok(value.operations.length <= 3);
+    const { stdout } = await run(t, ["search", "--quiet", "add numbers sum"], options);
+    assert.match(stdout, /everything\.get-sum/);
+  });
+
+  for (const [target, field] of [
+    ["anthropic", "input_schema"],
+    ["openai", "parameters"],
+    ["openai-strict", "parameters"],
+    ["gemini", "parameters"],
+    ["mcp", "inputSchema"],
+    ["json-schema", "inputSchema"],
+  ]) {
+    it(`tools are those of ${target}`, async (t) => {
+      const options = await hub(t);
+      const { code, stdout } = await run(t, ["tools", "--target", target, "shop.getPet", "-q"], options);
+      assert.equal(code, 0);
+      const [tool, ...others] = JSON.parse(stdout);
+      assert.deepEqual(others, []);
+      assert.match(tool.name, /getPet/);
+      assert.ok(tool[field], stdout);
+    });
+  }
+
+  it("tools tell their losses", async (t) => {
+    const { value } = await runJson(t, ["tools", "-t", "openai-strict"], await hub(t));
+    assert.ok(value.tools.length > 20);
+    assert.ok(Array.isArray(value.losses));
+    const without = await run(t, ["tools"], await hub(t));
+    assert.equal(without.code, 2);
+    assert.match(without.stderr, /--target is needed: openai, openai-strict/);
+  });
+});
+
+describe("inspect", { concurrency: true }, () => {
+  it("reports on a document in a file", async (t) => {
+    const cwd = folderWith(t, { "shop.json": shopDocument() });
+    const { code, stdout } = await run(t, ["inspect", "shop.json"], { cwd });
+    assert.equal(code, 0);
+    assert.match(stdout, /^ok +getPet +GET +\/pets\/\{petId\}$/m);
+    assert.match(stdout, /^degraded +broken +GET +\/broken +.*nowhere/m);
+    assert.match(stdout, /4 operations: 3 imported, 1 degraded, 0 skipped/);
+    const { value } = await runJson(t, ["inspect", "shop.json", "--problems"], { cwd });
+    assert.deepEqual(value.totals, { imported: 3, degraded: 1, skipped: 0 });
+    assert.deepEqual(
+      value.operations.map(({ name, status, type }) => ({ name, status, type })),
+      [{ name: "broken", status: "degraded", type: "query" }],
+    );
+  });
+
+  it("reports on a document at a URL", async (t) => {
+    const { url } = await startShop(t);
+    const { value } = await runJson(t, ["inspect", `${url}/openapi.json`]);
+    assert.equal(value.kind, "openapi");
+    assert.equal(value.operations.length, 4);
+  });
+
+  it("reports on an MCP server that it starts", async (t) => {
+    const { command, args } = packaged("server-everything");
+    const { code, stdout } = await run(t, ["inspect", command, ...args]);
+    assert.equal(code, 0);
+    assert.match(stdout, /^mcp-servers\/everything \S+, MCP 20\d\d-/m);
+    assert.match(stdout, /^echo +Echoes back/m);
+    assert.match(stdout, /^\d+ tools, \d+ resources, \d+ prompts, 0 problems$/m);
+    const { stdout: text } = await run(t, ["inspect", "--json", "--", command, ...args]);
+    assert.ok(JSON.parse(text).tools.some(({ name }) => name === "echo"));
+  });
+
+  for (const [what, args, expected, message] of [
+    ["a file that is not there", ["nothing.yaml"], 1, /Cannot read the OpenAPI document nothing\.yaml/],
+    ["a program that is not there", ["no-such-program"], 1, /there is no program 'no-such-program'/],
+    ["two documents", ["a.json", "b.json"], 2, /One document or URL at a time/],
+    [
+      "an address where nobody is",
+      ["http://127.0.0.1:1/x"],
+      1,
+      /neither an OpenAPI document .* nor an MCP server/s,
+    ],
+  ]) {
+    it(`fails with ${expected} for ${what}`, async (t) => {
+      const { code, stderr } = await run(t, ["inspect", ...args], { cwd: folderWith(t) });
+      assert.equal(code, expected, stderr);
+      assert.match(stderr, message);
+    });
+  }
+});

@@ -1,0 +1,279 @@
+// `operations serve`: a hub without code, with real servers behind it.
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { createMCPClient } from "@alkdev/operations";
+import { defer } from "../mcp/support/defer.mjs";
+import { isAlive, startsFile, until, untilDead } from "../mcp/support/processes.mjs";
+import { packaged, stdio } from "../mcp/support/servers.mjs";
+import { notOn, onlyOn } from "../support/skips.mjs";
+import { bin, folderWith, KEY, run, start, startHub, startShop } from "./support/cli.mjs";
+
+const ADA = "token-of-ada-that-nobody-sees";
+const BOB = "token-of-bob-that-nobody-sees";
+
+/** YAML of a hub: two MCP servers from npm, a broken one, a pet shop, and tokens. */
+function yaml({ shop, memory, more = "" }) {
+  const args = (name) => JSON.stringify(packaged(name).args);
+  return `
+# A hub without code.
+port: 0
+doors:
+  mcp: { name: pets, version: 1.2.3 }
+  http: true
+tokens:
+  \${env:ADA_TOKEN}: { id: ada, scopes: [memory:write] }
+  \${file:bob-token}: { id: bob, scopes: [] }
+access:
+  memory.create_*: { requiredScopes: [memory:write] }
+mcpServers:
+  everything: { command: ${JSON.stringify(process.execPath)}, args: ${args("server-everything")} }
+  memory:
+    command: ${JSON.stringify(process.execPath)}
+    args: ${args("server-memory")}
+    env: { MEMORY_FILE_PATH: ${JSON.stringify(memory)} }
+  broken: { command: no-such-program-anywhere }
+  mute: { command: ${JSON.stringify(process.execPath)}, args: [-e, "process.exit(3)"] }
+openapi:
+  shop:
+    document: ${shop}/openapi.json
+    baseUrl: ${shop}
+    auth: { type: bearer, token: "\${env:SHOP_KEY}" }
+${more}`;
+}
+
+async function hubFolder(test, more) {
+  const shop = await startShop(test);
+  const cwd = folderWith(test, { "bob-token": `${BOB}\n` });
+  writeFileSync(join(cwd, "hub.yaml"), yaml({ shop: shop.url, memory: join(cwd, "memory.jsonl"), more }));
+  return { cwd, shop, env: { ADA_TOKEN: ADA, SHOP_KEY: KEY } };
+}
+
+const post = (url, body, token) =>
+  fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...(token && { authorization: `Bearer ${token}` }) },
+    body: JSON.stringify(body),
+  });
+
+describe("serve", { concurrency: true }, () => {
+  it("is a hub: HTTP, MCP, tokens, and broken servers that do no harm", async (t) => {
+    const options = await hubFolder(t);
+    const { child, told, ended, output } = await startHub(t, ["hub.yaml"], options);
+    assert.deepEqual(Object.keys(told.doors).sort(), ["http", "mcp"]);
+    assert.deepEqual(
+      told.sources.map(({ name, error }) => [name, error === undefined]),
+      [
+        ["everything", true],
+        ["memory", true],
+        ["broken", false],
+        ["mute", false],
+        ["shop", true],
+      ],
+    );
+
+    // HTTP.
+    const { http, mcp } = told.doors;
+    const document = await (await fetch(`${http}/openapi.json`)).json();
+    assert.ok(
+      Object.keys(document.paths).includes("/pets/{petId}") ||
+        Object.keys(document.paths).some((path) => path.includes("pets")),
+    );
+    const echo = await post(`${http}/everything/echo`, { message: "hi" });
+    assert.equal(echo.status, 200);
+    const create = (token) => post(`${http}/memory/create_entities`, { entities: [] }, token);
+    assert.equal((await create()).status, 401);
+    assert.equal((await create("wrong")).status, 401);
+    assert.equal((await create(BOB)).status, 403);
+    assert.equal((await create(ADA)).status, 200);
+
+    // MCP.
+    const client = await createMCPClient("hub", { url: mcp, headers: { authorization: `Bearer ${ADA}` } });
+    defer(t, () => client.close());
+    assert.deepEqual({ ...client.client.serverInfo }, { name: "pets", version: "1.2.3" });
+    const names = client.tools.map(({ name }) => name);
+    for (const name of ["everything_echo", "memory_create_entities", "shop_getPet"])
+      assert.ok(names.includes(name), name);
+    const pet = client.tools.find(({ name }) => name === "shop_getPet");
+    assert.deepEqual((await pet.handler({ petId: 1 }, {})).data, { id: 1, name: "Ada" });
+    assert.ok(options.shop.requests.includes(`GET /pets/1 Bearer ${KEY}`));
+
+    child.kill("SIGINT");
+    const { code } = await ended;
+    assert.equal(code, 0);
+    assert.match(output.stderr, /^broken: not available/m);
+    for (const secret of [ADA, BOB, KEY]) assert.ok(!(output.stdout + output.stderr).includes(secret));
+  });
+
+  it("prints its addresses for people", async (t) => {
+    const options = await hubFolder(t);
+    const { child, output, ended } = start(t, ["serve", "hub.yaml"], options);
+    await until(() => output.stdout.includes("Ctrl+C"), "it is up");
+    assert.match(output.stdout, /^Serving \d+ operations of 3 sources at http:\/\/127\.0\.0\.1:\d+$/m);
+    assert.match(output.stdout, /^ {2}mcp +http:\/\/127\.0\.0\.1:\d+\/mcp$/m);
+    assert.match(output.stdout, /^ {2}http +http:\/\/127\.0\.0\.1:\d+\/api$/m);
+    child.kill("SIGTERM");
+    assert.equal((await ended).code, 0);
+  });
+
+  it("leaves no process behind, however it is stopped", { skip: notOn("win32") }, async (t) => {
+    const starts = startsFile(t);
+    const cwd = folderWith(t, {
+      "hub.json": {
+        port: 0,
+        mcpServers: { family: stdio(["family", "stubborn"], { env: { STARTS_FILE: starts.path } }) },
+      },
+    });
+    for (const signal of ["SIGINT", "SIGTERM", "SIGKILL"]) {
+      const { child, ended } = await startHub(t, ["hub.json"], { cwd });
+      const pids = await starts.family();
+      child.kill(signal);
+      const { code } = await ended;
+      assert.equal(code, signal === "SIGKILL" ? null : 0);
+      if (signal !== "SIGKILL")
+        for (const pid of pids) assert.equal(isAlive(pid), false, `${signal}: ${pid}`);
+      await untilDead(pids);
+      writeFileSync(starts.path, "");
+    }
+  });
+
+  it("is an MCP server on standard streams with --stdio", async (t) => {
+    const options = await hubFolder(t);
+    const client = await createMCPClient("hub", {
+      command: process.execPath,
+      args: [bin, "serve", "hub.yaml", "--stdio", "--as", "ada"],
+      cwd: options.cwd,
+      env: options.env,
+    });
+    defer(t, () => client.close());
+    const create = client.tools.find(({ name }) => name === "memory_create_entities");
+    assert.deepEqual((await create.handler({ entities: [] }, {})).data, { entities: [] });
+    const { pid } = client.getStatus();
+    await client.close();
+    await untilDead([pid]);
+  });
+
+  it("ends when the client of --stdio closes its end", async (t) => {
+    const options = await hubFolder(t);
+    const { child, ended, output } = start(t, ["serve", "hub.yaml", "--stdio"], {
+      ...options,
+      input: "open",
+    });
+    child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" })}\n`);
+    await until(() => output.stdout.includes('"id":1'), "it answers");
+    child.stdin.end();
+    const { code } = await ended;
+    assert.equal(code, 0);
+    assert.ok(
+      output.stdout
+        .trim()
+        .split("\n")
+        .every((line) => JSON.parse(line).jsonrpc === "2.0"),
+    );
+  });
+
+  it("checks a configuration without starting anything", async (t) => {
+    const options = await hubFolder(t);
+    const right = await run(t, ["serve", "hub.yaml", "--check"], options);
+    assert.deepEqual([right.code, right.stderr], [0, ""]);
+    assert.match(right.stdout, /hub\.yaml is right: 5 sources/);
+    assert.deepEqual(options.shop.requests, []);
+    const wrong = await run(t, ["serve", "hub.yaml", "--check"], { ...options, env: { ADA_TOKEN: ADA } });
+    assert.equal(wrong.code, 2);
+    assert.match(
+      wrong.stderr,
+      /hub\.yaml: openapi\.shop\.auth\.token refers to the environment variable SHOP_KEY, which is not set/,
+    );
+  });
+
+  it("starts without a source whose variable is not set", async (t) => {
+    const options = await hubFolder(t);
+    const { told } = await startHub(t, ["hub.yaml"], { ...options, env: { ADA_TOKEN: ADA } });
+    const shop = told.sources.find(({ name }) => name === "shop");
+    assert.match(shop.error.message, /SHOP_KEY, which is not set/);
+    assert.equal((await post(`${told.doors.http}/everything/echo`, { message: "hi" })).status, 200);
+  });
+
+  it("says that its port is taken", async (t) => {
+    const options = await hubFolder(t);
+    const { told } = await startHub(t, ["hub.yaml"], options);
+    const { port } = new URL(told.url);
+    const { code, stderr } = await run(t, ["serve", "hub.yaml", "--port", port], options);
+    assert.equal(code, 1);
+    assert.match(stderr, new RegExp(`${port}.*in use`, "i"));
+  });
+});
+
+describe("interrupts", { concurrency: true, skip: notOn("win32") }, () => {
+  for (const [signal, expected] of [
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ]) {
+    it(`${signal} ends a call with ${expected}, and the servers that it started`, async (t) => {
+      const starts = startsFile(t);
+      const cwd = folderWith(t, {
+        "operations.json": {
+          mcpServers: { family: stdio(["family", "stubborn"], { env: { STARTS_FILE: starts.path } }) },
+        },
+      });
+      const { child, ended } = start(t, ["call", "family.wait", '{"pause":600000}'], { cwd });
+      const pids = await starts.family();
+      child.kill(signal);
+      const { code, stdout, stderr } = await ended;
+      assert.deepEqual({ code, stdout, stderr }, { code: expected, stdout: "", stderr: "Interrupted\n" });
+      for (const pid of pids) assert.equal(isAlive(pid), false, `process ${pid}`);
+    });
+  }
+
+  it("end a stream, after what has come", async (t) => {
+    const { cwd, env } = await hubFolder(t);
+    const { child, ended, output } = start(t, ["call", "shop.watchArrivals", "-c", "hub.yaml"], { cwd, env });
+    await until(() => output.stdout.split("\n").length === 4, "three events");
+    child.kill("SIGINT");
+    const { code, stdout } = await ended;
+    assert.deepEqual({ code, stdout }, { code: 130, stdout: '{"id":1}\n{"id":2}\n{"id":3}\n' });
+  });
+
+  it("end a hub that is still connecting", { skip: onlyOn("linux") }, async (t) => {
+    const cwd = folderWith(t, {
+      "hub.json": {
+        port: 0,
+        mcpServers: {
+          silent: {
+            command: process.execPath,
+            args: ["-e", "setInterval(() => {}, 1e9); console.error('up')"],
+          },
+        },
+      },
+    });
+    const { child, ended } = start(t, ["serve", "hub.json"], { cwd });
+    await once(child, "spawn");
+    await until(() => childrenOf(child.pid).length > 0, "the server was started");
+    const pids = childrenOf(child.pid);
+    child.kill("SIGINT");
+    assert.equal((await ended).code, 130);
+    await untilDead(pids);
+  });
+
+  it("a reader that leaves ends the stream without a complaint", async (t) => {
+    const { cwd, env } = await hubFolder(t);
+    const { child, ended } = start(t, ["call", "shop.watchArrivals", "-c", "hub.yaml", "--limit", "3"], {
+      cwd,
+      env,
+    });
+    await once(child.stdout, "data");
+    child.stdout.destroy();
+    const { code, stderr } = await ended;
+    assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
+  });
+});
+
+/** Any thread may have started one. */
+function childrenOf(pid) {
+  return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+    readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8").split(" ").filter(Boolean).map(Number),
+  );
+}

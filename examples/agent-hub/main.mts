@@ -1,0 +1,64 @@
+// npm run hub: starts the hub, lets a model work for two people, and stays up. With --tour it ends after that.
+
+import { createMCPClient, isAccessError, unwrap } from "@alkdev/operations";
+import { ada, bob, startHub } from "./hub.mjs";
+import { runModel } from "./model.mjs";
+
+const say = (line: string) => console.log(line);
+const isTour = process.argv.includes("--tour");
+const hub = await startHub({ port: Number(process.env["PORT"] ?? 0) });
+const { registry, url, tokens } = hub;
+
+say(
+  `${registry.list().length} operations, for instance ${registry
+    .list()
+    .map(({ namespace, name }) => `${namespace}.${name}`)
+    .slice(0, 4)
+    .join(", ")}`,
+);
+for (const { error } of hub.failures) say(`Left out: ${error.message}`);
+
+say("\nThe program itself. The compiler knows tasks.add; the rules hold here too:");
+const added = unwrap(await registry.execute("tasks.add", { title: " Sweep the shop " }, { identity: ada }));
+say(`  tasks.add, as ada -> task ${added.id} by ${added.by}`);
+await registry.execute("tasks.add", { title: "Sleep" }, { identity: bob }).catch((error: unknown) => {
+  if (!isAccessError(error)) throw error;
+  say(`  tasks.add, as bob -> ${error.message}`);
+});
+
+say("\nA model, for two people:");
+await runModel(registry.untyped(), ada, say);
+await runModel(registry.untyped(), bob, say);
+
+say("\nOther programs, over HTTP:");
+for (const [name, token] of Object.entries(tokens)) {
+  const response = await fetch(`${url}/api/tasks/add`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    body: JSON.stringify({ title: "Order food" }),
+  });
+  const { id, detail } = (await response.json()) as { id?: number; detail?: string };
+  say(`  POST /api/tasks/add, as ${name} -> ${response.status} ${detail ?? `task ${id}`}`);
+}
+
+say("\nAnd over MCP:");
+const client = await createMCPClient("hub", {
+  url: `${url}/mcp`,
+  headers: { authorization: `Bearer ${tokens.bob}` },
+});
+const listed = await client.client.callTool({ name: "tasks_list", arguments: { word: "vet" } });
+say(`  ${client.tools.length} tools for bob; tasks_list -> ${JSON.stringify(listed["structuredContent"])}`);
+await client.close();
+
+if (isTour) {
+  await hub.close();
+  say("\nThat was the hub. `npm run hub` starts it and leaves it running.");
+} else {
+  say(`\nThe hub is up:
+  HTTP  ${url}/api            (described by ${url}/api/openapi.json)
+  MCP   ${url}/mcp
+  ada   Authorization: Bearer ${tokens.ada}
+  bob   Authorization: Bearer ${tokens.bob}
+Ctrl+C stops it.`);
+  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => void hub.close());
+}

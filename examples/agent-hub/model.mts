@@ -1,0 +1,40 @@
+// A model that needs no network: it follows a script. The loop around it is that of any agent.
+
+import type { Identity, OperationRegistry } from "@alkdev/operations";
+import { type AnthropicTool, toTools } from "@alkdev/operations/tools";
+
+interface Turn {
+  readonly tool: string;
+  readonly input: unknown;
+}
+
+/** What the model would like to do, in turn. It knows the tools that it is shown, and makes a mistake. */
+const script: readonly Turn[] = [
+  { tool: "shop_getPet", input: { petId: "Ada" } },
+  { tool: "shop_getPet", input: { petId: 1 } },
+  { tool: "tasks_add", input: { title: "Call the vet about Ada" } },
+  {
+    tool: "memory_create_entities",
+    input: { entities: [{ name: "Ada", entityType: "pet", observations: ["sick"] }] },
+  },
+  { tool: "tasks_list", input: { word: "vet" } },
+];
+
+function model(tools: readonly AnthropicTool[], turn: number): Turn | undefined {
+  return script.slice(turn).find(({ tool }) => tools.some(({ name }) => name === tool));
+}
+
+/** Lets the model work for somebody, with the tools that this person may use. */
+export async function runModel(registry: OperationRegistry, identity: Identity, say: (line: string) => void) {
+  const { tools, call } = toTools(registry, { target: "anthropic", identity });
+  say(`${identity.id}: the model has ${tools.length} tools`);
+  for (let turn = 0, next = model(tools, turn); next !== undefined; next = model(tools, turn)) {
+    // In the place of this line, a program would ask the API of a model.
+    const { content, isError } = await call(next.tool, next.input);
+    const text = typeof content === "string" ? content : JSON.stringify(content);
+    say(
+      `  ${next.tool} ${JSON.stringify(next.input)} -> ${isError ? "error: " : ""}${text.replace(/\s+/g, " ").slice(0, 90)}`,
+    );
+    turn = script.indexOf(next) + 1;
+  }
+}

@@ -1,0 +1,184 @@
+// The commands and their options: what the parser, the help and the completion scripts know.
+
+export interface Option {
+  readonly name: string;
+  readonly short?: string;
+  /** What stands for its value in the help. An option without it is a switch. */
+  readonly value?: string;
+  readonly summary: string;
+  /** The words that it takes, if they are few. */
+  readonly choices?: readonly string[];
+  /** Its value is a file, for completion. */
+  readonly isFile?: true;
+}
+
+export interface Command {
+  readonly name: string;
+  readonly summary: string;
+  /** What follows the name: `<id> [json]`. */
+  readonly usage: string;
+  /** How many arguments it takes. */
+  readonly least: number;
+  readonly most: number;
+  readonly options: readonly Option[];
+  readonly details?: readonly string[];
+  readonly examples: readonly string[];
+  /** The words that its argument can be, for completion. */
+  readonly choices?: readonly string[];
+}
+
+export const TARGETS = ["openai", "openai-strict", "anthropic", "gemini", "mcp", "json-schema"] as const;
+export const SHELLS = ["bash", "zsh", "fish"] as const;
+
+export const GLOBAL_OPTIONS: readonly Option[] = [
+  { name: "json", summary: "Print JSON, for programs" },
+  { name: "quiet", short: "q", summary: "Print results and errors only" },
+  { name: "verbose", summary: "Print the log of the package to standard error" },
+  { name: "help", short: "h", summary: "Show help" },
+  { name: "version", short: "V", summary: "Show the version" },
+];
+
+const CONFIG: Option = {
+  name: "config",
+  short: "c",
+  value: "<file>",
+  isFile: true,
+  summary: "The configuration (default: operations.yaml, .yml or .json here)",
+};
+const STRICT: Option = { name: "strict", summary: "Fail if one of the sources cannot be loaded" };
+const AS: Option = {
+  name: "as",
+  value: "<id>",
+  summary: "Act as an identity of `tokens`, by its id (default: nobody)",
+};
+
+const ALL: readonly Command[] = [
+  {
+    name: "serve",
+    summary: "Start a hub from a configuration file",
+    usage: "[config]",
+    least: 0,
+    most: 1,
+    options: [
+      CONFIG,
+      {
+        name: "port",
+        short: "p",
+        value: "<number>",
+        summary: "The port, instead of that of the file (0: any)",
+      },
+      { name: "host", value: "<address>", summary: "The address, instead of that of the file" },
+      { name: "stdio", summary: "Be an MCP server on standard input and output instead" },
+      { name: "as", value: "<id>", summary: "With --stdio: the identity of whoever is at the other end" },
+      { name: "check", summary: "Check the configuration and stop" },
+      STRICT,
+    ],
+    examples: ["operations serve hub.yaml", "operations serve hub.yaml --port 0 --json"],
+  },
+  {
+    name: "inspect",
+    summary: "Show what an OpenAPI document or an MCP server offers",
+    usage: "<document | url | command...>",
+    least: 1,
+    most: Number.POSITIVE_INFINITY,
+    options: [
+      { name: "mcp", summary: "The URL is that of an MCP server" },
+      { name: "openapi", summary: "The file or the URL is an OpenAPI document, whatever its name" },
+      { name: "problems", summary: "Show only what was degraded or skipped" },
+      { name: "timeout", value: "<ms>", summary: "How long it may take (default 30,000)" },
+    ],
+    details: [
+      "What is neither a URL nor a .json, .yaml or .yml file is a command that starts an MCP server.",
+      "Options of `operations` go before it: everything after it belongs to the command.",
+    ],
+    examples: [
+      "operations inspect openapi.yaml",
+      "operations inspect https://pets.example/openapi.json --json",
+      "operations inspect --json npx -y @modelcontextprotocol/server-memory",
+    ],
+  },
+  {
+    name: "list",
+    summary: "List the operations",
+    usage: "[pattern...]",
+    least: 0,
+    most: Number.POSITIVE_INFINITY,
+    options: [CONFIG, AS, STRICT],
+    details: ["A pattern is an id or has a star: files.*"],
+    examples: ["operations list", "operations list 'files.*' --json"],
+  },
+  {
+    name: "describe",
+    summary: "Show an operation: its types, rules and schemas",
+    usage: "<id>",
+    least: 1,
+    most: 1,
+    options: [CONFIG, AS],
+    examples: ["operations describe files.read_file"],
+  },
+  {
+    name: "call",
+    summary: "Call an operation, or read a stream",
+    usage: "<id> [json | @file | -]",
+    least: 1,
+    most: 2,
+    options: [
+      CONFIG,
+      AS,
+      { name: "trusted", summary: "Skip the access rules" },
+      { name: "timeout", value: "<ms>", summary: "Give up after so many milliseconds" },
+      { name: "limit", value: "<number>", summary: "Of a stream: stop after so many events" },
+    ],
+    details: [
+      "The input is JSON; `@file` reads it from a file, `-` from standard input. Without one it is {}.",
+      "Prints the data; with --json the whole envelope. The events of a stream are one line each.",
+    ],
+    examples: [
+      `operations call pets.getPet '{"petId": 7}'`,
+      "operations call logs.tail --limit 10 --json",
+      "echo '{}' | operations call tasks.list -",
+    ],
+  },
+  {
+    name: "search",
+    summary: "Find operations in plain words",
+    usage: "<words...>",
+    least: 1,
+    most: Number.POSITIVE_INFINITY,
+    options: [CONFIG, AS, STRICT, { name: "limit", value: "<number>", summary: "How many (default 10)" }],
+    examples: ["operations search merge a pull request"],
+  },
+  {
+    name: "tools",
+    summary: "Print the operations as tools of a model's API",
+    usage: "[pattern...]",
+    least: 0,
+    most: Number.POSITIVE_INFINITY,
+    options: [
+      CONFIG,
+      {
+        name: "target",
+        short: "t",
+        value: "<target>",
+        choices: TARGETS,
+        summary: `Whose API: ${TARGETS.join(", ")}`,
+      },
+      AS,
+      STRICT,
+    ],
+    details: ["Prints the list of tools as JSON. With --json an object, which has the losses too."],
+    examples: ["operations tools --target anthropic 'files.*' > tools.json"],
+  },
+  {
+    name: "completion",
+    summary: "Print a completion script for a shell",
+    usage: `<${SHELLS.join(" | ")}>`,
+    least: 1,
+    most: 1,
+    options: [],
+    choices: SHELLS,
+    examples: ["source <(operations completion bash)", "operations completion fish | source"],
+  },
+];
+
+export const COMMANDS: ReadonlyMap<string, Command> = new Map(ALL.map((command) => [command.name, command]));

@@ -1,0 +1,135 @@
+import { readFile } from "node:fs/promises";
+import { messageOf } from "../../border/text.js";
+import type { ResponseEnvelope } from "../../envelope.js";
+import { CallError, InfrastructureErrorCode } from "../../errors.js";
+import { subscribe } from "../../registry/subscribe.js";
+import type { CallContext } from "../../types.js";
+import type { HubConfig } from "../config/hub.js";
+import { CommandError, EXIT, usageError } from "../exit-codes.js";
+import { configFor, identityFor, withSources } from "../hub.js";
+import { refuseUnknown, sourceOf } from "../operations.js";
+import type { Workplace } from "../perform.js";
+import { printData, textOfBlocks } from "../result.js";
+import type { Sources } from "../sources.js";
+
+export async function callCommand(at: Workplace): Promise<number> {
+  const { options, words } = at;
+  const [id, given] = words as [string, string | undefined];
+  const limit = options.whole("limit", 1);
+  const timeout = options.whole("timeout", 1);
+  const config = await configFor(at);
+  const context = contextFor(at, config);
+  const namespace = sourceOf(id, config);
+  const input = await inputFrom(given, at);
+  return withSources(
+    at,
+    config,
+    async (sources) => {
+      if (sources.registry.getSpec(id) === undefined) throw refuseUnknown(id, namespace, sources);
+      // From here on: a server that takes long to start is not the operation's fault.
+      if (timeout !== undefined) context.deadline = Date.now() + timeout;
+      try {
+        if (sources.registry.isSubscription(id)) return await follow(id, input, context, sources, at, limit);
+        return await callOnce(id, input, context, sources, at);
+      } catch (error) {
+        throw withHint(error, at, config);
+      }
+    },
+    namespace,
+  );
+}
+
+function contextFor(at: Workplace, config: HubConfig): CallContext {
+  const { options, interrupts, progress } = at;
+  const identity = identityFor(at, config);
+  const isTrusted = options.has("trusted");
+  if (isTrusted && identity !== undefined) throw usageError("--trusted and --as exclude each other");
+  return {
+    signal: interrupts.signal,
+    ...(identity !== undefined && { identity }),
+    ...(isTrusted && { trusted: true }),
+    onProgress: (told: unknown) => {
+      const { progress: done, total, message } = Object(told) as Record<string, unknown>;
+      const far = total === undefined ? String(done) : `${done} of ${total}`;
+      progress.show(message === undefined ? far : `${far}: ${message}`);
+    },
+  };
+}
+
+async function callOnce(
+  id: string,
+  input: unknown,
+  context: CallContext,
+  { registry }: Sources,
+  { terminal, progress, interrupts }: Workplace,
+): Promise<number> {
+  progress.show(`Calling ${id}`);
+  const envelope = await interrupts.during(registry.execute(id, input, context));
+  progress.clear();
+  const { meta } = envelope;
+  const failure = meta.source === "mcp" && meta.isError ? textOfBlocks(meta.content) : undefined;
+  if (terminal.isJson) await terminal.printJson(envelope);
+  else if (failure !== undefined) terminal.complain(`operations: ${id} failed: ${failure}`);
+  else await printData(envelope, terminal);
+  return failure === undefined ? EXIT.OK : EXIT.FAILED;
+}
+
+/** Prints events as they come, one line each. */
+async function follow(
+  id: string,
+  input: unknown,
+  context: CallContext,
+  { registry }: Sources,
+  { terminal, interrupts }: Workplace,
+  limit = Number.POSITIVE_INFINITY,
+): Promise<number> {
+  const events: AsyncGenerator<ResponseEnvelope> = subscribe(registry, id, input, context);
+  try {
+    for (let count = 0; count < limit && !terminal.isClosed; count++) {
+      const { done, value } = await interrupts.during(events.next());
+      if (done === true) break;
+      await terminal.printJson(terminal.isJson ? value : value.data, { isLine: true });
+    }
+  } finally {
+    await events.return(undefined);
+  }
+  return EXIT.OK;
+}
+
+/** The input: JSON of the command line, of a file or of standard input. */
+async function inputFrom(given: string | undefined, { interrupts }: Workplace): Promise<unknown> {
+  if (given === undefined) return {};
+  const text = await (given === "-"
+    ? interrupts.during(standardInput())
+    : given.startsWith("@")
+      ? fileText(given.slice(1))
+      : given);
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new CommandError(EXIT.INVALID, "VALIDATION_ERROR", `The input is not JSON: ${messageOf(error)}`);
+  }
+}
+
+async function fileText(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    throw usageError(`Cannot read the input: ${messageOf(error)}`);
+  }
+}
+
+async function standardInput(): Promise<string> {
+  let text = "";
+  for await (const chunk of process.stdin.setEncoding("utf8")) text += chunk;
+  return text;
+}
+
+/** Whoever is refused is told how to be somebody. */
+function withHint(error: unknown, { options }: Workplace, { identities }: HubConfig): unknown {
+  const isDenied = error instanceof CallError && error.code === InfrastructureErrorCode.ACCESS_DENIED;
+  if (!isDenied || options.has("as")) return error;
+  const ids = identities.map(({ id }) => id).join(", ");
+  const hint = `Calls are made as nobody. ${ids === "" ? "" : `--as <id> makes them as one of ${ids}. `}--trusted skips the rules`;
+  return new CallError(error.code, `${error.message}. ${hint}`, error.details);
+}

@@ -1,0 +1,50 @@
+// The configuration of a command: found, read, and its sources opened, used and closed.
+
+import { nearestName } from "../border/nearest-name.js";
+import type { Identity } from "../types.js";
+import { type HubConfig, hubConfig } from "./config/hub.js";
+import { readConfig } from "./config/read.js";
+import { usageError } from "./exit-codes.js";
+import type { Workplace } from "./perform.js";
+import { Sources } from "./sources.js";
+
+/** The configuration that a command is to use. */
+export async function configFor(
+  { options, terminal }: Workplace,
+  file = options.text("config"),
+): Promise<HubConfig> {
+  const config = hubConfig(await readConfig(file));
+  terminal.hide(config.secrets);
+  return config;
+}
+
+/** Loads the sources of a configuration, hands them to `use`, and closes them whatever happens. With a namespace, only those
+ * that its operations may come from. */
+export async function withSources<T>(
+  { terminal, progress, interrupts }: Workplace,
+  config: HubConfig,
+  use: (sources: Sources) => Promise<T>,
+  namespace?: string,
+): Promise<T> {
+  const sources = new Sources(config, terminal);
+  try {
+    await interrupts.during(sources.load(progress, namespace));
+    return await use(sources);
+  } finally {
+    progress.clear();
+    await sources.close();
+  }
+}
+
+/** Who calls: an identity of the file, or nobody. */
+export function identityFor({ options }: Workplace, { identities, file }: HubConfig): Identity | undefined {
+  const id = options.text("as");
+  if (id === undefined) return undefined;
+  const found = identities.find((identity) => identity.id === id);
+  if (found !== undefined) return found;
+  const ids = identities.map((identity) => identity.id);
+  const nearest = nearestName(id, ids, 1);
+  const known = nearest === undefined ? `There are ${ids.join(", ")}` : `Did you mean ${nearest}?`;
+  const hint = ids.length === 0 ? "It has no `tokens`" : known;
+  throw usageError(`--as ${id}: there is no such identity in ${file}. ${hint}`);
+}

@@ -1,0 +1,149 @@
+// The sources of a configuration, loaded into a registry. One that cannot be loaded does the others no harm.
+
+import { type CallError, mapError } from "../errors.js";
+import { MCPClientLoader } from "../mcp/loader.js";
+import { OpenAPIServiceRegistry } from "../openapi/service-registry.js";
+import { OperationRegistry } from "../registry/registry.js";
+import type { HubConfig, Source } from "./config/hub.js";
+import { CommandError, EXIT } from "./exit-codes.js";
+import type { Progress } from "./progress.js";
+import type { Terminal } from "./terminal.js";
+
+/** How a source is. */
+export interface SourceReport {
+  readonly name: string;
+  readonly kind: "mcp" | "openapi";
+  readonly operations: number;
+  readonly error?: { readonly code: string; readonly message: string };
+}
+
+export class Sources {
+  readonly registry = new OperationRegistry();
+  readonly #config: HubConfig;
+  readonly #terminal: Terminal;
+  readonly #servers = new MCPClientLoader();
+  readonly #services = new OpenAPIServiceRegistry();
+  readonly #failures = new Map<string, CallError>();
+  #loaded: readonly Source[] = [];
+
+  constructor(config: HubConfig, terminal: Terminal) {
+    this.#config = config;
+    this.#terminal = terminal;
+  }
+
+  /** Loads all sources at once, or those that an operation may come from. */
+  async load(progress: Progress, namespace?: string): Promise<void> {
+    this.#loaded = this.#config.sources.filter(
+      ({ name, mayNameOthers }) => namespace === undefined || name === namespace || mayNameOthers,
+    );
+    const waiting = new Set(this.#loaded.map(({ name }) => name));
+    const show = () => {
+      if (waiting.size > 0) progress.show(`Loading ${[...waiting].join(", ")}`);
+    };
+    show();
+    await Promise.all(
+      this.#loaded.map(async (source) => {
+        await this.#tryOne(source);
+        waiting.delete(source.name);
+        show();
+      }),
+    );
+    this.#register();
+    progress.clear();
+  }
+
+  async #tryOne(source: Source): Promise<boolean> {
+    try {
+      await this.#loadOne(source);
+      this.#failures.delete(source.name);
+      return true;
+    } catch (error) {
+      this.#failures.set(source.name, mapError(error));
+      return false;
+    }
+  }
+
+  async #loadOne(source: Source): Promise<void> {
+    const { name } = source;
+    if (source.kind === "openapi") {
+      const { document, settings } = source.config();
+      if (/^https?:\/\//i.test(document)) await this.#services.addFromUrl(name, document, settings);
+      else await this.#services.addFromFile(name, document, settings);
+      return;
+    }
+    const config = source.config();
+    const { failures } = await this.#servers.load({ mcpServers: { [name]: config } }, { partial: true });
+    if (failures[0] !== undefined) throw failures[0].error;
+  }
+
+  #register(): void {
+    for (const { name, kind } of this.#loaded) {
+      try {
+        if (kind === "openapi") this.registry.registerAll(this.#services.get(name) ?? []);
+        else this.registry.registerAll(this.#servers.getClient(name)?.tools ?? []);
+      } catch (error) {
+        this.#failures.set(name, mapError(error));
+      }
+    }
+  }
+
+  /** Follows what servers add, change and remove from now on. */
+  keepInStep(): void {
+    this.#servers.registerAll(this.registry, { keepInStep: true });
+  }
+
+  /** Tries those that failed once more. Returns whether all are there now. */
+  async retry(): Promise<boolean> {
+    const failed = this.#loaded.filter(({ name }) => this.#failures.has(name));
+    await Promise.all(
+      failed.map(async (source) => {
+        if (!(await this.#tryOne(source))) return;
+        // Servers are in step already.
+        if (source.kind === "openapi") this.registry.registerAll(this.#services.get(source.name) ?? []);
+        this.#terminal.note(`${source.name}: available now, ${this.#count(source)} operations`);
+      }),
+    );
+    return this.#failures.size === 0;
+  }
+
+  #count({ name, kind }: Source): number {
+    const operations = kind === "mcp" ? this.#servers.getClient(name)?.tools : this.#services.get(name);
+    return operations?.length ?? 0;
+  }
+
+  report(): SourceReport[] {
+    return this.#loaded.map((source) => {
+      const { name, kind } = source;
+      const error = this.#failures.get(name);
+      return {
+        name,
+        kind,
+        operations: error === undefined ? this.#count(source) : 0,
+        ...(error && { error: { code: error.code, message: this.#terminal.masked(error.message) } }),
+      };
+    });
+  }
+
+  /** Says which sources are missing; with `isStrict`, that is a failure. */
+  tellFailures(isStrict: boolean): void {
+    for (const [name, error] of this.#failures)
+      this.#terminal.note(`${name}: not available. ${error.message}`);
+    if (isStrict && this.#failures.size > 0) {
+      throw new CommandError(
+        EXIT.FAILED,
+        "EXECUTION_ERROR",
+        `With --strict, every source must be there. Not available: ${[...this.#failures.keys()].join(", ")}`,
+      );
+    }
+  }
+
+  /** Why a source is missing. */
+  failureOf(name: string): CallError | undefined {
+    return this.#failures.get(name);
+  }
+
+  /** Ends everything that was started. */
+  async close(): Promise<void> {
+    await Promise.all([this.#servers.closeAll(), this.#services.closeAll()]);
+  }
+}

@@ -1,0 +1,65 @@
+// Every call is told to whoever has subscribed to the diagnostics channel, and to the log at level debug. Both are asked
+// for by programs that know no registry, at any time; so the question whether anybody wants to know has to be cheap.
+
+import { channel } from "node:diagnostics_channel";
+import { getLogger, type Logger } from "@logtape/logtape";
+import { logger } from "../logging.js";
+import type { CallReport } from "./watch-types.js";
+
+const calls = channel("operations:call");
+const log = logger("call");
+const target = getLogger(["operations", "call"]);
+
+/** The sinks of the logger and of those above it. Every copy of LogTape that is loaded has the same loggers, and a logger has
+ * the same list for as long as it lives. Nothing, where a future version has other loggers than these. */
+const sinks = sinksFrom(target);
+const own: readonly unknown[] = sinks?.[0] ?? [];
+const ours: readonly unknown[] = sinks?.[1] ?? [];
+const root: readonly unknown[] = sinks?.[2] ?? [];
+
+function sinksFrom(logger: Logger): (readonly unknown[])[] | undefined {
+  const lists: (readonly unknown[])[] = [];
+  for (let each: Logger | null = logger; each !== null; each = each.parent) {
+    const { sinks: list } = each as { sinks?: unknown };
+    if (!Array.isArray(list)) return undefined;
+    lists.push(list);
+  }
+  return lists.length === 3 ? lists : undefined;
+}
+
+/** Whether anybody outside wants to know of calls. */
+export function isTold(): boolean {
+  return calls.hasSubscribers || isLogged();
+}
+
+/** To ask the logger takes as long as half a call, so it is asked only if there is a sink that it may write to, and no logger
+ * on the way there is above that level. */
+function isLogged(): boolean {
+  if (own.length + ours.length + root.length === 0 && sinks !== undefined) return false;
+  for (let logger: Logger | null = target; logger !== null; logger = logger.parent) {
+    const { lowestLevel } = logger as { lowestLevel?: unknown };
+    if (typeof lowestLevel === "string" && ABOVE_DEBUG.has(lowestLevel)) return false;
+  }
+  return target.isEnabledFor("debug");
+}
+
+const ABOVE_DEBUG: ReadonlySet<string> = new Set(["info", "warning", "error", "fatal"]);
+
+/** Tells of a call. Subscribers that throw are Node's to report. */
+export function tellOutside(report: CallReport): void {
+  if (calls.hasSubscribers) calls.publish(report);
+  if (!isLogged()) return;
+  const { operationId, kind, outcome, code, source, duration, requestId, isServed, isNative } = report;
+  const from = source === undefined ? "" : ` (${source})`;
+  log.debug(`${operationId}${from}: ${code ?? outcome} after ${duration.toFixed(1)} ms`, {
+    operationId,
+    kind,
+    outcome,
+    code,
+    source,
+    duration,
+    requestId,
+    isServed,
+    isNative,
+  });
+}
