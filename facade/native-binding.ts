@@ -98,6 +98,11 @@ export interface NativeBinding {
   readonly ToolCatalogue: new (
     runtime: Runtime,
   ) => ToolCatalogue;
+  /** The schemas of an operation (JSON), read once. */
+  readonly ToolSchemas: new (
+    input: string,
+    output: string,
+  ) => ToolSchemas;
   /** TypeScript declarations within a number of tokens; with `isThorough` one operation may use them all. */
   readonly ToolDeclarations: new (
     runtime: Runtime,
@@ -182,6 +187,7 @@ export interface NativeRegistry {
     output: Schema | undefined,
     client: McpClient,
     tool: string,
+    spills: SpillStore | undefined,
   ): void;
   remove(id: string): void;
   /** The formats that users have registered with TypeBox. */
@@ -331,6 +337,7 @@ export interface McpClient {
     left: number | undefined,
     resetTimeoutOnProgress: boolean | undefined,
     wantsProgress: boolean,
+    spills: SpillStore | undefined,
   ): void;
   query(request: number, what: string, name?: string, input?: string, timeout?: number): void;
   close(request: number): void;
@@ -433,9 +440,14 @@ export interface ToolCatalogue {
   parameters(id: string): string[] | null;
 }
 
+/** The schemas of an operation, read. */
+export interface ToolSchemas {
+  readonly "~toolSchemas": never;
+}
+
 export interface ToolDeclarations {
-  /** Schemas are JSON. Returns whether there was room. */
-  add(id: string, description: string, isStream: boolean, input: string, output: string): boolean;
+  /** Returns whether there was room. */
+  add(id: string, description: string, isStream: boolean, schemas: ToolSchemas): boolean;
   text(leftOut: number): string;
 }
 

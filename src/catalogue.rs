@@ -6,7 +6,7 @@ use napi::bindgen_prelude::Env;
 use napi_derive::napi;
 use operations_core::error::CallError;
 use operations_tools::catalogue::{Catalogue, Entry};
-use operations_tools::declarations::{Declarations, Described};
+use operations_tools::declarations::{Declarations, Described, SchemaText};
 use serde_json::json;
 
 use crate::border::bridge::Bridge;
@@ -76,6 +76,26 @@ impl ToolCatalogue {
     }
 }
 
+/// The schemas of an operation, read once.
+#[napi]
+pub struct ToolSchemas {
+    input: SchemaText,
+    output: SchemaText,
+}
+
+#[napi]
+impl ToolSchemas {
+    /// Both are JSON.
+    #[napi(constructor)]
+    #[must_use]
+    pub fn new(input: String, output: String) -> Self {
+        Self {
+            input: SchemaText::read(input),
+            output: SchemaText::read(output),
+        }
+    }
+}
+
 /// TypeScript declarations of operations, within a number of tokens.
 #[napi]
 pub struct ToolDeclarations {
@@ -95,7 +115,7 @@ impl ToolDeclarations {
         }
     }
 
-    /// Adds an operation; the schemas are JSON. Returns whether there was room for it.
+    /// Adds an operation. Returns whether there was room for it.
     #[napi]
     pub fn add(
         &mut self,
@@ -103,8 +123,7 @@ impl ToolDeclarations {
         id: String,
         description: String,
         is_stream: bool,
-        input: String,
-        output: String,
+        schemas: &ToolSchemas,
     ) -> napi::Result<bool> {
         let declarations = &mut self.declarations;
         self.bridge.run(&env, || {
@@ -112,8 +131,8 @@ impl ToolDeclarations {
                 id: &id,
                 description: &description,
                 is_stream,
-                input: &input,
-                output: &output,
+                input: &schemas.input,
+                output: &schemas.output,
             }))
         })
     }

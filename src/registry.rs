@@ -100,10 +100,12 @@ impl NativeRegistry {
         output: Option<&CompiledSchema>,
         client: &McpClient,
         tool: String,
+        spills: Option<&SpillStore>,
     ) -> napi::Result<()> {
         let work = Work::Native(Arc::new(ToolHandler {
             client: Arc::clone(&client.client),
             tool,
+            spills: spills.map(|spills| Arc::clone(&spills.store)),
         }));
         self.set(&env, &spec, compiled(input), compiled(output), work)
     }

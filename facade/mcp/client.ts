@@ -2,6 +2,7 @@
 
 import { numbers, PendingWork } from "../border/pending-work.js";
 import { kindOf, messageOf } from "../border/text.js";
+import type { SpilledResult } from "../envelope.js";
 import { CallError, InfrastructureErrorCode, invalid } from "../errors.js";
 import { logger } from "../logging.js";
 import type { McpClient } from "../native-binding.js";
@@ -30,6 +31,12 @@ import { answerQuestion } from "./questions.js";
 const log = logger("mcp");
 
 type Json = Record<string, unknown>;
+
+/** A result, and the file that all of it is in, if it is in one. */
+export interface SpilledAnswer {
+  result: unknown;
+  spill?: SpilledResult;
+}
 
 /** How a tool is called: part of the operation's context. */
 export interface CallOptions extends MCPRequestOptions {
@@ -127,8 +134,8 @@ export class Client implements MCPClientWrapper {
     };
   }
 
-  /** Calls a tool; `input` is JSON. */
-  call<T>(tool: string, input: string | undefined, options: CallOptions): Promise<T> {
+  /** Calls a tool; `input` is JSON. With `spills`, the answer is what `SpilledAnswer` says. */
+  call<T>(tool: string, input: string | undefined, options: CallOptions, spills?: Spills): Promise<T> {
     const { timeout, left, resetTimeoutOnProgress, onProgress } = options;
     return this.#request(options, (request) =>
       this.#native.call(
@@ -139,6 +146,7 @@ export class Client implements MCPClientWrapper {
         left,
         resetTimeoutOnProgress,
         onProgress !== undefined,
+        spills?.native,
       ),
     );
   }
@@ -154,8 +162,8 @@ export class Client implements MCPClientWrapper {
     return {
       isPossible: () => true,
       ownsSchema: () => false,
-      register: (registry, spec, { input, output }) =>
-        registry.setMcp(spec, input, output, this.#native, tool),
+      register: (registry, spec, { input, output }, spills) =>
+        registry.setMcp(spec, input, output, this.#native, tool, spills?.native),
     };
   }
 

@@ -1,14 +1,14 @@
 import { jsonOf, messageOf } from "../border/text.js";
 import { Turns } from "../border/turns.js";
-import type { ResponseEnvelope } from "../envelope.js";
+import type { ResponseEnvelope, SpilledResult } from "../envelope.js";
 import { CallError, InfrastructureErrorCode, invalid } from "../errors.js";
 import { importedRules, KeptRules } from "../imported-access.js";
 import { logger } from "../logging.js";
+import { markAsSent } from "../registry/as-sent.js";
 import { markClaimed } from "../registry/claims.js";
 import { endingItself } from "../registry/deadline.js";
 import { markNative } from "../registry/native-handler.js";
 import { steering } from "../registry/protocol-context.js";
-import { spilledIfLarge } from "../registry/spill-result.js";
 import { markSpilling } from "../registry/spilling.js";
 import type { Spills } from "../registry/spills.js";
 import { compiled } from "../schema/compiled.js";
@@ -16,7 +16,7 @@ import { FromSchema } from "../schema/from-schema.js";
 import type { TypeBoxSchema } from "../schema-types.js";
 import { Type } from "../type-builder.js";
 import { type OperationContext, type OperationHandler, type OperationSpec, OperationType } from "../types.js";
-import type { CallOptions, Client } from "./client.js";
+import type { CallOptions, Client, SpilledAnswer } from "./client.js";
 import type { MCPProgress } from "./client-types.js";
 import { argumentsFor, asItWas, originOf } from "./origin.js";
 import { envelopeOfResult } from "./result.js";
@@ -205,10 +205,14 @@ function importTool(client: Client, version: string, tool: Tool): Omit<Imported,
   ): Promise<ResponseEnvelope> => {
     const options = optionsOf(server, tool.name, context);
     const given = origin === undefined ? input : argumentsFor(origin, input);
-    const result = await client.call(tool.name, argumentsOf(server, tool.name, given), options);
+    const sentInput = argumentsOf(server, tool.name, given);
+    const { result, spill }: SpilledAnswer =
+      spills === undefined
+        ? { result: await client.call(tool.name, sentInput, options) }
+        : await client.call(tool.name, sentInput, options, spills);
     const sent = envelopeOfResult(server, tool.name, result, config);
-    const envelope = origin === undefined ? sent : asItWas(sent, result, outputSchema);
-    return spills === undefined ? envelope : spilledIfLarge(envelope, spills);
+    if (spill !== undefined) return inFile(sent, spill);
+    return origin === undefined ? sent : asItWas(sent, result, outputSchema);
   };
   const title = wordsIn(tool.title) ?? wordsIn(tool.annotations?.title);
   const operation: MCPOperation = {
@@ -238,6 +242,15 @@ function importTool(client: Client, version: string, tool: Tool): Omit<Imported,
   if (origin === undefined) markNative(operation.handler, client.nativeWork(tool.name));
   else markClaimed(operation.handler, client, `MCP server '${server}'`);
   return { operation, problems };
+}
+
+/** The envelope of a result whose beginning came, and whose whole is in a file. */
+function inFile(envelope: ResponseEnvelope, spill: SpilledResult): ResponseEnvelope {
+  const [block] = envelope.meta.source === "mcp" ? envelope.meta.content : [];
+  const meta = { ...envelope.meta, spill };
+  // The beginning of a result is not the declared shape.
+  markAsSent(meta);
+  return { data: block?.type === "text" ? block.text : "", meta };
 }
 
 function report(server: string, { tool, field, reason }: MCPToolProblem, consequence: string): void {

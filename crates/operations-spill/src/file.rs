@@ -78,7 +78,11 @@ impl SpillFile {
         Ok(())
     }
 
-    async fn flush(&mut self) -> Result<(), CallError> {
+    /// Writes what waits to be written.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub async fn flush(&mut self) -> Result<(), CallError> {
         let Some(mut open) = self.open.take() else {
             return Err(CallError::failed("The file of a large result was lost"));
         };
@@ -95,6 +99,12 @@ impl SpillFile {
         self.waiting = batch;
         self.open = Some(open);
         Ok(())
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The file is complete, and will be removed in time.

@@ -16,7 +16,7 @@ use super::Client;
 use super::connection::{Connection, Request};
 use super::requests::{OnProgress, Patience};
 use crate::error::{Delivery, Failure};
-use crate::transport::message;
+use crate::transport::{SpillSlot, message};
 
 /// How often a call is sent again that met the end of its server.
 const REPEATS: usize = 2;
@@ -36,6 +36,8 @@ pub struct CallOptions {
     pub reset_timeout_on_progress: Option<bool>,
     /// Receives progress as JSON.
     pub on_progress: Option<OnProgress>,
+    /// Where a large result goes, and what became of it.
+    pub slot: Option<Arc<SpillSlot>>,
 }
 
 /// Something to call, and how far it got.
@@ -103,7 +105,8 @@ enum Next {
 }
 
 impl Client {
-    pub(crate) fn prepare(&self, request: Request, options: CallOptions) -> Call {
+    pub(crate) fn prepare(&self, mut request: Request, options: CallOptions) -> Call {
+        request.slot = options.slot;
         let config = self.config();
         let left = options.deadline.unwrap_or(Duration::MAX);
         Call {

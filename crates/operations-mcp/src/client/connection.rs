@@ -16,8 +16,7 @@ use super::requests::{Done, OnProgress, Patience, watch_deadlines};
 use crate::config::ServerConfig;
 use crate::error::{About, Failure};
 use crate::process::ServerProcess;
-use crate::transport::message;
-use crate::transport::{Kind, Outgoing, Transport};
+use crate::transport::{Kind, Outgoing, SpillSlot, Transport, message};
 
 /// How long the end of a process is awaited for the sake of a better message.
 pub(crate) const POST_MORTEM: Duration = Duration::from_secs(2);
@@ -37,6 +36,8 @@ pub(crate) struct Request {
     pub(crate) name: Option<Arc<str>>,
     /// The members of its parameters, as JSON.
     pub(crate) params: String,
+    /// Where a large result goes.
+    pub(crate) slot: Option<Arc<SpillSlot>>,
 }
 
 impl Request {
@@ -45,6 +46,7 @@ impl Request {
             method,
             name: None,
             params: String::new(),
+            slot: None,
         }
     }
 }
@@ -103,6 +105,9 @@ impl Connection {
         let wants_progress = on_progress.is_some() || patience.reset_on_progress;
         let requests = &self.conversation.requests;
         let id = requests.begin(patience, on_progress, done)?;
+        if let Some(slot) = &request.slot {
+            requests.offer_file(id, slot);
+        }
         let token = format!(r#""progressToken":{id}"#);
         let text = match (wants_progress, self.meta.is_empty()) {
             (false, _) => message::request(id, request.method, &request.params, &self.meta),
