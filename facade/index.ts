@@ -53,10 +53,10 @@ export type {
 export type { AuthorisedCall, CustomAuth } from "./registry/authorise.js";
 export { createRegistry } from "./registry/create-registry.js";
 export type { OutputMode } from "./registry/entry.js";
-export type { SpillOptions } from "./registry/spills.js";
 export { buildEnv, type CallMap, type EnvOptions } from "./registry/env.js";
 export { OperationRegistry, type RegisteredOperation, type RegistryOptions } from "./registry/registry.js";
 export { nodeScannerFS, type OperationManifest, type ScannerFS, scanOperations } from "./registry/scanner.js";
+export type { SpillOptions } from "./registry/spills.js";
 export { subscribe } from "./registry/subscribe.js";
 export type {
   AccessReport,

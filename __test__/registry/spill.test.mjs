@@ -114,7 +114,10 @@ describe("a large result of a handler", { timeout: 300_000 }, () => {
     const hash = createHash("sha256");
     for (let i = 0; i < megabytes; i++) hash.update(piece);
     const expected = hash.digest("hex");
-    for (const make of [() => Readable.from(pieces(), { objectMode: false }), () => ReadableStream.from(pieces())]) {
+    for (const make of [
+      () => Readable.from(pieces(), { objectMode: false }),
+      () => ReadableStream.from(pieces()),
+    ]) {
       const made = registryOf(make);
       globalThis.gc?.();
       const before = process.memoryUsage.rss();

@@ -8,7 +8,11 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { Type } from "@sinclair/typebox";
 
-const operation = (name, description, { scopes = [], _meta, handler = ({ text }) => ({ echoed: text }) } = {}) => ({
+const operation = (
+  name,
+  description,
+  { scopes = [], _meta, handler = ({ text }) => ({ echoed: text }) } = {},
+) => ({
   namespace: "notes",
   name,
   version: "1",
@@ -133,7 +137,10 @@ describe('an MCP door with catalogue: "search"', () => {
   it("refuses a registry that has such operations already", async () => {
     const taken = new OperationRegistry();
     taken.register({ ...operation("search", "mine"), namespace: "catalogue" });
-    await assert.rejects(serve(taken, { port: 0, doors: { mcp: { catalogue: "search" } } }), /catalogue\.search/);
+    await assert.rejects(
+      serve(taken, { port: 0, doors: { mcp: { catalogue: "search" } } }),
+      /catalogue\.search/,
+    );
     await assert.rejects(serve(taken, { port: 0, doors: { mcp: { catalogue: "all" } } }), /catalogue/);
   });
 });

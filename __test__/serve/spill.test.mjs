@@ -8,7 +8,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { FromOpenAPI, FromOpenAPIUrl, httpEnvelope, OperationRegistry, OperationType } from "@alkdev/operations";
+import {
+  FromOpenAPI,
+  FromOpenAPIUrl,
+  httpEnvelope,
+  OperationRegistry,
+  OperationType,
+} from "@alkdev/operations";
 import { createMCPClient } from "@alkdev/operations/from-mcp";
 import { serve } from "@alkdev/operations/serve";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -41,7 +47,9 @@ before(async () => {
     accessControl: { requiredScopes: [] },
     handler,
   });
-  const listSchema = Type.Object({ list: Type.Array(Type.Object({ id: Type.Number(), name: Type.String() })) });
+  const listSchema = Type.Object({
+    list: Type.Array(Type.Object({ id: Type.Number(), name: Type.String() })),
+  });
   registry.registerAll([
     operation("text", Type.String(), () => TEXT),
     operation("list", listSchema, () => ({ list: LIST })),
@@ -65,7 +73,9 @@ before(async () => {
       "/native": {
         get: {
           operationId: "native",
-          responses: { 201: { description: "", content: { "application/json": { schema: { type: "array" } } } } },
+          responses: {
+            201: { description: "", content: { "application/json": { schema: { type: "array" } } } },
+          },
         },
       },
     },
@@ -239,7 +249,12 @@ describe("a large result through the MCP door", () => {
       await assert.rejects(client.readResource({ uri: `${link.uri}?offset=${link.size}` }), /offset/);
     }
     const { structuredContent } = await client.callTool({ name: "large_list", arguments: {} });
-    assert.deepEqual(Object.keys(structuredContent.spilled).sort(), ["bytes", "contentType", "sha256", "uri"]);
+    assert.deepEqual(Object.keys(structuredContent.spilled).sort(), [
+      "bytes",
+      "contentType",
+      "sha256",
+      "uri",
+    ]);
     const small = await client.callTool({ name: "large_small", arguments: {} });
     assert.deepEqual(small.structuredContent, { list: LIST.slice(0, 2) });
     await client.close();

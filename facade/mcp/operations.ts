@@ -236,7 +236,9 @@ function importTool(client: Client, version: string, tool: Tool): Omit<Imported,
       ...(tool._meta != null && { _meta: tool._meta }),
       ...(config.output !== undefined && { output: config.output }),
     },
-    handler: endingItself((input: unknown, context?: OperationContext) => call(input, context, client.spills)),
+    handler: endingItself((input: unknown, context?: OperationContext) =>
+      call(input, context, client.spills),
+    ),
   };
   markSpilling(operation.handler, { own: client.spills, call });
   if (origin === undefined) markNative(operation.handler, client.nativeWork(tool.name));

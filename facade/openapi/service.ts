@@ -77,17 +77,7 @@ function planOf(text: string | null): BodyPlan {
 
 /** What the native side is told about a configuration. */
 function settings(config: CheckedConfig): string {
-  const {
-    namespace = "served",
-    baseUrl,
-    headers,
-    auth,
-    timeout,
-    maxResponseBytes,
-    retry,
-    sse,
-    ca,
-  } = config;
+  const { namespace = "served", baseUrl, headers, auth, timeout, maxResponseBytes, retry, sse, ca } = config;
   const { hosts, allowPrivateAddresses } = config;
   return JSON.stringify({
     namespace,

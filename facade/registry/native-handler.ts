@@ -20,12 +20,7 @@ export interface NativeWork {
   /** Whether the schema that stands there is the work's own, and not made yet. */
   ownsSchema(spec: OperationSpec, field: "inputSchema" | "outputSchema"): boolean;
   /** Registers an operation with this work. `spec` is JSON, `spills` where large results go. */
-  register(
-    registry: NativeRegistry,
-    spec: string,
-    schemas: NativeSchemas,
-    spills: Spills | undefined,
-  ): void;
+  register(registry: NativeRegistry, spec: string, schemas: NativeSchemas, spills: Spills | undefined): void;
   /** If it is an HTTP request: which, as JSON (`RequestPlan` of `crates/operations-http/src/message/plan.rs`). */
   request?(): string;
 }

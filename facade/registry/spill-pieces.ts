@@ -12,7 +12,8 @@ export class NotJson extends Error {}
 export function* slices<T extends string | Uint8Array>(whole: T): Generator<T> {
   for (let start = 0; start < whole.length; ) {
     let end = Math.min(start + PIECE, whole.length);
-    if (typeof whole === "string" && end < whole.length && isHighSurrogate(whole.charCodeAt(end - 1))) end -= 1;
+    if (typeof whole === "string" && end < whole.length && isHighSurrogate(whole.charCodeAt(end - 1)))
+      end -= 1;
     yield (typeof whole === "string" ? whole.slice(start, end) : whole.subarray(start, end)) as T;
     start = end;
   }

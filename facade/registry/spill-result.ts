@@ -130,7 +130,11 @@ class Writing {
   #bytes = 0;
   #writer: SpillWriter | undefined;
 
-  constructor(spills: Spills, content: Content, kind = () => content as { contentType: string; isText: boolean }) {
+  constructor(
+    spills: Spills,
+    content: Content,
+    kind = () => content as { contentType: string; isText: boolean },
+  ) {
     this.#spills = spills;
     this.#content = content;
     this.#kind = kind;

@@ -47,12 +47,7 @@ export function rulesOf(spec: OperationSpec): AccessControl | undefined {
   }
 }
 
-function describe(
-  spec: OperationSpec,
-  rules: AccessControl,
-  spills: boolean,
-  mayBeTool: boolean,
-): string {
+function describe(spec: OperationSpec, rules: AccessControl, spills: boolean, mayBeTool: boolean): string {
   const { namespace, name, type, title, description } = spec;
   const { customAuth: _, ...access } = rules;
   const members = JSON.stringify({

@@ -20,9 +20,9 @@ import {
   isString,
   isWhole,
   must,
+  oneOf,
   refusal,
   required,
-  oneOf,
 } from "../border/options.js";
 import { kindOf } from "../border/text.js";
 import { isIdentity } from "../call/incoming.js";

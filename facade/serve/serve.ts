@@ -164,7 +164,9 @@ export class Offered implements Receiver {
     }
     if ("describe" in asked) {
       const isPlain = asked.describe === "http";
-      const text = isPlain ? describeHttp(this.#registry) : this.#description.text(this.#registry, this.#tools);
+      const text = isPlain
+        ? describeHttp(this.#registry)
+        : this.#description.text(this.#registry, this.#tools);
       this.native.sendEvent(id, text);
       return;
     }

@@ -8,9 +8,9 @@ import {
   aString,
   checkedOptions,
   type Fields,
+  oneOf,
   refusal,
   required,
-  oneOf,
 } from "../border/options.js";
 import { isIdentity } from "../call/incoming.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";

@@ -139,7 +139,7 @@ type OtherTools<TOperations> =
       ? // biome-ignore lint/suspicious/noExplicitAny: nothing is known of their inputs
         { [name: string]: AISDKTool<any, any> }
       : // biome-ignore lint/suspicious/noExplicitAny: nothing is known of their inputs
-        { [name: `${ToolName<TNamespace>}_${string}`]: AISDKTool<any, any> }
+        { [TName in `${ToolName<TNamespace>}_${string}`]: AISDKTool<any, any> }
     : unknown;
 
 /** Each operation with the name of its tool. */

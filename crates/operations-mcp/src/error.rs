@@ -290,7 +290,11 @@ impl<'a> About<'a> {
                 let is_quota = details
                     .as_ref()
                     .is_some_and(|details| details.get("quota").is_some());
-                let reason = if is_quota { "spill-quota" } else { "spill-failed" };
+                let reason = if is_quota {
+                    "spill-quota"
+                } else {
+                    "spill-failed"
+                };
                 self.error(Code::ExecutionError, reason, delivery, &what)
             }
             Failure::Odd(reason) => {

@@ -17,6 +17,6 @@ mod transport;
 pub use client::{CallOptions, Client, Host, OnProgress, Query, Question, Started, ToolHandler};
 pub use config::{Algorithm, ClientCredentials, Http, OAuth, ServerConfig, Stdio, Target};
 pub use secrets::Secrets;
-pub use transport::{InFile, SpillSlot};
 #[doc(hidden)]
 pub use transport::message::read_messages;
+pub use transport::{InFile, SpillSlot};

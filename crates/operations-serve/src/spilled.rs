@@ -115,7 +115,10 @@ impl Download {
         essence.starts_with("text/")
             || matches!(
                 essence.as_str(),
-                "application/json" | "application/xml" | "application/yaml" | "application/x-ndjson"
+                "application/json"
+                    | "application/xml"
+                    | "application/yaml"
+                    | "application/x-ndjson"
             )
             || essence.ends_with("+json")
             || essence.ends_with("+xml")
@@ -135,7 +138,8 @@ impl Download {
             file.take(range.end - range.start).read_to_end(&mut part)?;
             Ok(part)
         });
-        read.await.unwrap_or_else(|error| Err(std::io::Error::other(error)))
+        read.await
+            .unwrap_or_else(|error| Err(std::io::Error::other(error)))
     }
 
     /// A part of it as a body, which is read as fast as it is sent.

@@ -11,9 +11,9 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use crate::Spilled;
 use crate::ledger::Kept;
 use crate::store::SpillStore;
-use crate::Spilled;
 
 /// What is written at once.
 const BATCH: usize = 256 * 1024;

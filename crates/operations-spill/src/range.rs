@@ -63,10 +63,25 @@ mod tests {
         assert_eq!(of("bytes=-10"), part(90, 100));
         assert_eq!(of("bytes=-1000"), part(0, 100));
         assert_eq!(of("bytes=0-99999999999999999999999"), part(0, 100));
-        for behind in ["bytes=100-", "bytes=100-200", "bytes=-0", "bytes=99999999999999999999999-"] {
+        for behind in [
+            "bytes=100-",
+            "bytes=100-200",
+            "bytes=-0",
+            "bytes=99999999999999999999999-",
+        ] {
             assert_eq!(of(behind), Err(Unsatisfiable), "{behind}");
         }
-        for odd in ["", "bytes", "bytes=", "bytes=-", "bytes=9-1", "bytes=1-2,5-6", "lines=1-2", "bytes=+1-2", "bytes=a-b"] {
+        for odd in [
+            "",
+            "bytes",
+            "bytes=",
+            "bytes=-",
+            "bytes=9-1",
+            "bytes=1-2,5-6",
+            "lines=1-2",
+            "bytes=+1-2",
+            "bytes=a-b",
+        ] {
             assert_eq!(of(odd), Ok(None), "{odd}");
         }
         assert_eq!(asked_range("bytes=0-", 0), Err(Unsatisfiable));

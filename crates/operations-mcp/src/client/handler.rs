@@ -37,9 +37,7 @@ impl Handler for ToolHandler {
             tool,
             spills,
         } = self.clone();
-        let slot = spills
-            .filter(|_| context.takes_files)
-            .map(SpillSlot::new);
+        let slot = spills.filter(|_| context.takes_files).map(SpillSlot::new);
         async move {
             let arguments = input.map(|input| input.root().stringify());
             let options = CallOptions {

@@ -129,7 +129,10 @@ impl Outline {
             self.in_text(byte, is_escaped);
             return;
         }
-        let is_end = matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n' | b':');
+        let is_end = matches!(
+            byte,
+            b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n' | b':'
+        );
         if self.scan.is_bare && is_end {
             self.scan.is_bare = false;
             self.close(self.scan.at);
@@ -232,7 +235,9 @@ impl Outline {
     }
 
     fn is_in_content(&self) -> bool {
-        self.key(0) == b"result" && self.key(1) == b"content" && self.scan.is_list.get(2) == Some(&true)
+        self.key(0) == b"result"
+            && self.key(1) == b"content"
+            && self.scan.is_list.get(2) == Some(&true)
     }
 
     fn place(&self) -> Option<Place> {
@@ -262,7 +267,11 @@ impl Outline {
 
     /// The value that began at this depth ends before `end`.
     fn close(&mut self, end: u64) {
-        let is_here = self.scan.open.last().is_some_and(|(_, depth, _)| *depth == self.scan.depth);
+        let is_here = self
+            .scan
+            .open
+            .last()
+            .is_some_and(|(_, depth, _)| *depth == self.scan.depth);
         let Some((place, _, mut part)) = self.scan.open.pop_if(|_| is_here) else {
             return;
         };
@@ -307,7 +316,11 @@ mod tests {
                 Data::Text(part) => format!("text {}", of(part)),
             });
             let this = (outline.number(), data);
-            assert_eq!(*all.get_or_insert(this.clone()), this, "{text} in pieces of {size}");
+            assert_eq!(
+                *all.get_or_insert(this.clone()),
+                this,
+                "{text} in pieces of {size}"
+            );
         }
         all.unwrap_or_default()
     }
@@ -315,13 +328,41 @@ mod tests {
     #[test]
     fn data_is_found_wherever_it_is() {
         for (text, number, data) in [
-            (r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"a \"b\" ] }"}]}}"#, 7, r#"text "a \"b\" ] }""#),
-            (r#"{"result":{"content":[{"text":"x","type":"text"}]},"jsonrpc":"2.0","id":"8"}"#, 8, r#"text "x""#),
-            (r#" { "result" : { "content" : [ ] , "structuredContent" : { "content" : [ 1 ] } } , "id" : 9 } "#, 9, r#"{ "content" : [ 1 ] }"#),
-            (r#"{"id":1,"result":{"structuredContent":null,"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}}"#, 1, r#"[{"type":"text","text":"a"},{"type":"text","text":"b"}]"#),
-            (r#"{"id":1,"result":{"content":[{"type":"image","data":"AA","text":"x"}]}}"#, 1, r#"[{"type":"image","data":"AA","text":"x"}]"#),
-            (r#"{"id":1,"result":{"_meta":{"isError":true,"id":5},"isError":false,"content":[{"type":"text","text":"a","_meta":{"text":"no"}}]}}"#, 1, r#"text "a""#),
-            (r#"{"id":12,"result":{"structuredContent":[1,2]}}"#, 12, "[1,2]"),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"a \"b\" ] }"}]}}"#,
+                7,
+                r#"text "a \"b\" ] }""#,
+            ),
+            (
+                r#"{"result":{"content":[{"text":"x","type":"text"}]},"jsonrpc":"2.0","id":"8"}"#,
+                8,
+                r#"text "x""#,
+            ),
+            (
+                r#" { "result" : { "content" : [ ] , "structuredContent" : { "content" : [ 1 ] } } , "id" : 9 } "#,
+                9,
+                r#"{ "content" : [ 1 ] }"#,
+            ),
+            (
+                r#"{"id":1,"result":{"structuredContent":null,"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}}"#,
+                1,
+                r#"[{"type":"text","text":"a"},{"type":"text","text":"b"}]"#,
+            ),
+            (
+                r#"{"id":1,"result":{"content":[{"type":"image","data":"AA","text":"x"}]}}"#,
+                1,
+                r#"[{"type":"image","data":"AA","text":"x"}]"#,
+            ),
+            (
+                r#"{"id":1,"result":{"_meta":{"isError":true,"id":5},"isError":false,"content":[{"type":"text","text":"a","_meta":{"text":"no"}}]}}"#,
+                1,
+                r#"text "a""#,
+            ),
+            (
+                r#"{"id":12,"result":{"structuredContent":[1,2]}}"#,
+                12,
+                "[1,2]",
+            ),
         ] {
             assert_eq!(found(text), (Some(number), Some(data.to_owned())), "{text}");
         }

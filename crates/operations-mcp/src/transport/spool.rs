@@ -184,11 +184,11 @@ impl Spool {
         }
         let spilled = data.finish().await?;
         let is_json = !is_text
-            || parses_json_text
-                && matches!(start.trim_ascii_start().first(), Some(b'{' | b'['));
+            || parses_json_text && matches!(start.trim_ascii_start().first(), Some(b'{' | b'['));
         let preview = preview(&start);
         let mut result = json!({ "content": [{ "type": "text", "text": preview }] });
-        if let (Some(meta), Some(result)) = (small_meta(&raw, &outline).await, result.as_object_mut())
+        if let (Some(meta), Some(result)) =
+            (small_meta(&raw, &outline).await, result.as_object_mut())
         {
             result.insert("_meta".to_owned(), meta);
         }
@@ -257,6 +257,8 @@ async fn read(file: &SpillFile, range: Range<u64>) -> Result<Vec<u8>, CallError>
         .await
         .unwrap_or_else(|error| Err(std::io::Error::other(error)));
     read.map_err(|error| {
-        CallError::failed(format!("The file of a large result cannot be read: {error}"))
+        CallError::failed(format!(
+            "The file of a large result cannot be read: {error}"
+        ))
     })
 }

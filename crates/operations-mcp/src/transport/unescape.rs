@@ -94,7 +94,10 @@ mod tests {
                 .encode_utf16()
                 .map(|unit| format!("\\u{unit:04x}"))
                 .collect();
-            for inside in [json.trim_matches('"').trim_end_matches('\\'), escaped.as_str()] {
+            for inside in [
+                json.trim_matches('"').trim_end_matches('\\'),
+                escaped.as_str(),
+            ] {
                 if inside == "plain" || !inside.ends_with('\\') {
                     for size in [1, 2, 3, 5, 100] {
                         let (mut unescape, mut found) = (Unescape::default(), Vec::new());
@@ -110,6 +113,9 @@ mod tests {
         let (mut unescape, mut found) = (Unescape::default(), Vec::new());
         unescape.push(br"\ud834x\udd1e\ud834", &mut found);
         unescape.finish(&mut found);
-        assert_eq!(String::from_utf8(found).unwrap(), "\u{fffd}x\u{fffd}\u{fffd}");
+        assert_eq!(
+            String::from_utf8(found).unwrap(),
+            "\u{fffd}x\u{fffd}\u{fffd}"
+        );
     }
 }

@@ -98,7 +98,8 @@ pub(super) fn rank(
         .into_iter()
         .filter_map(|(number, score)| {
             let member = index.member(number)?;
-            let mut score = score * (1.0 + NAME_COVERED * name_covered(index, &member.name, &worth_of));
+            let mut score =
+                score * (1.0 + NAME_COVERED * name_covered(index, &member.name, &worth_of));
             let reads = is_query(number);
             if intent.is_some_and(|intent| (intent == Intent::Read) != reads) {
                 score *= OTHER_INTENT;

@@ -19,8 +19,8 @@ use std::fmt::Write as _;
 
 use names::TypeNames;
 use schema::{Detail, Writer};
-use scope::Scope;
 pub use scope::SchemaText;
+use scope::Scope;
 use texts::{is_identifier, one_line};
 pub use tokens::estimated_tokens;
 

@@ -10,8 +10,8 @@ use super::events::EventStream;
 use super::{HttpTransport, JSON, SESSION, STREAM};
 use crate::error::Failure;
 use crate::transport::Transport;
-use crate::transport::spool::{SpillSlot, Spool};
 use crate::transport::message::{Message, RpcError};
+use crate::transport::spool::{SpillSlot, Spool};
 
 /// How much of the body of an error is read, for the message.
 const ERROR_BODY: usize = 64 * 1024;

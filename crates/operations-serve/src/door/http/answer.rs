@@ -9,8 +9,8 @@ use operations_core::json::Object;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{download, problem};
 use super::request::ENVELOPE;
+use super::{download, problem};
 use crate::body::{self, Body};
 use crate::failure;
 use crate::identity::Caller;
@@ -67,7 +67,8 @@ pub(super) async fn of(
         match download::whole(door, file, status).await {
             Ok(response) => response,
             Err(error) => {
-                let error = CallError::unknown(format!("The file of a large result is gone: {error}"));
+                let error =
+                    CallError::unknown(format!("The file of a large result is gone: {error}"));
                 shared.log_failure(request_id, &error);
                 let error = failure::masked(error);
                 return problem::of(&error, StatusCode::INTERNAL_SERVER_ERROR, request_id);

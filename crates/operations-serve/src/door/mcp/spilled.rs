@@ -181,7 +181,14 @@ mod tests {
         assert_eq!(of("offset=10&length=5"), is(10, 15));
         assert_eq!(of("offset=4999999"), is(4_999_999, 5_000_000));
         assert_eq!(of("length=99999999"), is(0, PART));
-        for odd in ["offset=5000000", "length=0", "offset=-1", "offset=x", "page=1", "offset"] {
+        for odd in [
+            "offset=5000000",
+            "length=0",
+            "offset=-1",
+            "offset=x",
+            "page=1",
+            "offset",
+        ] {
             assert_eq!(of(odd), None, "{odd}");
         }
     }
