@@ -442,7 +442,8 @@ export interface ToolCatalogue {
 
 /** The schemas of an operation, read. */
 export interface ToolSchemas {
-  readonly "~toolSchemas": never;
+  /** How much memory the texts take. */
+  bytes(): number;
 }
 
 export interface ToolDeclarations {

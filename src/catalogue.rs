@@ -94,6 +94,14 @@ impl ToolSchemas {
             output: SchemaText::read(output),
         }
     }
+
+    /// How much memory the texts take.
+    #[napi]
+    #[must_use]
+    pub fn bytes(&self) -> u32 {
+        let bytes = self.input.len() + self.output.len();
+        u32::try_from(bytes).unwrap_or(u32::MAX)
+    }
 }
 
 /// TypeScript declarations of operations, within a number of tokens.

@@ -170,6 +170,8 @@ export type SeenBy = (entry: Entry) => boolean;
 
 /** Operations whose schemas are kept, and texts that are. */
 const MAX_SCHEMAS = 512;
+/** Larger schemas are read again. */
+const MAX_SCHEMA_BYTES = 1_000_000;
 const MAX_TEXTS = 64;
 
 /** What was used last, up to a number. */
@@ -283,7 +285,7 @@ export class SearchedRegistry {
       schemaTextOf(spec, "inputSchema"),
       schemaTextOf(spec, "outputSchema"),
     );
-    this.#schemas.set(entry, schemas);
+    if (schemas.bytes() <= MAX_SCHEMA_BYTES) this.#schemas.set(entry, schemas);
     return schemas;
   }
 

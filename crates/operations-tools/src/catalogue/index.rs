@@ -197,11 +197,10 @@ impl Index {
         let Some(term) = self.terms.get(term as usize) else {
             return &[];
         };
-        let weights = term.weights.get_or_init(|| {
+        term.weights.get_or_init(|| {
             self.has_weights.set(true);
             weigh(&term.postings)
-        });
-        weights
+        })
     }
 
     /// They depend on the usual length of a field, and so on every operation.

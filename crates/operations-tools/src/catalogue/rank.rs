@@ -127,8 +127,8 @@ fn keep_likely(likely: &mut Vec<(u32, f32)>, limit: usize) {
     let by_score = |one: &(u32, f32), other: &(u32, f32)| other.1.total_cmp(&one.1);
     let (_, last, _) = likely.select_nth_unstable_by(limit - 1, by_score);
     // At least so many have at least this. A hair less, because numbers are rounded.
-    let least = last.1 * OTHER_INTENT * 0.999;
-    likely.retain(|(_, score)| score * (1.0 + NAME_COVERED) >= least);
+    let floor = last.1 * OTHER_INTENT * 0.999;
+    likely.retain(|(_, score)| score * (1.0 + NAME_COVERED) >= floor);
 }
 
 /// How well each operation that has a term is described by it.

@@ -49,6 +49,18 @@ impl SchemaText {
             read: RefCell::default(),
         }
     }
+
+    /// How long the text is.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
 }
 
 /// The schema itself, and where its definitions are.
