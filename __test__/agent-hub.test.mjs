@@ -39,6 +39,12 @@ describe("the agent hub", () => {
     assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
     for (const line of [
       /^Left out: MCP server 'broken'/m,
+      /operations in tasks, shop, memory, files$/m,
+      /· tasks\.add by ada, ok, source local, [\d.]+ ms/,
+      /· tasks\.add by bob, ACCESS_DENIED, source none/,
+      /· shop\.getPet by ada, ok, source http/,
+      /· memory\.create_entities by ada, ok, source mcp/,
+      /· tasks\.list by bob, ok, source local/,
       /tasks\.add, as ada -> task 2 by ada/,
       /tasks\.add, as bob -> Access denied .*tasks:write/,
       /^ada: the model has \d+ tools$/m,

@@ -6,9 +6,10 @@ import { OperationRegistry } from "@alkdev/operations";
 import { serve, serveStdio } from "@alkdev/operations/serve";
 import { changes } from "./fixture/changes.mjs";
 import { operations } from "./fixture/operations.mjs";
+import { tasks } from "./fixture/tasks.mjs";
 
 const registry = new OperationRegistry();
-registry.registerAll([...operations, ...changes(registry)]);
+registry.registerAll([...operations, ...tasks, ...changes(registry)]);
 
 if (process.argv.includes("--stdio")) {
   await serveStdio(registry, { name: "conformance", version: "1.0.0" });

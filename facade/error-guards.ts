@@ -22,6 +22,8 @@ export interface CommonErrorDetails {
   /** A short word for what went wrong, to tell cases apart: `"timeout"`, `"closed"`, `"no-worker"`, ... */
   reason?: string;
   operationId?: string;
+  /** Where a limit refused the call: the milliseconds after which another try makes sense. */
+  retryAfter?: number;
   /** The host that was called, where the call went over HTTP. */
   host?: string;
 }

@@ -54,6 +54,7 @@ export type { AuthorisedCall, CustomAuth } from "./registry/authorise.js";
 export { createRegistry } from "./registry/create-registry.js";
 export type { OutputMode } from "./registry/entry.js";
 export { buildEnv, type CallMap, type EnvOptions } from "./registry/env.js";
+export type { CallLimits, CallRate, CircuitBreaker, LimitStats, RegistryStats } from "./registry/limits.js";
 export { OperationRegistry, type RegisteredOperation, type RegistryOptions } from "./registry/registry.js";
 export { nodeScannerFS, type OperationManifest, type ScannerFS, scanOperations } from "./registry/scanner.js";
 export type { SpillOptions } from "./registry/spills.js";

@@ -114,6 +114,20 @@ export interface NativeBinding {
     runtime: Runtime,
     output: string,
   ) => NativeRegistry;
+  /** Limits that were set in one place; `settings` is JSON (`registry/limits.ts`). */
+  readonly Limiter: new (
+    runtime: Runtime,
+    settings: string,
+  ) => Limiter;
+  /** The limits of one operation; calls that had to wait are told through the mailbox. */
+  readonly CallGate: new (
+    runtime: Runtime,
+    mailbox: Mailbox,
+    operationId: string,
+    first: Limiter,
+    second: Limiter | undefined,
+    third: Limiter | undefined,
+  ) => CallGate;
   /** The OpenAPI document of operations (`serve/describe-http.ts`), as JSON. `about` says what else is in it, `shown` which
    * operations, `identity` for whom. */
   openApiOf(
@@ -165,6 +179,27 @@ export interface SpillWriter {
   abandon(): void;
 }
 
+/** Limits that were set in one place. */
+export interface Limiter {
+  /** JSON: what runs, waits and was refused. */
+  stats(): string;
+}
+
+/** The limits of one operation, as calls meet them. */
+export interface CallGate {
+  /** The ticket of a call, negative if it has to wait. The bits of `covered` are limiters that do not concern it. Throws when
+   * the call is refused. */
+  enter(call: number, caller: string, covered: number, deadline: number | undefined): number;
+  /** The call is over, or waits no longer. */
+  leave(ticket: number): void;
+  /** The call has failed. `details` is JSON. */
+  fail(ticket: number, code: string, details: string | undefined, isOver: boolean): void;
+  /** A stream has had its first event. */
+  works(ticket: number): void;
+  /** The call has ended; its handler has not. */
+  abandon(ticket: number): void;
+}
+
 /** The native twin of a registry. Specs are JSON (`registry/native-twin.ts`). */
 export interface NativeRegistry {
   /** An operation whose calls go to JavaScript. */
@@ -190,6 +225,8 @@ export interface NativeRegistry {
     spills: SpillStore | undefined,
   ): void;
   remove(id: string): void;
+  /** The limits of an operation, before it is told of; nothing if it has none. */
+  limit(id: string, gate: CallGate | undefined): void;
   /** The formats that users have registered with TypeBox. */
   setHostFormats(names: string[]): void;
 }

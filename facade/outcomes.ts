@@ -55,6 +55,14 @@ export function timedOut(operationId: string, deadline: number, after: number | 
   );
 }
 
+export function tookTooLong(operationId: string, timeout: number): CallError {
+  return new CallError(
+    InfrastructureErrorCode.TIMEOUT,
+    `The call of ${operationId} timed out: its handler took longer than ${timeout} ms`,
+    { reason: "timeout", delivery: "unknown", timeout, operationId },
+  );
+}
+
 export function wasSilent(operationId: string, idleTimeout: number): CallError {
   return new CallError(
     InfrastructureErrorCode.TIMEOUT,

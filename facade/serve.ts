@@ -5,6 +5,7 @@ export { type NodeListener, toNodeListener } from "./serve/node-listener.js";
 export type {
   HttpDoorOptions,
   McpDoorOptions,
+  McpTaskOptions,
   ServeCors,
   ServeDoors,
   ServeOAuth,

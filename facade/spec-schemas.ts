@@ -82,6 +82,30 @@ const specProperties = {
       description: "Whether it can be called through the call protocol and through servers",
     }),
   ),
+  limits: Type.Optional(
+    Type.Object(
+      {
+        concurrency: Type.Optional(Type.Integer({ minimum: 1, description: "Calls that run at a time" })),
+        queue: Type.Optional(Type.Integer({ minimum: 0, description: "Calls that wait" })),
+        timeout: Type.Optional(
+          Type.Number({
+            exclusiveMinimum: 0,
+            description: "How long a call may wait or run, in milliseconds",
+          }),
+        ),
+        rate: Type.Optional(
+          Type.Object(
+            {
+              calls: Type.Integer({ minimum: 1 }),
+              per: Type.Number({ exclusiveMinimum: 0, description: "In milliseconds" }),
+            },
+            { description: "Calls that begin in a stretch of time" },
+          ),
+        ),
+      },
+      { description: "How many calls of it run, wait and begin" },
+    ),
+  ),
   _meta: Type.Optional(
     Type.Record(Type.String(), Type.Unknown(), { description: "What an adapter wants to remember" }),
   ),

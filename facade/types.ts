@@ -2,6 +2,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import type { ResponseEnvelope } from "./envelope.js";
+import type { CallLimits } from "./registry/limits.js";
 import type {
   AnySchema,
   HandlerInput,
@@ -221,6 +222,8 @@ export interface OperationSpec<TInput = any, TOutput = any> {
   /** Who can see it. `"internal"`: it is called directly and through `env`, never through the call protocol or a
    * server, where it does not exist. `"external"` is the default. */
   visibility?: "external" | "internal";
+  /** How many calls of it run, wait and begin. */
+  limits?: CallLimits;
   /** What an adapter wants to remember. */
   _meta?: Record<string, unknown>;
 }
@@ -338,6 +341,7 @@ interface SpecDraft {
   accessControl: AccessRules;
   errorSchemas?: readonly ErrorDefinition[] | undefined;
   visibility?: "external" | "internal" | undefined;
+  limits?: CallLimits | undefined;
   _meta?: Record<string, unknown> | undefined;
 }
 

@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 use crate::border::bridge::Bridge;
 use crate::border::runtime::Runtime;
 use crate::http::HttpService;
+use crate::limits::CallGate;
 use crate::mcp::McpClient;
 use crate::openapi::OpenApiImport;
 use crate::schema::Schema as CompiledSchema;
@@ -114,6 +115,13 @@ impl NativeRegistry {
     #[napi]
     pub fn remove(&self, id: String) {
         self.registry.remove(&id);
+    }
+
+    /// Sets the limits of an operation, before it is told of; nothing if it has none.
+    #[napi]
+    pub fn limit(&self, id: String, gate: Option<&CallGate>) {
+        self.registry
+            .limit(&id, gate.map(|gate| gate.limited.clone()));
     }
 
     /// The formats that users have registered with TypeBox: only JavaScript can check them.

@@ -254,7 +254,7 @@ describe("describe, search and tools", { concurrency: true }, () => {
     ["json-schema", "inputSchema"],
   ]) {
     it(`tools are those of ${target}`, async (t) => {
-      const options = await hub(t);
+      const options = await hub(t, { mcpServers: {} });
       const { code, stdout } = await run(t, ["tools", "--target", target, "shop.getPet", "-q"], options);
       assert.equal(code, 0);
       const [tool, ...others] = JSON.parse(stdout);
@@ -268,7 +268,7 @@ describe("describe, search and tools", { concurrency: true }, () => {
     const { value } = await runJson(t, ["tools", "-t", "openai-strict"], await hub(t));
     assert.ok(value.tools.length > 20);
     assert.ok(Array.isArray(value.losses));
-    const without = await run(t, ["tools"], await hub(t));
+    const without = await run(t, ["tools"], await hub(t, { mcpServers: {} }));
     assert.equal(without.code, 2);
     assert.match(without.stderr, /--target is needed: openai, openai-strict/);
   });

@@ -147,6 +147,8 @@ describe("serve", { concurrency: true }, () => {
       args: [bin, "serve", "hub.yaml", "--stdio", "--as", "ada"],
       cwd: options.cwd,
       env: options.env,
+      // It starts servers itself, on a machine that may be busy.
+      connectTimeout: 240_000,
     });
     defer(t, () => client.close());
     const create = client.tools.find(({ name }) => name === "memory_create_entities");
@@ -227,6 +229,23 @@ describe("interrupts", { concurrency: true, skip: notOn("win32") }, () => {
       for (const pid of pids) assert.equal(isAlive(pid), false, `process ${pid}`);
     });
   }
+
+  it("a second one does not wait for anything", async (t) => {
+    const starts = startsFile(t);
+    const cwd = folderWith(t, {
+      "hub.json": {
+        port: 0,
+        mcpServers: { family: stdio(["family", "stubborn"], { env: { STARTS_FILE: starts.path } }) },
+      },
+    });
+    const { child, ended, output } = await startHub(t, ["hub.json"], { cwd });
+    const pids = await starts.family();
+    child.kill("SIGINT");
+    await until(() => output.stderr.includes("Stopping"), "it has begun to stop");
+    child.kill("SIGINT");
+    assert.equal((await ended).code, 130);
+    await untilDead(pids);
+  });
 
   it("end a stream, after what has come", async (t) => {
     const { cwd, env } = await hubFolder(t);

@@ -98,6 +98,30 @@ describe(`installed from tarballs, on ${runtime}`, () => {
   });
 });
 
+// The command runs on Node, whatever runs the programs.
+if (process.env.OPERATIONS_RUNTIME === undefined)
+  describe("the command", () => {
+    const operations = (...args) =>
+      run("npx", ["--no-install", "operations", ...args], { cwd: project, shell });
+
+    it("is there, with its version and its help", { timeout: 60_000 }, async () => {
+      const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+      assert.equal((await operations("--version")).stdout.trim(), version);
+      assert.match((await operations("--help")).stdout, /^Commands:$/m);
+    });
+
+    it("works with an MCP server", { timeout: 60_000 }, async () => {
+      const mcpServers = { demo: { command: process.execPath, args: ["mcp-server.mjs"] } };
+      writeFileSync(join(project, "operations.json"), JSON.stringify({ mcpServers }));
+      const { stdout } = await operations("list", "--json");
+      const { sources } = JSON.parse(stdout);
+      assert.deepEqual(
+        sources.map(({ name, error }) => [name, error]),
+        [["demo", undefined]],
+      );
+    });
+  });
+
 // What TypeScript says does not depend on the runtime that runs the programs.
 if (process.env.OPERATIONS_RUNTIME === undefined)
   describe("strict TypeScript", () => {

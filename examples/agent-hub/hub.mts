@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import {
+  type CallReport,
   createRegistry,
   type Identity,
   MCPClientLoader,
@@ -25,8 +26,10 @@ const server = (name: string, ...args: string[]) => ({
   args: [fileURLToPath(import.meta.resolve(`@modelcontextprotocol/${name}/dist/index.js`)), ...args],
 });
 
-export async function startHub({ port = 0 } = {}) {
+export async function startHub({ port = 0, trace = (_: CallReport) => {} } = {}) {
   const registry = createRegistry([listTasks, addTask]);
+  // Told of every call, whoever makes it: a program, a model, a client over HTTP or MCP.
+  registry.on("call", trace);
   const folder = await mkdtemp(join(tmpdir(), "agent-hub-"));
 
   // Somebody else's HTTP API. Reading is for everybody, selling is not.

@@ -1,21 +1,21 @@
 // npm run hub: starts the hub, lets a model work for two people, and stays up. With --tour it ends after that.
 
-import { createMCPClient, isAccessError, unwrap } from "@alkdev/operations";
+import { type CallReport, createMCPClient, isAccessError, unwrap } from "@alkdev/operations";
 import { ada, bob, startHub } from "./hub.mjs";
 import { runModel } from "./model.mjs";
 
 const say = (line: string) => console.log(line);
-const isTour = process.argv.includes("--tour");
-const hub = await startHub({ port: Number(process.env["PORT"] ?? 0) });
-const { registry, url, tokens } = hub;
+/** One line for every call, before its result. */
+const trace = ({ operationId, identityId = "nobody", code, source, duration }: CallReport) =>
+  say(
+    `  · ${operationId} by ${identityId}, ${code ?? "ok"}, source ${source ?? "none"}, ${duration.toFixed(1)} ms`,
+  );
 
-say(
-  `${registry.list().length} operations, for instance ${registry
-    .list()
-    .map(({ namespace, name }) => `${namespace}.${name}`)
-    .slice(0, 4)
-    .join(", ")}`,
-);
+const isTour = process.argv.includes("--tour");
+const hub = await startHub({ port: Number(process.env["PORT"] ?? 0), trace });
+const { registry, url, tokens } = hub;
+const namespaces = new Set(registry.list().map(({ namespace }) => namespace));
+say(`${registry.list().length} operations in ${[...namespaces].join(", ")}`);
 for (const { error } of hub.failures) say(`Left out: ${error.message}`);
 
 say("\nThe program itself. The compiler knows tasks.add; the rules hold here too:");

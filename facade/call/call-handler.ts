@@ -14,6 +14,7 @@ import { Turns } from "../border/turns.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, failed, mapError } from "../errors.js";
 import { logger } from "../logging.js";
+import { tookTooLong } from "../outcomes.js";
 import { tellOfOpenSources } from "../registry/open-sources.js";
 import {
   alwaysEnforceAccess,
@@ -28,7 +29,7 @@ import { detailsWithoutCookies, withoutCookies } from "./cookies.js";
 import type { CallAbortedEvent, CallRequestedEvent } from "./events.js";
 import { readEvent } from "./incoming.js";
 import { Overrun, usualOverrun } from "./overrun.js";
-import { DEFAULT_QUEUE, overloaded, type PlaceLimits, Places, tookTooLong } from "./places.js";
+import { DEFAULT_QUEUE, overloaded, type PlaceLimits, Places } from "./places.js";
 import { type Line, lineOf, placeIsFree, type Server, takesFiles, whileServing } from "./remote.js";
 import { Running } from "./running.js";
 import { soon } from "./soon.js";

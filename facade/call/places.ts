@@ -1,6 +1,6 @@
 // How many calls are served at a time. Above a limit a call waits; beyond that it is refused.
 
-import { CallError, failed, InfrastructureErrorCode } from "../errors.js";
+import { type CallError, failed } from "../errors.js";
 import { identityIn } from "../registry/authorise.js";
 import type { CallRequestedEvent } from "./events.js";
 
@@ -114,13 +114,5 @@ export function overloaded(operationId: string): CallError {
   return failed(
     `The call of ${operationId} was refused: too many calls are running or waiting already. Try again later`,
     { reason: "overloaded", delivery: "none", operationId },
-  );
-}
-
-export function tookTooLong(operationId: string, timeout: number): CallError {
-  return new CallError(
-    InfrastructureErrorCode.TIMEOUT,
-    `The call of ${operationId} timed out: its handler took longer than ${timeout} ms`,
-    { reason: "timeout", delivery: "unknown", timeout, operationId },
   );
 }

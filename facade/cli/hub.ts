@@ -13,7 +13,7 @@ export async function configFor(
   { options, terminal }: Workplace,
   file = options.text("config"),
 ): Promise<HubConfig> {
-  const config = hubConfig(await readConfig(file));
+  const config = hubConfig(await readConfig(file), (sentence) => terminal.complain(sentence));
   terminal.hide(config.secrets);
   return config;
 }

@@ -6,6 +6,7 @@ import type { SpilledResult } from "../envelope.js";
 import { CallError, InfrastructureErrorCode, invalid } from "../errors.js";
 import { logger } from "../logging.js";
 import type { McpClient } from "../native-binding.js";
+import { adapterLimiter, type Limiter } from "../registry/limits.js";
 import type { NativeWork } from "../registry/native-handler.js";
 import { Spills } from "../registry/spills.js";
 import { native, runtime } from "../runtime.js";
@@ -74,6 +75,7 @@ export class Client implements MCPClientWrapper {
   readonly name: string;
   readonly config: MCPClientConfig;
   #spills: Spills | undefined;
+  readonly limiter: Limiter | undefined;
   readonly #native: McpClient;
   readonly #pending = new PendingWork<number>(numbers(), {
     asked: (question: number, { kind, question: about }: Asked) => this.#answer(question, kind, about),
@@ -91,6 +93,7 @@ export class Client implements MCPClientWrapper {
   constructor(name: string, config: MCPClientConfig) {
     this.name = name;
     this.config = checkedConfig(name, config);
+    this.limiter = adapterLimiter(name, this.config);
     const described = describeConfig(name, this.config);
     this.#native = new native.McpClient(runtime, this.#pending.mailbox, name, described);
     this.client = this.#described({});

@@ -20,6 +20,7 @@ import {
 import { quoted } from "../border/text.js";
 import { accessRules, type ImportedAccessControl } from "../imported-access.js";
 import type { OutputMode } from "../registry/entry.js";
+import { type CallLimits, type CircuitBreaker, callLimits, circuitBreaker } from "../registry/limits.js";
 import { aSpill, type SpillOptions } from "../registry/spills.js";
 import { expandReferences } from "./references.js";
 
@@ -199,6 +200,8 @@ export interface MCPClientConfig {
   version?: string;
   /** For each call, in ms (default 60,000). `context.metadata.timeout` sets it for one call. */
   timeout?: number;
+  /** For a call that the server makes a task of, in ms (default an hour). A deadline of the call ends it earlier. */
+  taskTimeout?: number;
   /** From the start to the list of tools, in ms (default 30,000). */
   connectTimeout?: number;
   /** Whether a sign of progress starts the time of a call anew. */
@@ -215,6 +218,10 @@ export interface MCPClientConfig {
   keepIds?: boolean;
   /** Who may call the tools: rules for all of them, or a function of each operation. Without it they are open. */
   accessControl?: ImportedAccessControl;
+  /** How many calls of all tools of the server run, wait and begin. */
+  limits?: CallLimits;
+  /** When the server is left alone because it fails. */
+  breaker?: CircuitBreaker;
   /** What happens to the outputs of these operations; the registry's own setting by default. */
   output?: OutputMode;
   /** Large results go to files: `data` is the beginning then, and `meta.spill` names the file. */
@@ -288,12 +295,15 @@ const FIELDS: Fields<MCPClientConfig> = {
   },
   version: aString,
   timeout: aDuration,
+  taskTimeout: aDuration,
   connectTimeout: aDuration,
   resetTimeoutOnProgress: aBoolean,
   maxResultBytes: aSize,
   keepIds: aBoolean,
   maxTools: aSize,
   accessControl: accessRules,
+  limits: callLimits,
+  breaker: circuitBreaker,
   reconnect: aBoolean,
   output: oneOf("normalise", "keep", "off", "strict"),
   spill: aSpill,
@@ -352,6 +362,7 @@ export function describeConfig(name: string, config: MCPClientConfig): string {
     headers: expand(headers, "headers"),
     inheritEnv: config.inheritEnv,
     timeout: config.timeout,
+    taskTimeout: config.taskTimeout,
     connectTimeout: config.connectTimeout,
     resetTimeoutOnProgress: config.resetTimeoutOnProgress,
     maxResultBytes: config.maxResultBytes,

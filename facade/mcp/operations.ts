@@ -7,6 +7,7 @@ import { logger } from "../logging.js";
 import { markAsSent } from "../registry/as-sent.js";
 import { markClaimed } from "../registry/claims.js";
 import { endingItself } from "../registry/deadline.js";
+import { limitHandler } from "../registry/limits.js";
 import { markNative } from "../registry/native-handler.js";
 import { steering } from "../registry/protocol-context.js";
 import { markSpilling } from "../registry/spilling.js";
@@ -241,6 +242,7 @@ function importTool(client: Client, version: string, tool: Tool): Omit<Imported,
     ),
   };
   markSpilling(operation.handler, { own: client.spills, call });
+  limitHandler(operation.handler, client.limiter);
   if (origin === undefined) markNative(operation.handler, client.nativeWork(tool.name));
   else markClaimed(operation.handler, client, `MCP server '${server}'`);
   return { operation, problems };

@@ -28,6 +28,7 @@ import {
 import { quoted } from "../border/text.js";
 import { accessRules } from "../imported-access.js";
 import { logger } from "../logging.js";
+import { callLimits, circuitBreaker } from "../registry/limits.js";
 import { aSpill } from "../registry/spills.js";
 import type { HTTPAuth, HTTPRetry, HTTPStreams, OpenAPIImportConfig } from "./config.js";
 
@@ -79,6 +80,8 @@ const FIELDS: Fields<OpenAPIImportConfig> = {
   spill: aSpill,
   ca: must("PEM text, or a list of such", (value) => isString(value) || isListOf(value, isString)),
   accessControl: accessRules,
+  limits: callLimits,
+  breaker: circuitBreaker,
   output: oneOf("normalise", "keep", "off", "strict"),
   int64: oneOf("string", "bigint"),
   include: selectors,

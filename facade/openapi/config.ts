@@ -1,6 +1,7 @@
 // What a user may say about an HTTP service.
 
 import type { OutputMode } from "../registry/entry.js";
+import type { CallLimits, CircuitBreaker } from "../registry/limits.js";
 import type { SpillOptions } from "../registry/spills.js";
 import type { AccessControl, OperationContext, OperationSpec } from "../types.js";
 
@@ -49,6 +50,10 @@ export interface HTTPServiceConfig {
   ca?: string | string[];
   /** Who may call these operations: one rule for all, or a function of each. Without it, everybody. */
   accessControl?: AccessControl | ((spec: OperationSpec) => AccessControl | undefined);
+  /** How many calls of all operations of the service run, wait and begin. */
+  limits?: CallLimits;
+  /** When the service is left alone because it fails. */
+  breaker?: CircuitBreaker;
   /** What happens to the outputs of these operations; the registry's own setting by default. */
   output?: OutputMode;
   /** What an integer beyond 2^53 becomes where the document says `format: int64`: a string of its digits, or a `bigint`.

@@ -6,6 +6,7 @@ import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { OpenApiImport } from "../native-binding.js";
 import { endingItself } from "../registry/deadline.js";
+import { limitHandler } from "../registry/limits.js";
 import { lookNowAndThen, markNative } from "../registry/native-handler.js";
 import { markCredentials } from "../registry/open-sources.js";
 import { markSpilling } from "../registry/spilling.js";
@@ -43,6 +44,7 @@ export function createHandler(
     inputSchema: makerOf(operation, "inputSchema"),
     outputSchema: makerOf(operation, "outputSchema"),
   };
+  limitHandler(handler, service.limiter);
   if (service.hasCredentials) markCredentials(handler, service);
   markNative(handler, {
     isPossible: () => service.config.fetch === undefined && !dependsOnCalls(service.config),

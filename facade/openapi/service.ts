@@ -2,6 +2,7 @@
 
 import { numbers, PendingWork } from "../border/pending-work.js";
 import type { HttpService as NativeService, OpenApiImport } from "../native-binding.js";
+import { adapterLimiter, type Limiter } from "../registry/limits.js";
 import { Spills } from "../registry/spills.js";
 import { native, runtime } from "../runtime.js";
 import type { OperationContext } from "../types.js";
@@ -19,11 +20,13 @@ export class HttpService {
   readonly config: CheckedConfig;
   /** Where large bodies go. */
   readonly spills: Spills | undefined;
+  readonly limiter: Limiter | undefined;
   readonly #plans: (BodyPlan | null)[] = [];
 
   constructor(imported: OpenApiImport | undefined, config: CheckedConfig, documentUrl?: string) {
     this.config = config;
     this.spills = Spills.of(config.spill);
+    this.limiter = adapterLimiter(this.name, config);
     this.native = new native.HttpService(runtime, pending.mailbox, settings(config), imported, documentUrl);
   }
 

@@ -6,7 +6,7 @@ import { LONGEST_DURATION } from "../border/options.js";
 import { textOf } from "../border/text.js";
 import { callAt } from "../border/timer.js";
 import { CallError, InfrastructureErrorCode, invalid } from "../errors.js";
-import { timedOut } from "../outcomes.js";
+import { timedOut, tookTooLong } from "../outcomes.js";
 import type { OperationContext } from "../types.js";
 import { alwaysEnforceAccess, isDirect } from "./protocol-context.js";
 
@@ -33,26 +33,29 @@ export class DeadlineWatch {
   readonly context: OperationContext;
   readonly #operationId: string;
   readonly #deadline: number;
+  readonly #timeout: number | undefined;
   readonly #startedAt = Date.now();
   readonly #cancel: () => void;
   readonly #ignoreSignal: () => void;
   /** The deadline has passed, and nobody had stopped the watch. */
   expired: CallError | undefined;
 
-  /** Calls `onExpired` when the deadline passes. */
+  /** Calls `onExpired` when the deadline passes; or `timeout` milliseconds, where they are what is watched. */
   constructor(
     operationId: string,
-    context: OperationContext & { deadline: number },
+    context: OperationContext,
     onExpired: (error: CallError) => void,
+    timeout?: number,
   ) {
     this.#operationId = operationId;
-    this.#deadline = context.deadline;
+    this.#timeout = timeout;
+    this.#deadline = timeout === undefined ? (context.deadline as number) : Date.now() + timeout;
     const controller = new AbortController();
     const { signal } = context;
     if (signal?.aborted === true) controller.abort(signal.reason);
     this.#ignoreSignal = onAbort(signal, () => controller.abort(signal?.reason));
     this.context = withSignal(context, controller.signal);
-    this.#cancel = callAt(context.deadline, () => {
+    this.#cancel = callAt(this.#deadline, () => {
       this.stop();
       this.expired = this.#timedOut();
       controller.abort(this.expired);
@@ -76,20 +79,19 @@ export class DeadlineWatch {
     const isEnd = error.code === TIMEOUT && Date.now() >= this.#deadline;
     if (!isEnd && !(error.code === ABORTED && this.expired !== undefined)) return this.expired ?? error;
     const { message } = this.expired ?? this.#timedOut();
-    return new CallError(TIMEOUT, message, {
-      ...Object(error.details),
-      reason: "timeout",
-      deadline: this.#deadline,
-    });
+    const limit = this.#timeout === undefined ? { deadline: this.#deadline } : { timeout: this.#timeout };
+    return new CallError(TIMEOUT, message, { ...Object(error.details), reason: "timeout", ...limit });
   }
 
   #timedOut(): CallError {
-    return timedOut(this.#operationId, this.#deadline, Date.now() - this.#startedAt);
+    return this.#timeout === undefined
+      ? timedOut(this.#operationId, this.#deadline, Date.now() - this.#startedAt)
+      : tookTooLong(this.#operationId, this.#timeout);
   }
 }
 
 /** A copy with another signal. What the original computes when it is asked, the copy does too. */
-function withSignal(context: OperationContext, signal: AbortSignal): OperationContext {
+export function withSignal(context: OperationContext, signal: AbortSignal): OperationContext {
   const copy = Object.create(Object.getPrototypeOf(context), {
     ...Object.getOwnPropertyDescriptors(context),
     signal: { value: signal, writable: true, enumerable: true, configurable: true },
@@ -123,12 +125,24 @@ export function withinDeadline<T>(
   endsItself: boolean,
   work: (context: OperationContext) => Promise<T>,
 ): Promise<T> {
+  return within(undefined, operationId, context, endsItself, work);
+}
+
+/** The same, with a time of its own in place of the deadline. */
+export function within<T>(
+  timeout: number | undefined,
+  operationId: string,
+  context: OperationContext,
+  endsItself: boolean,
+  work: (context: OperationContext) => Promise<T>,
+): Promise<T> {
   return new Promise((resolve, reject) => {
     let farewell: NodeJS.Timeout | undefined;
-    const watch = new DeadlineWatch(operationId, context, (error) => {
+    const onExpired = (error: CallError) => {
       if (endsItself) farewell = setTimeout(reject, FAREWELL, error);
       else reject(error);
-    });
+    };
+    const watch = new DeadlineWatch(operationId, context, onExpired, timeout);
     const end = () => {
       watch.stop();
       clearTimeout(farewell);

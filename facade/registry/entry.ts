@@ -12,6 +12,8 @@ import {
   OperationType,
   type SubscriptionHandler,
 } from "../types.js";
+import { CallGate } from "./limited.js";
+import { type Limiter, limiterOf } from "./limits.js";
 
 export type AnyHandler = OperationHandler | SubscriptionHandler;
 
@@ -48,6 +50,13 @@ export class Entry {
   /** To the call protocol and to servers there is no such operation. */
   readonly isInternal: boolean;
   handler: AnyHandler | undefined;
+  /** What is called: the handler, or the handler behind its limits. */
+  run: AnyHandler | undefined;
+  /** The limits that calls go through, if there are any. */
+  gate: CallGate | undefined;
+  /** Those of the operation itself, and of the registry. */
+  readonly limiter: Limiter | undefined;
+  readonly #registryLimiter: Limiter | undefined;
   /** The schemas, ready for use; none where everything passes untouched. See `prepare`. */
   input: CompiledSchema | undefined = undefined;
   output: CompiledSchema | undefined = undefined;
@@ -56,13 +65,35 @@ export class Entry {
   /** The sides that another library than TypeBox checks, if any. */
   readonly own: OwnChecks | undefined;
 
-  constructor(id: string, spec: OperationSpec, handler: AnyHandler | undefined) {
+  constructor(
+    id: string,
+    spec: OperationSpec,
+    handler: AnyHandler | undefined,
+    limiter?: Limiter | undefined,
+    registryLimiter?: Limiter | undefined,
+  ) {
     this.id = id;
     this.spec = spec;
     this.own = ownChecks(spec);
     this.isSubscription = spec.type === OperationType.SUBSCRIPTION;
     this.isInternal = spec.visibility === "internal";
+    this.limiter = limiter;
+    this.#registryLimiter = registryLimiter;
+    this.handler = undefined;
+    this.run = undefined;
+    this.gate = undefined;
+    this.setHandler(handler);
+  }
+
+  /** Calls go through the limits of the operation, of its source and of the registry, where there are such. */
+  setHandler(handler: AnyHandler | undefined): void {
     this.handler = handler;
+    const source = handler === undefined ? undefined : limiterOf(handler);
+    const limiters = [this.limiter, source, this.#registryLimiter].filter((each) => each !== undefined);
+    const [first, ...more] = limiters;
+    this.gate = first === undefined ? undefined : new CallGate(this.id, [first, ...more]);
+    this.run =
+      handler === undefined ? undefined : (this.gate?.around(handler, this.isSubscription) ?? handler);
   }
 
   /** Whether there is something to call in this way. */

@@ -52,7 +52,7 @@ export class NativeTwin {
 
   /** Takes an operation over, as it is now. */
   set(entry: Entry): void {
-    const { id, spec, handler, isInternal, own } = entry;
+    const { id, spec, handler, isInternal, own, gate } = entry;
     // From outside there is no such operation.
     if (isInternal) {
       this.remove(id);
@@ -75,6 +75,8 @@ export class NativeTwin {
       const schemas = schemasOf(spec, work);
       if (schemas !== undefined) {
         this.#told.set(id, told);
+        // First, so that no call slips through.
+        this.native.limit(id, gate?.native);
         work.register(this.native, describe(spec, told.rules, told.output, spills), schemas, spills);
         return;
       }

@@ -33,8 +33,9 @@ import { admit, refuseEnded } from "./admit.js";
 import { accessReport, type Decision, told } from "./audit.js";
 import { type AuthorisedCall, authorise, type CustomAuth, holdsScopes, identityIn } from "./authorise.js";
 import { assertMayReplace } from "./claims.js";
-import { isAhead, isEndingItself, refuseLate, withinDeadline } from "./deadline.js";
+import { endingItself, isAhead, isEndingItself, refuseLate, withinDeadline } from "./deadline.js";
 import { type AnyHandler, Entry, type OutputMode } from "./entry.js";
+import { type CallLimits, callLimits, Limiter, operationLimiter, type RegistryStats } from "./limits.js";
 import { NativeTwin } from "./native-twin.js";
 import { operationNotFound } from "./nearest.js";
 import { answerOf, envelopeOf } from "./output.js";
@@ -72,6 +73,8 @@ export interface RegistryOptions {
   /** Large results go to files: `data` is the beginning then, and `meta.spill` names the file. Without it, and for callers that
    * cannot be handed a file, results stay in memory. */
   spill?: SpillOptions;
+  /** How many calls of the whole registry run, wait and begin. Operations and adapters may have limits of their own. */
+  limits?: CallLimits;
 }
 
 const FIELDS: Fields<RegistryOptions> = {
@@ -85,6 +88,7 @@ const FIELDS: Fields<RegistryOptions> = {
   trustDirectCalls: aBoolean,
   output: oneOf("normalise", "keep", "off", "strict"),
   spill: aSpill,
+  limits: callLimits,
 };
 
 const anEvent = oneOf("call", "denied", "registered", "unregistered");
@@ -136,6 +140,8 @@ export class OperationRegistry<TOperations = any> {
   readonly #trustDirectCalls: boolean;
   readonly #output: OutputMode;
   readonly #spills: Spills | undefined;
+  /** Every call of this registry goes through these limits. */
+  readonly #limiter: Limiter | undefined;
   #revision = 0;
   /** Those who watch, while there are any. */
   #watch: Watch | undefined;
@@ -148,6 +154,7 @@ export class OperationRegistry<TOperations = any> {
     this.#trustDirectCalls = checked.trustDirectCalls === true;
     this.#output = checked.output ?? "normalise";
     this.#spills = Spills.of(checked.spill);
+    this.#limiter = checked.limits && new Limiter("registry", "", checked.limits);
   }
 
   /** Registers an operation, or registers it again. */
@@ -196,7 +203,7 @@ export class OperationRegistry<TOperations = any> {
       );
     }
     assertHandler(id, entry.spec, handler);
-    entry.handler = handler;
+    entry.setHandler(handler);
     this.#revision += 1;
     this.#twin?.set(entry);
     this.#tellRegistered(entry, false);
@@ -217,7 +224,8 @@ export class OperationRegistry<TOperations = any> {
     assertSpec(spec);
     refuseCollision(id, spec, this.#entries.get(id)?.spec);
     if (handler !== undefined) assertHandler(id, spec, handler);
-    const entry = new Entry(id, spec, handler);
+    const limiter = operationLimiter(id, spec.limits, this.#entries.get(id)?.limiter);
+    const entry = new Entry(id, spec, handler, limiter, this.#limiter);
     const isNew = !this.#entries.has(id);
     this.#entries.set(id, entry);
     this.#twin?.set(entry);
@@ -391,6 +399,15 @@ export class OperationRegistry<TOperations = any> {
 
   getAllSpecs(): OperationSpec[] {
     return Array.from(this.#entries.values(), ({ spec }) => copyOf(spec));
+  }
+
+  /** What runs, waits and was refused where there are limits: those of the registry, of its adapters and of its operations. */
+  stats(): RegistryStats {
+    const limiters = new Set(this.#limiter === undefined ? [] : [this.#limiter]);
+    for (const { gate } of this.#entries.values()) {
+      for (const limiter of gate?.limiters ?? []) limiters.add(limiter);
+    }
+    return { limits: Array.from(limiters, (limiter) => limiter.stats()) };
   }
 
   /** Calls a QUERY or a MUTATION. Resolves to an envelope, or rejects. */
@@ -596,7 +613,7 @@ export class OperationRegistry<TOperations = any> {
     }
     if (this.#watch?.isAuditing === true) await this.#audited(entry, input, context, isServed);
     else if (!this.#isTrusted(context)) await this.#authorise(entry, input, context);
-    const handler = entry.handler as SubscriptionHandler;
+    const handler = entry.run as SubscriptionHandler;
     const mode = this.#output;
     if (entry.own !== undefined) {
       const admitted = await admitWithOwnChecks(entry, entry.own, input);
@@ -656,8 +673,16 @@ export interface OpenSubscription {
 /** What does the work of a call, with large results in files or not. */
 function handlerOf(entry: Entry, by: Manner | undefined, spills: Spills | undefined): OperationHandler {
   const handler = entry.handler as OperationHandler;
-  if (spills !== undefined) return withFiles(handler, entry.id, spills);
-  return by?.takesFiles === false ? withoutFiles(handler) : handler;
+  const chosen =
+    spills !== undefined
+      ? withFiles(handler, entry.id, spills)
+      : by?.takesFiles === false
+        ? withoutFiles(handler)
+        : handler;
+  if (chosen === handler) return entry.run as OperationHandler;
+  // The same work, behind the same limits.
+  const marked = isEndingItself(handler) ? endingItself(chosen) : chosen;
+  return (entry.gate?.around(marked, false) ?? marked) as OperationHandler;
 }
 
 /** The answer, or, if it is large and there is a place for that, one that names a file. */

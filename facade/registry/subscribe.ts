@@ -1,12 +1,12 @@
 import { DONE, EventIterator, type Step } from "../border/event-iterator.js";
 import type { ResponseEnvelope } from "../envelope.js";
-import { failed } from "../errors.js";
 import type { OperationById, Signature, Subscription as Stream, StreamId } from "../operation-types.js";
 import type { CallContext, OperationContext } from "../types.js";
 import { DeadlineWatch, isAhead } from "./deadline.js";
 import { envelopeFrom, type Innermost, streamFrom, through } from "./middleware.js";
 import { isDirect, isWatchedElsewhere } from "./protocol-context.js";
 import type { OpenSubscription, OperationRegistry } from "./registry.js";
+import { asyncIteratorOf, noAsyncIterable } from "./stream-source.js";
 import { Clocked, type Watch } from "./watch.js";
 
 /**
@@ -174,14 +174,7 @@ class Subscription extends Pulled {
       this.#watched(this.#context),
     );
     const iterator = asyncIteratorOf(source);
-    if (iterator === undefined) {
-      // It may be the promise of an async function. If that fails later, nobody is left to be told, and
-      // an unhandled rejection would end the process.
-      new Promise((resolve) => resolve(source)).catch(() => {});
-      throw failed(`The handler of subscription ${this.#operationId} must return an async iterable`, {
-        operationId: this.#operationId,
-      });
-    }
+    if (iterator === undefined) throw noAsyncIterable(this.#operationId, source);
     this.#envelope = envelope;
     return iterator;
   }
@@ -279,10 +272,4 @@ class WatchedSubscription extends Pulled {
     const closing = super.close();
     await Promise.all([closing, ...this.#inner.map((stream) => stream.return())]);
   }
-}
-
-function asyncIteratorOf(source: unknown): AsyncIterator<unknown> | undefined {
-  if (typeof source !== "object" || source === null) return undefined;
-  const make: unknown = (source as Partial<AsyncIterable<unknown>>)[Symbol.asyncIterator];
-  return typeof make === "function" ? (make.call(source) as AsyncIterator<unknown>) : undefined;
 }

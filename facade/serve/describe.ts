@@ -96,11 +96,19 @@ function lookOf(spec: OperationSpec): object {
   const isResource = typeof uri === "string";
   return {
     tool: tool === undefined ? !isPrompt && !isResource : tool !== false,
+    name: isRecord(tool) && typeof tool.name === "string" ? tool.name : undefined,
+    task: taskOf(optionOf(mcp, "task")),
     prompt: isPrompt,
     resource: isResource ? { uri, mimeType: typeof mimeType === "string" ? mimeType : undefined } : undefined,
     requires: textsIn(optionOf(mcp, "requires")),
     complete: completionsIn(optionOf(mcp, "complete")),
   };
+}
+
+/** Whether it can be called as a task. */
+function taskOf(given: unknown): "optional" | "required" | undefined {
+  if (given === "required") return "required";
+  return given === true || given === "optional" ? "optional" : undefined;
 }
 
 function textsIn(list: unknown): string[] {

@@ -30,6 +30,7 @@ import type { PlaceLimits } from "../call/places.js";
 import type { Identity, OperationSpec } from "../types.js";
 import type { Identify } from "./identify.js";
 import { anInfo, type OpenAPIInfo } from "./info.js";
+import { stateFolder } from "./state-folder.js";
 
 /**
  * The HTTP door: every operation at `POST <path>/<namespace>/<name>`, and as `<path>/openapi.json` tells.
@@ -44,6 +45,24 @@ export interface HttpDoorOptions {
   path?: string;
   /** What its OpenAPI document says about the whole. */
   info?: OpenAPIInfo;
+}
+
+/**
+ * How the results of calls are kept that outlast their requests. Operations with `_meta: { mcp: { task: true } }` can be called
+ * like that.
+ *
+ * @example
+ * ```ts
+ * const tasks: McpTaskOptions = { dir: "/var/lib/demo/tasks", keep: 3_600_000 };
+ * ```
+ */
+export interface McpTaskOptions {
+  /** The folder (default: one of the user's own state folders, by the server's name). Processes that serve one address share it. */
+  dir?: string;
+  /** How long a task is kept, from its beginning, in milliseconds (default: a day). It must be done by then. */
+  keep?: number;
+  /** How often clients should ask how far a task is, in milliseconds (default 1,000). */
+  poll?: number;
 }
 
 /**
@@ -69,6 +88,8 @@ export interface McpDoorOptions {
   /** A secret of 32 characters or more, the same in all processes that serve one address. It seals what clients carry from one
    * request to the next where a handler asks them something (default: a key of this process alone). */
   stateKey?: string;
+  /** Whether clients may call operations as tasks that declare it (default: yes), and how those are kept. */
+  tasks?: boolean | McpTaskOptions;
 }
 
 /**
@@ -246,6 +267,8 @@ const urls = must("a list of URLs", (value) =>
 
 const aStateKey = must("a secret of 32 characters or more", (value) => isString(value) && value.length >= 32);
 
+export const someTasks: Check = door(group<McpTaskOptions>({ dir: aName, keep: aDuration, poll: aDuration }));
+
 /** How each door is checked. */
 export const DOORS: Fields<ServeDoors> = {
   http: door(group<HttpDoorOptions>({ path: aPath, info: anInfo })),
@@ -257,6 +280,7 @@ export const DOORS: Fields<ServeDoors> = {
       instructions: aString,
       stateKey: aStateKey,
       catalogue: oneOf("search"),
+      tasks: someTasks,
     }),
   ),
 };
@@ -315,10 +339,7 @@ export function nativeOptions(options: ServeOptions): string {
         http === undefined || http === false
           ? undefined
           : { path: "/api", ...(http === true ? {} : defined(http)) },
-      mcp:
-        mcp === undefined || mcp === false
-          ? undefined
-          : { path: "/mcp", name: "operations", version: "0.0.0", ...(mcp === true ? {} : defined(mcp)) },
+      mcp: mcp === undefined || mcp === false ? undefined : nativeMcp(mcp === true ? {} : defined(mcp)),
     },
     identity: {
       tokens: tokens && Object.entries(tokens),
@@ -339,6 +360,18 @@ export function nativeOptions(options: ServeOptions): string {
     perCaller: options.perCaller,
     queue: options.queue,
   });
+}
+
+function nativeMcp({ name = "operations", tasks = true, ...more }: McpDoorOptions): object {
+  return { path: "/mcp", name, version: "0.0.0", ...more, tasks: nativeTasks(tasks, name) };
+}
+
+const A_DAY = 86_400_000;
+
+function nativeTasks(tasks: boolean | McpTaskOptions, server: string): Required<McpTaskOptions> | undefined {
+  if (tasks === false) return undefined;
+  const { dir, keep, poll } = tasks === true ? {} : tasks;
+  return { dir: dir ?? stateFolder("tasks", server), keep: keep ?? A_DAY, poll: poll ?? 1_000 };
 }
 
 function defined<T extends object>(options: T): Partial<T> {

@@ -17,7 +17,7 @@ import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
 import { OperationRegistry } from "../registry/registry.js";
 import type { Identity } from "../types.js";
-import type { McpDoorOptions, ServeOptions } from "./options.js";
+import { type McpDoorOptions, type McpTaskOptions, type ServeOptions, someTasks } from "./options.js";
 import { Listening, Offered, type Served } from "./serve.js";
 
 /**
@@ -40,6 +40,8 @@ export interface ServeStdioOptions
   instructions?: string;
   /** With `"search"`, three tools to find the others, in the place of all. */
   catalogue?: McpDoorOptions["catalogue"];
+  /** Whether clients may call operations as tasks that declare it (default: yes), and how those are kept. */
+  tasks?: boolean | McpTaskOptions;
   /** Who is at the other end: whoever starts a program decides that. Nobody in particular by default, who may call open
    * operations only. */
   identity?: Identity;
@@ -50,6 +52,7 @@ const FIELDS: Fields<ServeStdioOptions> = {
   version: required(aName),
   instructions: aString,
   catalogue: oneOf("search"),
+  tasks: someTasks,
   identity: anObject,
   operations: aFunction,
   timeout: aPatience,
@@ -79,14 +82,14 @@ export async function serveStdio(registry: OperationRegistry, options: ServeStdi
       "serveStdio: an OperationRegistry is needed",
     );
   }
-  const { name, version, instructions, catalogue, identity, ...more } = checked;
+  const { name, version, instructions, catalogue, tasks, identity, ...more } = checked;
   if (identity !== undefined && !isIdentity(identity)) {
     throw refusal("serveStdio: identity", "must be an identity: { id, scopes, resources? }");
   }
   const mcp: McpDoorOptions = {
-    name,
-    version,
+    ...{ name, version },
     ...(instructions !== undefined && { instructions }),
+    ...(tasks !== undefined && { tasks }),
     ...(catalogue !== undefined && { catalogue }),
   };
   const offered = new Offered(registry, { ...more, doors: { mcp } });

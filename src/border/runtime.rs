@@ -1,11 +1,14 @@
 //! The native side of one JavaScript environment.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use napi::bindgen_prelude::within_runtime_if_available;
 use napi_derive::napi;
+use operations_core::limits::Gate;
 use operations_core::panic;
 use operations_spill::Ledger;
+use tokio::runtime::Handle;
 
 use crate::border::bridge::{Bridge, MakeError, WriteLog};
 
@@ -17,6 +20,15 @@ pub struct Runtime {
     pub(crate) is_host_sending: Arc<AtomicBool>,
     /// The files of large results.
     pub(crate) spilled: Arc<Ledger>,
+    /// The limits on calls, made with the first of them.
+    gate: OnceLock<Arc<Gate>>,
+}
+
+impl Runtime {
+    pub(crate) fn gate(&self) -> &Arc<Gate> {
+        self.gate
+            .get_or_init(|| Gate::new(within_runtime_if_available(Handle::current)))
+    }
 }
 
 #[napi]
@@ -30,6 +42,7 @@ impl Runtime {
             bridge: Bridge::new(make_error, &write_log)?,
             is_host_sending: Arc::default(),
             spilled: Arc::default(),
+            gate: OnceLock::new(),
         })
     }
 

@@ -11,6 +11,7 @@ pub mod call;
 pub mod clock;
 pub mod envelope;
 pub mod error;
+pub mod limits;
 pub mod lock;
 pub mod log;
 pub mod mailbox;

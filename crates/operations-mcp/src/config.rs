@@ -14,6 +14,7 @@ use crate::secrets::Secrets;
 const CONNECT_TIMEOUT: u64 = 30_000;
 /// How long a tool may take.
 const CALL_TIMEOUT: u64 = 60_000;
+const TASK_TIMEOUT: u64 = 3_600_000;
 /// The largest message that is read: a result of 50 MB and what surrounds it.
 const MAX_MESSAGE: usize = 64 * 1024 * 1024;
 /// How many tools are taken from a server.
@@ -38,6 +39,7 @@ struct Description {
     headers: BTreeMap<String, String>,
     oauth: Option<OAuth>,
     timeout: Option<f64>,
+    task_timeout: Option<f64>,
     connect_timeout: Option<f64>,
     reset_timeout_on_progress: bool,
     max_result_bytes: Option<f64>,
@@ -71,6 +73,8 @@ pub struct ServerConfig {
     pub connect_timeout: Duration,
     /// For each call.
     pub timeout: Duration,
+    /// For a call that the server makes a task of.
+    pub task_timeout: Duration,
     /// Whether a sign of progress starts the time of a call anew.
     pub reset_timeout_on_progress: bool,
     /// The largest message that is read, in bytes.
@@ -228,6 +232,7 @@ impl ServerConfig {
                 CONNECT_TIMEOUT,
             )?,
             timeout: milliseconds(name, "timeout", given.timeout, CALL_TIMEOUT)?,
+            task_timeout: milliseconds(name, "taskTimeout", given.task_timeout, TASK_TIMEOUT)?,
             reset_timeout_on_progress: given.reset_timeout_on_progress,
             max_message_bytes: bytes(name, given.max_result_bytes)?,
             max_tools: given.max_tools.unwrap_or(MAX_TOOLS),

@@ -2,6 +2,7 @@
 
 use http::StatusCode;
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
+use operations_core::limits::Reason;
 use operations_core::spec::OperationSpec;
 use serde_json::Value;
 
@@ -44,8 +45,8 @@ pub fn outcome(error: &CallError, spec: Option<&OperationSpec>, has_identity: bo
         StatusCode::GATEWAY_TIMEOUT
     } else if error.is(Code::Aborted) {
         return Outcome::Closed;
-    } else if is_overloaded(error) {
-        StatusCode::SERVICE_UNAVAILABLE
+    } else if let Some(refused) = refused(error) {
+        refused.status()
     } else if error.is(Code::ExecutionError) && detail(error, "/delivery").is_some() {
         // It was about a call that left the process.
         StatusCode::BAD_GATEWAY
@@ -55,11 +56,37 @@ pub fn outcome(error: &CallError, spec: Option<&OperationSpec>, has_identity: bo
     Outcome::Answer(status)
 }
 
-/// Whether it was refused because too much is under way here.
+/// A call that was not made because of a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refused {
+    reason: Reason,
+    /// How long to wait before the next try, in whole seconds.
+    pub retry_after: u64,
+}
+
+impl Refused {
+    fn status(self) -> StatusCode {
+        match self.reason {
+            Reason::RateLimited => StatusCode::TOO_MANY_REQUESTS,
+            Reason::Overloaded | Reason::CircuitOpen => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+}
+
+/// Whether a call was not made because of a limit.
 #[must_use]
-pub fn is_overloaded(error: &CallError) -> bool {
-    detail(error, "/reason").and_then(Value::as_str) == Some("overloaded")
-        && detail(error, "/delivery").and_then(Value::as_str) == Some("none")
+pub fn refused(error: &CallError) -> Option<Refused> {
+    let word = detail(error, "/reason").and_then(Value::as_str)?;
+    let reasons = [Reason::Overloaded, Reason::RateLimited, Reason::CircuitOpen];
+    let reason = reasons.into_iter().find(|reason| reason.as_str() == word)?;
+    let is_untouched = detail(error, "/delivery").and_then(Value::as_str) == Some("none");
+    // Where nobody knows, a second is what a client can try.
+    let wait = detail(error, "/retryAfter").and_then(Value::as_u64);
+    let retry_after = wait.unwrap_or(1).div_ceil(1_000).max(1);
+    is_untouched.then_some(Refused {
+        reason,
+        retry_after,
+    })
 }
 
 /// Whether strangers see another error than this one.
@@ -158,6 +185,25 @@ mod tests {
                 json!({ "reason": "overloaded", "delivery": "none" }),
                 true,
                 503,
+            ),
+            (
+                "EXECUTION_ERROR",
+                json!({ "reason": "rate-limited", "delivery": "none", "retryAfter": 1_001 }),
+                true,
+                429,
+            ),
+            (
+                "EXECUTION_ERROR",
+                json!({ "reason": "circuit-open", "delivery": "none" }),
+                true,
+                503,
+            ),
+            // A server that was asked and said so: its limits are not ours.
+            (
+                "EXECUTION_ERROR",
+                json!({ "reason": "rate-limited", "delivery": "done" }),
+                true,
+                502,
             ),
             ("NO_SUCH_TASK", json!({}), true, 404),
             ("ODD", json!({}), true, 500),

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::challenge::OAuth;
 use crate::cors::Cors;
 use crate::door::http::{About, Version};
+use crate::door::mcp::TaskOptions;
 use crate::identity::IdentityOptions;
 use crate::tls::Tls;
 
@@ -99,6 +100,9 @@ pub struct McpDoor {
     /// What seals the state that clients carry. Processes that serve one address share it.
     #[serde(default)]
     pub state_key: Option<String>,
+    /// How calls are kept that outlast their requests; nothing where there are none.
+    #[serde(default)]
+    pub tasks: Option<TaskOptions>,
 }
 
 /// Plain HTTP.

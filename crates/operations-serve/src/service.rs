@@ -266,7 +266,7 @@ impl Shared {
                 self.log_failure(request_id, &error);
                 let status = if error.is(InfrastructureErrorCode::Timeout) {
                     StatusCode::GATEWAY_TIMEOUT
-                } else if failure::is_overloaded(&error) {
+                } else if failure::refused(&error).is_some() {
                     StatusCode::SERVICE_UNAVAILABLE
                 } else {
                     StatusCode::INTERNAL_SERVER_ERROR

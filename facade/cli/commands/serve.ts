@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { setTimeout } from "node:timers";
-import type { ServeDoors, ServeOptions } from "../../serve/options.js";
+import type { ServeOptions } from "../../serve/options.js";
 import { serve } from "../../serve/serve.js";
 import { serveStdio } from "../../serve/stdio.js";
 import type { HubConfig } from "../config/hub.js";
@@ -16,7 +16,8 @@ const DRAIN = 5_000;
 /** Pauses before a source that failed is tried again. In milliseconds. */
 const FIRST_PAUSE = 5_000;
 const LONGEST_PAUSE = 300_000;
-const PATHS: Record<keyof ServeDoors & string, string> = { mcp: "/mcp", http: "/api" };
+/** Where doors are if the file does not say it. */
+const PATHS: Record<string, string> = { mcp: "/mcp", http: "/api", hub: "/hub", explorer: "/" };
 
 export async function serveCommand(at: Workplace): Promise<number> {
   const { options, words, terminal } = at;
@@ -79,7 +80,7 @@ async function tellWhere(
       .filter(([, door]) => door !== undefined && door !== false)
       .map(([name, door]) => [
         name,
-        url + ((Object(door) as { path?: string }).path ?? PATHS[name as never] ?? `/${name}`),
+        url + ((Object(door) as { path?: string }).path ?? PATHS[name] ?? `/${name}`),
       ]),
   );
   const operations = operationsFor(sources, [], undefined);

@@ -109,9 +109,13 @@ const OF_OTHERS = new Set([
   ...["transport", "transportType", "trust"],
 ]);
 /** Of a server: where `createMCPClient` replaces references itself, and knows what not to show. */
-const EXPANDED_THERE = new Set(["command", "args", "env", "cwd", "url", "headers", "oauth"]);
+const EXPANDED_THERE = new Set(["command", "args", "env", "url", "headers", "oauth"]);
 
-export function hubConfig({ name: file, folder, content }: ConfigFile): HubConfig {
+/** `tell` shows the address of a page to the user, where a server wants a login. */
+export function hubConfig(
+  { name: file, folder, content }: ConfigFile,
+  tell: (sentence: string) => void,
+): HubConfig {
   const prefix = `${file}: `;
   const expander = new Expander(file, folder);
   return refusedAsConfig(() => {
@@ -127,9 +131,9 @@ export function hubConfig({ name: file, folder, content }: ConfigFile): HubConfi
     const rules = new RulesByPattern(access, `${prefix}access`, expander);
     const servers = Object.entries(mcpServers)
       .filter(([, config]) => !(isRecord(config) && config["disabled"] === true))
-      .map(([name, config]) => server(name, config, { file, folder, rules, expander }));
+      .map(([name, config]) => server(name, config, { file, folder, rules, expander, tell }));
     const services = Object.entries(openapi).map(([name, config]) =>
-      service(name, config, { file, folder, rules, expander }),
+      service(name, config, { file, folder, rules, expander, tell }),
     );
     const twice = services.find(({ name }) => servers.some((one) => one.name === name));
     if (twice !== undefined) {
@@ -162,9 +166,14 @@ interface Surroundings {
   readonly folder: string;
   readonly rules: RulesByPattern;
   readonly expander: Expander;
+  tell(sentence: string): void;
 }
 
-function server(name: string, given: unknown, { file, folder, rules, expander }: Surroundings): MCPSource {
+function server(
+  name: string,
+  given: unknown,
+  { file, folder, rules, expander, tell }: Surroundings,
+): MCPSource {
   const place = `mcpServers.${name}`;
   const path = `${file}: ${place}`;
   const config = later(
@@ -174,7 +183,7 @@ function server(name: string, given: unknown, { file, folder, rules, expander }:
         key,
         EXPANDED_THERE.has(key) ? expander.located(value) : expander.value(value, `${place}.${key}`, key),
       ]);
-      return Object.fromEntries(entries);
+      return withLogin(Object.fromEntries(entries), tell);
     },
     (expanded) => {
       const others = (names: string[]) => refuseOthers(names, path);
@@ -192,6 +201,18 @@ function server(name: string, given: unknown, { file, folder, rules, expander }:
     },
   );
   return { kind: "mcp", name, mayNameOthers: isRecord(given) && given["keepIds"] === true, config };
+}
+
+/** A file cannot have the function that shows a page to the user. */
+function withLogin(
+  server: Record<string, unknown>,
+  tell: (sentence: string) => void,
+): Record<string, unknown> {
+  const { oauth } = server;
+  if (!isRecord(oauth) || oauth["clientCredentials"] !== undefined) return server;
+  const onAuthorize = ({ server: name, url }: { server: string; url: string }) =>
+    tell(`${name} wants you to log in. Open this page in a browser: ${url}`);
+  return { ...server, oauth: { ...oauth, onAuthorize } };
 }
 
 function refuseOthers(names: readonly string[], path: string): void {

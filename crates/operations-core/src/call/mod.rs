@@ -12,7 +12,7 @@ mod wire;
 
 pub use events::{CallEvent, EventType, Refusal, Refused, RequestedEvent};
 pub use outcome::{
-    malformed_answer, timed_out, too_slow, was_aborted, was_silent, without_response,
+    malformed_answer, timed_out, too_slow, took_too_long, was_aborted, was_silent, without_response,
 };
 pub use pending::{Answer, Effect, Kind, PendingRequests, Request};
 pub use wire::{holds_bytes, wire_bytes, wire_text};

@@ -40,6 +40,21 @@ pub fn timed_out(operation_id: &str, deadline: f64, after: Option<f64>) -> CallE
         .with_details(json!({ "deadline": number(deadline) }))
 }
 
+/// The handler held its place for longer than a limit allows.
+#[must_use]
+pub fn took_too_long(operation_id: &str, timeout: f64) -> CallError {
+    let message = format!(
+        "The call of {operation_id} timed out: its handler took longer than {} ms",
+        number(timeout)
+    );
+    CallError::new(InfrastructureErrorCode::Timeout, message).with_details(json!({
+        "reason": "timeout",
+        "delivery": "unknown",
+        "timeout": number(timeout),
+        "operationId": operation_id,
+    }))
+}
+
 /// Nothing arrived for longer than the subscriber wants to wait.
 #[must_use]
 pub fn was_silent(operation_id: &str, idle_timeout: f64) -> CallError {

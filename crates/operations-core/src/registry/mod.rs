@@ -9,7 +9,7 @@ mod output;
 mod served;
 mod warnings;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, RwLock};
 
 use indexmap::IndexMap;
@@ -21,6 +21,7 @@ pub use handler::{Call, Context, Envelope, Handler, Outcome, Produced};
 pub use operation::{Made, OnlyHost, Operation, OutputMode, Schema, Work};
 pub use served::{Answer, Served};
 
+use crate::limits::Limited;
 use crate::lock::{reading, writing};
 use crate::log::Logger;
 use warnings::Warnings;
@@ -49,6 +50,8 @@ pub struct Registry {
     warnings: Warnings,
     /// Formats that the host checks with functions of its users.
     host_formats: RwLock<HashSet<String>>,
+    /// The limits of operations that have some, by id.
+    limits: RwLock<HashMap<String, Limited>>,
     /// How often something has changed that others may have looked at.
     revision: watch::Sender<u64>,
 }
@@ -71,6 +74,7 @@ impl Registry {
             output,
             warnings: Warnings::new(logger),
             host_formats: RwLock::default(),
+            limits: RwLock::default(),
             revision: watch::Sender::default(),
         }
     }
@@ -102,6 +106,7 @@ impl Registry {
         let was_there = operations.shift_remove(id).is_some();
         drop(operations);
         if was_there {
+            self.limit(id, None);
             self.touch();
         }
     }
@@ -118,6 +123,15 @@ impl Registry {
     pub fn list(&self) -> Vec<Arc<Operation>> {
         let operations = reading(&self.operations);
         operations.values().map(Arc::clone).collect()
+    }
+
+    /// Sets the limits of an operation that is done here. The host sees to those of its own.
+    pub fn limit(&self, id: &str, limited: Option<Limited>) {
+        let mut limits = writing(&self.limits);
+        match limited {
+            Some(limited) => limits.insert(id.to_owned(), limited),
+            None => limits.remove(id),
+        };
     }
 
     /// Only the host can check these formats.
@@ -165,8 +179,10 @@ impl Registry {
         if self.needs_host(input.as_ref()) || self.needs_host(output.as_ref()) {
             return None;
         }
+        let limited = reading(&self.limits).get(&call.operation_id).cloned();
         Some(Served {
             registry: Arc::clone(self),
+            limited,
             operation,
             handler,
             input,

@@ -17,14 +17,16 @@ use super::operation::Operation;
 use super::output::Shaping;
 use super::{MAX_ERRORS, Registry, told};
 use crate::access::enforce_access;
-use crate::call::{timed_out, wire_bytes, wire_text};
+use crate::call::{timed_out, took_too_long, wire_bytes, wire_text};
 use crate::clock;
 use crate::error::{CallError, Failure, InfrastructureErrorCode};
+use crate::limits::{Limited, Place, Verdict};
 use crate::spec::OperationType;
 
 /// A call and who does it.
 pub struct Served {
     pub(super) registry: Arc<Registry>,
+    pub(super) limited: Option<Limited>,
     pub(super) operation: Arc<Operation>,
     pub(super) handler: Arc<dyn Handler>,
     pub(super) input: Option<Arc<Program>>,
@@ -63,10 +65,35 @@ impl Served {
 
     async fn execute(mut self) -> Result<String, CallError> {
         let (input, context) = self.admit()?;
-        let limits = Limits::of(&context);
+        let mut place = self.place(&context).await?;
+        let limits = Limits::of(&context, self.limited.as_ref());
         let work = self.handler.call(input, context);
-        let produced = limits.hold(work, &self.call.operation_id).await?;
-        self.envelope(produced.map_err(on_wire)?)
+        let held = limits.hold(work, &self.call.operation_id).await;
+        let outcome = held.and_then(|outcome| outcome.map_err(on_wire));
+        if let Some(place) = &mut place {
+            place.judge(verdict(&outcome));
+        }
+        // Shaping an answer needs no place.
+        drop(place);
+        self.envelope(outcome?)
+    }
+
+    /// The places that the call needs, if it needs any.
+    async fn place(&self, context: &Context) -> Result<Option<Place>, CallError> {
+        let Some(limited) = &self.limited else {
+            return Ok(None);
+        };
+        let caller = context
+            .identity
+            .as_ref()
+            .map_or("", |identity| &identity.id);
+        let place = limited.enter(
+            &self.call.operation_id,
+            caller,
+            context.deadline,
+            &context.cancel,
+        );
+        place.await.map(Some)
     }
 
     /// Lets the caller and the input in.
@@ -94,6 +121,19 @@ impl Served {
             refuse_late(id, deadline)?;
         }
         Ok((input, context))
+    }
+
+    async fn open(mut self) -> Result<(Self, Open), CallError> {
+        let (input, context) = self.admit()?;
+        let place = self.place(&context).await?;
+        let limits = Limits::of(&context, self.limited.as_ref());
+        let items = self.handler.subscribe(input, context);
+        let open = Open {
+            items,
+            limits,
+            place,
+        };
+        Ok((self, open))
     }
 
     fn envelope(&self, produced: Produced) -> Result<String, CallError> {
@@ -161,36 +201,58 @@ fn on_wire(Failure { error, body }: Failure) -> CallError {
     error
 }
 
+fn verdict<T>(outcome: &Result<T, CallError>) -> Verdict {
+    match outcome {
+        Ok(_) => Verdict::Success,
+        Err(error) => Verdict::of(&error.code, error.details.as_ref()),
+    }
+}
+
 /// How far a subscription has come.
 enum Stage {
     New(Served),
-    Open(Served, BoxStream<'static, Outcome>, Limits),
+    Open(Served, Box<Open>),
     Over,
+}
+
+/// A stream that runs. It holds its place as long.
+struct Open {
+    items: BoxStream<'static, Outcome>,
+    limits: Limits,
+    place: Option<Place>,
 }
 
 impl Stage {
     async fn next(self) -> Option<(Result<String, CallError>, Self)> {
-        let (served, mut items, limits) = match self {
+        let (served, mut open) = match self {
             Self::Over => return None,
-            Self::Open(served, items, limits) => (served, items, limits),
-            Self::New(mut served) => match served.admit() {
+            Self::Open(served, open) => (served, open),
+            Self::New(served) => match served.open().await {
                 Err(error) => return Some((Err(error), Self::Over)),
-                Ok((input, context)) => {
-                    let limits = Limits::of(&context);
-                    let items = served.handler.subscribe(input, context);
-                    (served, items, limits)
-                }
+                Ok((served, open)) => (served, Box::new(open)),
             },
         };
-        let next = limits.hold(items.next(), &served.call.operation_id).await;
-        match next {
-            Ok(None) => None,
-            Ok(Some(Ok(produced))) => match served.envelope(produced) {
-                Ok(envelope) => Some((Ok(envelope), Self::Open(served, items, limits))),
-                Err(error) => Some((Err(error), Self::Over)),
-            },
-            Ok(Some(Err(failure))) => Some((Err(on_wire(failure)), Self::Over)),
+        open.limits.restart();
+        let id = &served.call.operation_id;
+        let held = open.limits.hold(open.items.next(), id).await;
+        let Some(outcome) = held.transpose() else {
+            open.judge(Verdict::Success);
+            return None;
+        };
+        let outcome = outcome.and_then(|outcome| outcome.map_err(on_wire));
+        open.judge(verdict(&outcome));
+        match outcome.and_then(|produced| served.envelope(produced)) {
+            Ok(envelope) => Some((Ok(envelope), Self::Open(served, open))),
             Err(error) => Some((Err(error), Self::Over)),
+        }
+    }
+}
+
+impl Open {
+    /// The first that is known counts.
+    fn judge(&mut self, verdict: Verdict) {
+        if let Some(place) = &mut self.place {
+            place.judge_now(verdict);
         }
     }
 }
@@ -199,35 +261,65 @@ impl Stage {
 struct Limits {
     deadline: Option<f64>,
     began: f64,
+    /// How long it may hold its place: a call in all, a stream without an event.
+    timeout: Option<f64>,
+    held_since: f64,
     cancel: CancellationToken,
 }
 
 impl Limits {
-    fn of(context: &Context) -> Self {
+    fn of(context: &Context, limited: Option<&Limited>) -> Self {
+        let now = clock::now();
         Self {
             deadline: context.deadline,
-            began: clock::now(),
+            began: now,
+            timeout: limited.and_then(Limited::timeout),
+            held_since: now,
             cancel: context.cancel.clone(),
         }
     }
 
-    /// Waits for work, unless the deadline passes before it is done. Then it is told to end, and nobody waits for that.
+    /// From now on it holds its place anew.
+    fn restart(&mut self) {
+        if self.timeout.is_some() {
+            self.held_since = clock::now();
+        }
+    }
+
+    /// The time that is up first.
+    fn end(&self) -> Option<f64> {
+        let place = self.timeout.map(|timeout| self.held_since + timeout);
+        self.deadline.into_iter().chain(place).reduce(f64::min)
+    }
+
+    fn too_late(&self, id: &str, end: f64) -> CallError {
+        match (self.deadline, self.timeout) {
+            (deadline, Some(timeout)) if deadline.is_none_or(|deadline| end < deadline) => {
+                took_too_long(id, timeout)
+            }
+            (deadline, _) => {
+                timed_out(id, deadline.unwrap_or(end), Some(clock::now() - self.began))
+            }
+        }
+    }
+
+    /// Waits for work, unless its time is up before it is done. Then it is told to end, and nobody waits for that.
     async fn hold<T>(
         &self,
         mut work: impl Future<Output = T> + Unpin,
         id: &str,
     ) -> Result<T, CallError> {
-        let Some(deadline) = self.deadline else {
+        let Some(end) = self.end() else {
             return Ok(work.await);
         };
         tokio::select! {
             biased;
             // First, so that a stream which always has something ready ends in time too.
-            () = sleep(clock::until(deadline)) => {
+            () = sleep(clock::until(end)) => {
                 self.cancel.cancel();
                 // Once more, so that it sees this and says its farewells.
                 let _ = work.now_or_never();
-                Err(timed_out(id, deadline, Some(clock::now() - self.began)))
+                Err(self.too_late(id, end))
             }
             done = &mut work => Ok(done),
         }

@@ -10,5 +10,6 @@
 )]
 
 mod hostile_events;
+mod limits;
 mod registry;
 mod shared_cases;

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::Client;
 use super::connection::{Connection, Request};
 use super::requests::{OnProgress, Patience};
+use super::task::{self, Task};
 use crate::error::{Delivery, Failure};
 use crate::transport::{SpillSlot, message};
 
@@ -47,7 +48,7 @@ pub(crate) struct Call {
     round: Option<Arc<Request>>,
     rounds: usize,
     repeats: usize,
-    patience: Patience,
+    pub(super) patience: Patience,
     on_progress: Option<OnProgress>,
     /// Whether the server may have carried it out, be it at an earlier attempt.
     may_have_executed: bool,
@@ -206,7 +207,7 @@ impl Client {
 
     /// What an attempt has come to. Nothing, if there is to be another.
     async fn attempted(
-        &self,
+        self: &Arc<Self>,
         call: &mut Call,
         connection: &Connection,
         outcome: Result<String, Failure>,
@@ -247,7 +248,12 @@ impl Client {
         }
         let is_harmless = || {
             let tool = call.tool();
-            tool.is_none_or(|tool| self.seen().names.get(tool) == Some(&true))
+            tool.is_none_or(|tool| {
+                self.seen()
+                    .names
+                    .get(tool)
+                    .is_some_and(|tool| tool.is_repeatable)
+            })
         };
         // A server that has asked back has begun.
         (failure.never_left() && call.rounds == 0)
@@ -256,7 +262,7 @@ impl Client {
 
     /// Sees to a result that may be a question: if it is, answers it, and has the call sent again with the answers.
     async fn answer_back(
-        &self,
+        self: &Arc<Self>,
         call: &mut Call,
         connection: &Connection,
         result: String,
@@ -266,6 +272,11 @@ impl Client {
         if is_too_deep(&result) {
             let reason = format!("it is nested more than {MAX_ANSWER_DEPTH} levels deep");
             return Err(Failure::Odd(reason));
+        }
+        if call.tool().is_some() && Task::read(&result).is_some() {
+            call.may_have_executed = true;
+            let result = self.follow(call, connection, &result, cancel).await?;
+            return Ok(Next::Finished(result));
         }
         let Some(incomplete) = Incomplete::read(&result) else {
             return Ok(Next::Finished(result));
@@ -359,9 +370,9 @@ impl Client {
 
 const MARK: &str = "input_required";
 
-/// Whether a result is certainly no question, and can be handed on as it is. Almost every one is.
+/// Whether a result is certainly no question and no task, and can be handed on as it is. Almost every one is.
 fn is_plain(result: &str) -> bool {
-    !result.contains(MARK) && !is_too_deep(result)
+    !result.contains(MARK) && !result.contains(task::MARK) && !is_too_deep(result)
 }
 
 /// A result that is a question.
@@ -376,10 +387,20 @@ struct Incomplete<'a> {
 }
 
 #[derive(Deserialize)]
-struct InputRequest<'a> {
+pub(super) struct InputRequest<'a> {
     method: String,
     #[serde(borrow)]
     params: Option<&'a RawValue>,
+}
+
+impl InputRequest<'_> {
+    /// Our answer, as JSON.
+    pub(super) async fn answer(&self, connection: &Connection) -> Result<String, Failure> {
+        let questions = &connection.conversation.questions;
+        let params = self.params.map(RawValue::get);
+        let answer = questions.answer(&self.method, params).await;
+        answer.map_err(Failure::Refused)
+    }
 }
 
 impl<'a> Incomplete<'a> {
@@ -391,12 +412,9 @@ impl<'a> Incomplete<'a> {
 
     /// Our answers, as further members of the parameters.
     async fn answers(&self, connection: &Connection) -> Result<String, Failure> {
-        let questions = &connection.conversation.questions;
         let mut answers = Vec::new();
-        for (key, InputRequest { method, params }) in &self.input_requests {
-            let params = params.map(RawValue::get);
-            let answer = questions.answer(method, params).await;
-            let answer = answer.map_err(Failure::Refused)?;
+        for (key, request) in &self.input_requests {
+            let answer = request.answer(connection).await?;
             answers.push(format!("{}:{answer}", message::text(key)));
         }
         let mut members = String::new();

@@ -46,7 +46,7 @@ impl Facts {
 
 /// What we say about ourselves with each request of the stateless revision: the members of a `_meta`.
 fn about_us(connection: &Connection) -> String {
-    let capabilities = connection.conversation.questions.capabilities();
+    let capabilities = connection.conversation.questions.capabilities(true);
     format!(
         r#""io.modelcontextprotocol/protocolVersion":"{STATELESS}","io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/clientCapabilities":{capabilities}"#,
         us()
@@ -193,7 +193,7 @@ async fn initialize(connection: &Connection) -> Result<Facts, Failure> {
         server_info: Value,
         instructions: Option<String>,
     }
-    let capabilities = connection.conversation.questions.capabilities();
+    let capabilities = connection.conversation.questions.capabilities(false);
     let mut request = Request::new("initialize");
     request.params = format!(
         r#""protocolVersion":"{WITH_HANDSHAKE}","capabilities":{capabilities},"clientInfo":{}"#,

@@ -241,6 +241,13 @@ impl Entries {
 struct ToolHead {
     name: String,
     annotations: Option<Hints>,
+    execution: Option<Execution>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Execution {
+    task_support: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -250,16 +257,31 @@ struct Hints {
     idempotent_hint: Option<bool>,
 }
 
-/// The names of all tools, each with whether calling it twice does no harm.
-pub(crate) fn tool_names(tools: &[String]) -> HashMap<String, bool> {
+/// What must be known of a tool to call it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct ToolTraits {
+    /// Calling it twice does no harm.
+    pub(crate) is_repeatable: bool,
+    /// A server of 2025-11-25 lets it be called as a task only.
+    pub(crate) must_be_task: bool,
+}
+
+/// The names of all tools, each with what must be known of it.
+pub(crate) fn tool_names(tools: &[String]) -> HashMap<String, ToolTraits> {
     tools
         .iter()
         .filter_map(|tool| serde_json::from_str::<ToolHead>(tool).ok())
         .map(|tool| {
-            let repeatable = tool.annotations.is_some_and(|hints| {
+            let is_repeatable = tool.annotations.is_some_and(|hints| {
                 hints.read_only_hint == Some(true) || hints.idempotent_hint == Some(true)
             });
-            (tool.name, repeatable)
+            let support = tool.execution.and_then(|execution| execution.task_support);
+            let must_be_task = support.as_deref() == Some("required");
+            let traits = ToolTraits {
+                is_repeatable,
+                must_be_task,
+            };
+            (tool.name, traits)
         })
         .collect()
 }
@@ -328,6 +350,7 @@ mod tests {
             .map(str::to_owned),
         );
         assert_eq!(names.len(), 4);
-        assert!(!names["a"] && names["b"] && names["c"] && !names["d"]);
+        let may = |name: &str| names[name].is_repeatable;
+        assert!(!may("a") && may("b") && may("c") && !may("d"));
     }
 }

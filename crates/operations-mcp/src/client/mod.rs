@@ -14,6 +14,7 @@ pub(crate) mod requests;
 mod result;
 #[cfg(test)]
 mod scripted;
+mod task;
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU32;
@@ -32,7 +33,7 @@ pub use self::call::{CallOptions, Started};
 use self::connection::{Connection, Request};
 pub use self::handler::ToolHandler;
 pub use self::host::{Host, Question};
-use self::list::List;
+use self::list::{List, ToolTraits};
 use self::questions::Questions;
 pub use self::requests::OnProgress;
 use crate::auth::Authorization;
@@ -63,8 +64,8 @@ pub(crate) struct Seen {
     connecting: bool,
     /// As they were listed, once they were.
     tools: Option<Vec<String>>,
-    /// Each tool, with whether calling it twice does no harm.
-    names: HashMap<String, bool>,
+    /// Each tool, with what must be known to call it.
+    names: HashMap<String, ToolTraits>,
     last_error: Option<Value>,
     stderr: String,
 }
@@ -207,6 +208,16 @@ impl Client {
             }
             request.params.push_str(r#","arguments":"#);
             request.params.push_str(&message::one_line(arguments));
+        }
+        let must_be_task = method == "tools/call"
+            && self
+                .seen()
+                .names
+                .get(name)
+                .is_some_and(|tool| tool.must_be_task);
+        // Servers of 2026-07-28 decide by themselves, and do not look at it.
+        if must_be_task {
+            request.params.push_str(r#","task":{}"#);
         }
         Ok(self.prepare(request, options))
     }

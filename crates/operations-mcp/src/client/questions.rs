@@ -50,9 +50,12 @@ impl Questions {
         locked(&self.open)
     }
 
-    /// What the server may ask us, for the handshake.
-    pub(crate) fn capabilities(&self) -> String {
+    /// What the server may ask us, and what else we understand. In the stateless revision, `extensions` are among it.
+    pub(crate) fn capabilities(&self, is_stateless: bool) -> String {
         let mut members = Vec::new();
+        if is_stateless {
+            members.push(r#""extensions":{"io.modelcontextprotocol/tasks":{}}"#);
+        }
         if self.config.answers_elicitation {
             members.push(r#""elicitation":{"form":{},"url":{}}"#);
         }

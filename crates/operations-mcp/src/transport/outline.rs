@@ -23,6 +23,7 @@ impl Part {
 }
 
 /// The parts of a message that decide what becomes of it.
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug, Default)]
 pub(crate) struct Outline {
     id: Option<Part>,
@@ -41,6 +42,7 @@ pub(crate) struct Outline {
 }
 
 /// Where in the text we are.
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug, Default)]
 struct Scan {
     at: u64,

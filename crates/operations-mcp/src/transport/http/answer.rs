@@ -137,7 +137,7 @@ fn quote(text: &str) -> String {
 /// A body in memory, or on its way to a file.
 enum Read {
     Body(Vec<u8>),
-    Spool(Spool),
+    Spool(Box<Spool>),
 }
 
 /// The whole body: in memory, or, if it is large, in a file.
@@ -158,7 +158,7 @@ async fn read_or_spool(response: Response, slot: &SpillSlot) -> Result<Read, Fai
             body = Vec::new();
         }
     }
-    Ok(spool.map_or(Read::Body(body), Read::Spool))
+    Ok(spool.map_or(Read::Body(body), |spool| Read::Spool(Box::new(spool))))
 }
 
 /// The whole body, or nothing if it is larger than the limit.

@@ -150,7 +150,7 @@ impl EventStream {
             let is_message = event.data.starts_with('{');
             match place_for(event.data.len(), conversation).filter(|_| is_message) {
                 Some(slot) => {
-                    let text = event.data.to_string();
+                    let text = event.data.clone();
                     hear_large(text, &slot, conversation, &way).await;
                 }
                 None => {

@@ -72,19 +72,17 @@ async fn respond(head: &Parts, download: &Arc<Download>) -> std::io::Result<Resp
     // A part of something else is of no use.
     let wants_part = says(IF_RANGE).is_none_or(|known| known == tag);
     let asked = says(RANGE).filter(|_| wants_part && head.method == Method::GET);
-    let part = match asked.map_or(Ok(None), |asked| asked_range(asked, download.bytes())) {
-        Ok(part) => part,
-        Err(_) => {
-            let mut response = Response::new(body::empty());
-            *response.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
-            describe(response.headers_mut(), download);
-            set(
-                response.headers_mut(),
-                CONTENT_RANGE,
-                &format!("bytes */{}", download.bytes()),
-            );
-            return Ok(response);
-        }
+    let part = asked.map_or(Ok(None), |asked| asked_range(asked, download.bytes()));
+    let Ok(part) = part else {
+        let mut response = Response::new(body::empty());
+        *response.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
+        describe(response.headers_mut(), download);
+        set(
+            response.headers_mut(),
+            CONTENT_RANGE,
+            &format!("bytes */{}", download.bytes()),
+        );
+        return Ok(response);
     };
     let range = part.unwrap_or(all);
     let body = if head.method == Method::HEAD {

@@ -27,9 +27,9 @@ pub fn of_call(
 ) -> Response<Body> {
     let may_have_run = failure::may_have_run(error, id);
     let mut response = written(&details(error, status, request_id, may_have_run), status);
-    if failure::is_overloaded(error) {
+    if let Some(refused) = failure::refused(error) {
         let headers = response.headers_mut();
-        headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        headers.insert(RETRY_AFTER, HeaderValue::from(refused.retry_after));
     }
     if status == StatusCode::FORBIDDEN && error.is(InfrastructureErrorCode::AccessDenied) {
         let missing = challenge::missing_scopes(error.details.as_ref());

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::generation::{CAPABILITIES_KEY, Generation};
 use super::level::Level;
 use super::message::Refusal;
+use super::tasks::EXTENSION;
 
 /// The client cannot do what the request needs.
 const MISSING_CAPABILITY: i64 = -32021;
@@ -14,10 +15,16 @@ const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
 
 /// What a client can be asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "capabilities, each of which a client has or has not"
+)]
 pub(super) struct Abilities {
     pub(super) elicitation: bool,
     pub(super) sampling: bool,
     pub(super) roots: bool,
+    /// Whether it knows tasks, as an extension.
+    pub(super) tasks: bool,
 }
 
 impl Abilities {
@@ -31,6 +38,9 @@ impl Abilities {
             elicitation: has("elicitation"),
             sampling: has("sampling"),
             roots: has("roots"),
+            tasks: capabilities
+                .and_then(|all| all.object("extensions"))
+                .is_some_and(|all| all.object(EXTENSION).is_some()),
         }
     }
 
@@ -58,16 +68,27 @@ impl Abilities {
             elicitation: letters.contains('e'),
             sampling: letters.contains('s'),
             roots: letters.contains('r'),
+            // Only clients that say it in each request have the extension.
+            tasks: false,
         }
     }
 
     pub(super) fn any(self) -> bool {
-        self.elicitation || self.sampling || self.roots
+        self.questions().iter().any(|(_, is_able)| *is_able)
+    }
+
+    /// What handlers call the questions that it can be asked, and whether it can.
+    pub(super) fn questions(self) -> [(&'static str, bool); 3] {
+        [
+            ("elicit", self.elicitation),
+            ("sample", self.sampling),
+            ("roots", self.roots),
+        ]
     }
 
     /// Why a request is refused that needs more than the client can do; nothing where it can.
     pub(super) fn lacks(self, needed: &[String], generation: Generation) -> Option<Refusal> {
-        let missing: Vec<&str> = needed
+        let lacking: Vec<&str> = needed
             .iter()
             .map(String::as_str)
             .filter(|name| match *name {
@@ -77,20 +98,25 @@ impl Abilities {
                 _ => false,
             })
             .collect();
-        if missing.is_empty() {
+        if lacking.is_empty() {
             return None;
         }
-        let message = format!("This needs a client with {}", missing.join(" and "));
-        let required: Map<String, Value> = missing
+        let message = format!("This needs a client with {}", lacking.join(" and "));
+        let required: Map<String, Value> = lacking
             .iter()
             .map(|name| ((*name).to_owned(), json!({})))
             .collect();
-        let refusal = Refusal::new(MISSING_CAPABILITY, message)
-            .with_data(json!({ "requiredCapabilities": required }));
-        Some(match generation {
-            Generation::Stateless => refusal.with_status(StatusCode::BAD_REQUEST),
-            Generation::Handshake => refusal,
-        })
+        Some(missing(&message, &Value::Object(required), generation))
+    }
+}
+
+/// Why a request is refused whose client cannot do what it needs: `required` is what the client should have declared.
+pub(super) fn missing(message: &str, required: &Value, generation: Generation) -> Refusal {
+    let refusal = Refusal::new(MISSING_CAPABILITY, message)
+        .with_data(json!({ "requiredCapabilities": required }));
+    match generation {
+        Generation::Stateless => refusal.with_status(StatusCode::BAD_REQUEST),
+        Generation::Handshake => refusal,
     }
 }
 

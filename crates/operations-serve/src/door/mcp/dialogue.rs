@@ -144,11 +144,7 @@ fn offers(asked: &Asked) -> Option<String> {
     }
     // Newer clients are asked in the result.
     if asked.out.is_some() || asked.generation == Generation::Stateless {
-        for (name, is_able) in [
-            ("elicit", asked.client.elicitation),
-            ("sample", asked.client.sampling),
-            ("roots", asked.client.roots),
-        ] {
+        for (name, is_able) in asked.client.questions() {
             if is_able {
                 add(name, Value::Bool(true));
             }

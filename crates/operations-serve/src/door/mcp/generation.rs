@@ -114,6 +114,7 @@ fn check_headers(method: &str, params: &Object<'_>, headers: &HeaderMap) -> Resu
     let source = match method {
         "tools/call" | "prompts/get" => "name",
         "resources/read" => "uri",
+        "tasks/get" | "tasks/update" | "tasks/cancel" => "taskId",
         _ => return Ok(()),
     };
     let Some(name) = params.string(source) else {

@@ -21,6 +21,7 @@ mod seal;
 mod session;
 mod spilled;
 pub mod stdio;
+mod tasks;
 mod tools;
 
 use std::sync::Arc;
@@ -42,6 +43,8 @@ use self::request::{Asked, Reply};
 use self::running::{Key, Running};
 use self::seal::Seal;
 use self::session::Sessions;
+pub use self::tasks::TaskOptions;
+use self::tasks::Tasks;
 use crate::body::{self, Body};
 use crate::challenge;
 use crate::door::http::{problem, request as plain};
@@ -64,6 +67,8 @@ pub(crate) struct State {
     sessions: Sessions,
     questions: Questions,
     seal: Seal,
+    /// Calls that outlast their requests, where they are served.
+    tasks: Option<Tasks>,
     updates: broadcast::Sender<Arc<str>>,
 }
 
@@ -80,6 +85,7 @@ impl State {
             sessions: Sessions::default(),
             questions: Questions::default(),
             seal: Seal::new(door.and_then(|door| door.state_key.as_deref()))?,
+            tasks: door.and_then(|door| door.tasks.clone()).map(Tasks::new),
             updates: broadcast::Sender::new(WAITING_UPDATES),
         })
     }

@@ -15,7 +15,7 @@ use super::generation::{self, Generation, STATELESS};
 use super::level::Level;
 use super::message::{INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Refusal};
 use super::questions::Questions;
-use super::{completion, prompts, resources, spilled, tools};
+use super::{completion, prompts, resources, spilled, tasks, tools};
 use crate::call::NewCall;
 use crate::identity::Caller;
 use crate::options::McpDoor;
@@ -100,7 +100,7 @@ pub(super) fn server_info(door: &McpDoor) -> Value {
 }
 
 /// What clients find here.
-fn capabilities(catalog: Option<&Catalog>, generation: Generation) -> Value {
+fn capabilities(door: &McpDoor, catalog: Option<&Catalog>, generation: Generation) -> Value {
     let mut all = json!({ "tools": { "listChanged": true } });
     let Some(members) = all.as_object_mut() else {
         return all;
@@ -123,11 +123,23 @@ fn capabilities(catalog: Option<&Catalog>, generation: Generation) -> Value {
     if generation == Generation::Handshake {
         members.insert("logging".to_owned(), json!({}));
     }
+    if door.tasks.is_some() && catalog.is_some_and(Catalog::has_tasks) {
+        match generation {
+            Generation::Stateless => {
+                let extensions = json!({ tasks::EXTENSION: {} });
+                members.insert("extensions".to_owned(), extensions);
+            }
+            Generation::Handshake => {
+                let tasks = json!({ "cancel": {}, "requests": { "tools": { "call": {} } } });
+                members.insert("tasks".to_owned(), tasks);
+            }
+        }
+    }
     all
 }
 
 /// Answers a request.
-pub(super) async fn answer(shared: &Shared, door: &McpDoor, asked: Asked) -> Reply {
+pub(super) async fn answer(shared: &Arc<Shared>, door: &McpDoor, asked: Asked) -> Reply {
     let params = asked.params.clone();
     // It was read before.
     let params = Object::read(&params).unwrap_or_default();
@@ -135,6 +147,11 @@ pub(super) async fn answer(shared: &Shared, door: &McpDoor, asked: Asked) -> Rep
     let method = asked.method.as_str();
     if method == "ping" && !is_stateless {
         return Reply::Result(Bytes::from_static(b"{}"));
+    }
+    if method.starts_with("tasks/")
+        && let Some(answered) = tasks::answer(shared, &asked, &params).await
+    {
+        return answered.map_or_else(Reply::Refused, Reply::Result);
     }
     let known = shared.mcp.catalog.current(shared).await;
     let catalog = match &known {
@@ -190,7 +207,7 @@ fn unknown(method: &str, is_stateless: bool) -> Refusal {
 fn initialized(door: &McpDoor, params: &Object<'_>, catalog: Option<&Catalog>) -> Bytes {
     let mut result = json!({
         "protocolVersion": generation::agreed(params),
-        "capabilities": capabilities(catalog, Generation::Handshake),
+        "capabilities": capabilities(door, catalog, Generation::Handshake),
         "serverInfo": server_info(door),
     });
     instruct(&mut result, door);
@@ -201,7 +218,7 @@ fn discovered(door: &McpDoor, catalog: &Catalog) -> Bytes {
     let mut result = json!({
         "resultType": "complete",
         "supportedVersions": [STATELESS],
-        "capabilities": capabilities(Some(catalog), Generation::Stateless),
+        "capabilities": capabilities(door, Some(catalog), Generation::Stateless),
         "ttlMs": 0,
         "cacheScope": "private",
         "_meta": { SERVER_KEY: server_info(door) },

@@ -249,7 +249,10 @@ pub(super) fn refusal_of_error(
 /// A failure in words that a model can read, and as data for others.
 fn told(error: &CallError, may_have_run: bool) -> Draft {
     let mut text = String::from("\"content\":[{\"type\":\"text\",\"text\":");
-    push_string(&mut text, &error.message);
+    match failure::refused(error) {
+        None => push_string(&mut text, &error.message),
+        Some(refused) => push_string(&mut text, &in_words(error, refused.retry_after)),
+    }
     text.push_str("}],\"isError\":true");
     let mut about =
         json!({ "code": error.code, "message": error.message, "mayHaveRun": may_have_run });
@@ -260,6 +263,16 @@ fn told(error: &CallError, may_have_run: bool) -> Draft {
         text,
         meta: Map::from_iter([(ERROR_KEY.to_owned(), about)]),
     }
+}
+
+/// What a model can do about a call that was not made.
+fn in_words(error: &CallError, seconds: u64) -> String {
+    let unit = if seconds == 1 { "second" } else { "seconds" };
+    format!(
+        "{}. Nothing was done. Wait {seconds} {unit} before you call this tool again with the same arguments, or go on with \
+         something that does not need it",
+        error.message
+    )
 }
 
 #[cfg(test)]

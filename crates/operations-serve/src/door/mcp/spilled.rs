@@ -162,10 +162,9 @@ fn contents(uri: &str, file: &Download, range: Range, mut bytes: Vec<u8>) -> Val
 /// How many bytes there are before a letter that was cut in two.
 fn whole_letters(bytes: &[u8]) -> usize {
     match std::str::from_utf8(bytes) {
-        Ok(_) => bytes.len(),
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
-        // It is not UTF-8 at all.
-        Err(_) => bytes.len(),
+        // It is not UTF-8 at all, or all of it is.
+        Ok(_) | Err(_) => bytes.len(),
     }
 }
 

@@ -5,6 +5,8 @@ use operations_core::spec::OperationType;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::super::tasks::Support;
+
 /// An operation.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -40,6 +42,10 @@ pub(super) struct Described {
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Look {
     pub(super) tool: bool,
+    /// What its tool is to be called, where that is not made of its id.
+    pub(super) name: Option<String>,
+    /// Whether it can be called as a task.
+    pub(super) task: Option<Support>,
     pub(super) prompt: bool,
     pub(super) resource: Option<ResourceLook>,
     /// What a client must be able to do: names of capabilities.
@@ -52,6 +58,8 @@ impl Default for Look {
     fn default() -> Self {
         Self {
             tool: true,
+            name: None,
+            task: None,
             prompt: false,
             resource: None,
             requires: Vec::new(),

@@ -119,7 +119,10 @@ impl Catalog {
             let message = format!("The list of operations cannot be read: {error}");
             CallError::new(Code::UnknownError, message)
         })?;
-        let ids: Vec<_> = described.iter().map(|each| (&*each.id, None)).collect();
+        let ids: Vec<_> = described
+            .iter()
+            .map(|each| (&*each.id, each.mcp.name.as_deref()))
+            .collect();
         let names = tool_names(&ids, Target::Mcp.rules());
         let mut made = Self {
             revision,
@@ -194,6 +197,11 @@ impl Catalog {
     /// Whether large results may be in files, which are read as resources are.
     pub(super) fn spills(&self) -> bool {
         self.tools.iter().any(|tool| tool.spills)
+    }
+
+    /// Whether there are tools that can be called as tasks.
+    pub(super) fn has_tasks(&self) -> bool {
+        self.tools.iter().any(|tool| tool.task.is_some())
     }
 
     pub(super) fn has_resources(&self) -> bool {

@@ -6,6 +6,7 @@ use operations_tools::{Projection, Target, project_schema};
 use serde_json::{Map, Value, json};
 
 use super::super::spilled::link_schema;
+use super::super::tasks::Support;
 use super::look::Described;
 use super::{INPUT_KEY, Listed, OPERATION_KEY};
 
@@ -33,6 +34,8 @@ pub(in super::super) struct Tool {
     pub(super) spills: bool,
     /// What a client must be able to do: names of capabilities.
     pub(in super::super) requires: Vec<String>,
+    /// Whether it can be called as a task.
+    pub(in super::super) task: Option<Support>,
     /// Whether `INPUT_KEY` is understood.
     takes_inputs: bool,
     /// How arguments become an input, where they are not the same.
@@ -104,6 +107,10 @@ impl Tool {
                 if let Some(schema) = output_schema {
                     members.insert("outputSchema".to_owned(), schema.clone());
                 }
+                if let Some(support) = each.mcp.task {
+                    let execution = json!({ "taskSupport": support.name() });
+                    members.insert("execution".to_owned(), execution);
+                }
                 if !annotations.is_empty() {
                     members.insert("annotations".to_owned(), json!(annotations));
                 }
@@ -126,6 +133,7 @@ impl Tool {
             output,
             spills: each.spills,
             requires: each.mcp.requires.clone(),
+            task: each.mcp.task,
             takes_inputs,
             projection,
         })

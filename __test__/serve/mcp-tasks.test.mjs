@@ -1,0 +1,377 @@
+// Calls that outlast their requests: the extension of 2026-07-28 by hand and with our own client, the tasks of 2025-11-25 with
+// the SDK's client, and servers that are killed.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { after, describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { CallError, closeMCPClient, createMCPClient, OperationRegistry } from "@alkdev/operations";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { CallToolResultSchema } from "@modelcontextprotocol/sdk/types.js";
+import { Type } from "@sinclair/typebox";
+import { packaged } from "../mcp/support/servers.mjs";
+import { deferred, operation, serving } from "./support.mjs";
+
+const PREFIX = "io.modelcontextprotocol/";
+const EXTENSION = `${PREFIX}tasks`;
+
+const job = (name, handler, more = {}) =>
+  operation({ namespace: "x", name, type: "mutation", _meta: { mcp: { task: true } }, handler, ...more });
+
+function folder() {
+  const dir = mkdtempSync(join(tmpdir(), "operations-test-tasks-"));
+  after(() => rmSync(dir, { recursive: true, force: true }));
+  return join(dir, "tasks");
+}
+
+const mcp = (operations, { tasks, ...more } = {}) =>
+  serving(operations, {
+    doors: { mcp: { name: "test", version: "1.2.3", tasks: tasks ?? { dir: folder(), poll: 50 } } },
+    ...more,
+  });
+
+/** A request of revision 2026-07-28, of a client that knows tasks. */
+async function ask(url, method, params, { capabilities = {}, headers = {}, declares = true } = {}) {
+  const name = params.name ?? params.taskId;
+  const all = { ...capabilities, ...(declares && { extensions: { [EXTENSION]: {} } }) };
+  const response = await fetch(`${url}/mcp`, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      "mcp-protocol-version": "2026-07-28",
+      "mcp-method": method,
+      ...(name !== undefined && { "mcp-name": name }),
+      ...headers,
+    },
+    body: JSON.stringify({
+      jsonrpc: "2.0",
+      id: 1,
+      method,
+      params: {
+        ...params,
+        _meta: { [`${PREFIX}protocolVersion`]: "2026-07-28", [`${PREFIX}clientCapabilities`]: all },
+      },
+    }),
+  });
+  return response.json();
+}
+
+const call = (url, name, args = {}, more = {}) => ask(url, "tools/call", { name, arguments: args }, more);
+const get = async (url, taskId, more) => (await ask(url, "tasks/get", { taskId }, more)).result;
+
+/** Asks until a task is something. */
+async function until(url, taskId, wanted, more) {
+  for (;;) {
+    const task = await get(url, taskId, more);
+    if (wanted(task)) return task;
+    await sleep(20);
+  }
+}
+
+const isOver = ({ status }) => ["completed", "failed", "cancelled"].includes(status);
+
+describe("tasks of 2026-07-28", () => {
+  it("tell how far they are, and have their results", async () => {
+    const go = deferred();
+    const served = await mcp([
+      job("work", async (_, { onProgress }) => {
+        onProgress(1, 2, "half of it");
+        await go.promise;
+        return { done: true };
+      }),
+    ]);
+    const { result: made } = await call(served.url, "x_work");
+    assert.equal(made.resultType, "task");
+    const working = await until(served.url, made.taskId, ({ statusMessage }) => statusMessage !== undefined);
+    assert.equal(working.status, "working");
+    assert.equal(working.statusMessage, "half of it");
+    assert.equal(working.ttlMs, 86_400_000);
+    go.resolve();
+    const done = await until(served.url, made.taskId, isOver);
+    assert.equal(done.status, "completed");
+    assert.deepEqual(done.result.structuredContent, { done: true });
+  });
+
+  it("are for clients that know them; the others wait", async () => {
+    const served = await mcp([
+      job("quick", () => 1),
+      job("slow", () => 1, { _meta: { mcp: { task: "required" } } }),
+      operation({ namespace: "x", name: "plain", type: "mutation", handler: () => 2 }),
+    ]);
+    const undeclared = { declares: false };
+    const quick = await call(served.url, "x_quick", {}, undeclared);
+    assert.deepEqual(quick.result.structuredContent, 1);
+    const slow = await call(served.url, "x_slow", {}, undeclared);
+    assert.equal(slow.error.code, -32021);
+    assert.deepEqual(slow.error.data.requiredCapabilities, { extensions: { [EXTENSION]: {} } });
+    const plain = await call(served.url, "x_plain");
+    assert.equal(plain.result.resultType, "complete");
+    const refused = await ask(served.url, "tasks/get", { taskId: "any" }, undeclared);
+    assert.equal(refused.error.code, -32021);
+  });
+
+  it("belong to the caller who began them", async () => {
+    const tokens = { "for-ada": { id: "ada", scopes: [] }, "for-bob": { id: "bob", scopes: [] } };
+    const served = await mcp([job("secret", () => "of ada")], { tokens });
+    const as = (name) => ({ headers: { authorization: `Bearer for-${name}` } });
+    const { result: made } = await call(served.url, "x_secret", {}, as("ada"));
+    const done = await until(served.url, made.taskId, isOver, as("ada"));
+    assert.deepEqual(done.result.structuredContent, "of ada");
+    for (const method of ["tasks/get", "tasks/cancel", "tasks/update"]) {
+      for (const more of [as("bob"), {}]) {
+        const params = { taskId: made.taskId, inputResponses: {} };
+        const { error } = await ask(served.url, method, params, more);
+        assert.equal(error.code, -32602, method);
+      }
+    }
+  });
+
+  it("end their work when they are cancelled, and when the server closes", async () => {
+    const signals = [];
+    const served = await mcp([
+      job("wait", async (_, { signal }) => {
+        signals.push(signal);
+        await once(signal, "abort");
+        throw signal.reason;
+      }),
+    ]);
+    const { result: one } = await call(served.url, "x_wait");
+    const { result: two } = await call(served.url, "x_wait");
+    while (signals.length < 2) await sleep(5);
+    assert.equal(
+      (await ask(served.url, "tasks/cancel", { taskId: one.taskId })).result.resultType,
+      "complete",
+    );
+    assert.equal((await get(served.url, one.taskId)).status, "cancelled");
+    assert.deepEqual(
+      signals.map(({ aborted }) => aborted),
+      [true, false],
+    );
+    const ended = once(signals[1], "abort");
+    await served.close({ drain: 0 });
+    await ended;
+    assert.notEqual(two.taskId, one.taskId);
+  });
+
+  it("cannot be guessed, and names that are no names are unknown", async () => {
+    const served = await mcp([job("quick", () => 1)]);
+    for (const taskId of [
+      "",
+      "../../etc/passwd",
+      "00000000-0000-4000-8000-000000000000",
+      "x".repeat(10_000),
+    ]) {
+      const { error } = await ask(served.url, "tasks/get", { taskId }, { headers: { "mcp-name": taskId } });
+      assert.equal(error.code, -32602, taskId.slice(0, 40));
+    }
+  });
+
+  it("become plain calls where they cannot be kept", async () => {
+    const file = join(tmpdir(), `operations-test-${process.pid}`);
+    writeFileSync(file, "in the way");
+    after(() => rmSync(file));
+    const served = await mcp([job("quick", () => 1)], { tasks: { dir: join(file, "tasks") } });
+    const { result } = await call(served.url, "x_quick");
+    assert.equal(result.resultType, "complete");
+    assert.deepEqual(result.structuredContent, 1);
+  });
+
+  it("can be turned off", async () => {
+    const served = await mcp([job("quick", () => 1)], { tasks: false });
+    assert.equal((await call(served.url, "x_quick")).result.resultType, "complete");
+    assert.equal((await ask(served.url, "tasks/get", { taskId: "any" })).error.code, -32601);
+  });
+
+  it("are files that only their user reads", { skip: process.platform === "win32" }, async () => {
+    const dir = folder();
+    const served = await mcp([job("quick", () => 1)], { tasks: { dir } });
+    const { result } = await call(served.url, "x_quick");
+    await until(served.url, result.taskId, isOver);
+    assert.equal(statSync(dir).mode & 0o777, 0o700);
+    for (const file of readdirSync(dir)) assert.equal(statSync(join(dir, file)).mode & 0o777, 0o600, file);
+  });
+});
+
+/** Our own client, connected to a server. */
+async function connected(served, more = {}) {
+  const wrapper = await createMCPClient("peer", { url: `${served.url}/mcp`, keepIds: true, ...more });
+  after(() => closeMCPClient(wrapper));
+  const registry = new OperationRegistry();
+  registry.registerAll(wrapper.tools);
+  return registry;
+}
+
+describe("our client and tasks", () => {
+  it("gets results as if there were no tasks", async () => {
+    const served = await mcp([
+      job(
+        "add",
+        async ({ a }) => {
+          await sleep(60);
+          return { sum: a + 1 };
+        },
+        { inputSchema: Type.Object({ a: Type.Number() }), outputSchema: Type.Object({ sum: Type.Number() }) },
+      ),
+      job(
+        "fails",
+        () => {
+          throw new CallError("NO_LUCK", "Not today", { why: 7 });
+        },
+        { errorSchemas: [{ code: "NO_LUCK", description: "", schema: {} }] },
+      ),
+    ]);
+    const registry = await connected(served);
+    const { data, meta } = await registry.execute("x.add", { a: 1 }, {});
+    assert.deepEqual(data, { sum: 2 });
+    assert.equal(meta.source, "mcp");
+    await assert.rejects(registry.execute("x.fails", {}, {}), { code: "NO_LUCK", details: { why: 7 } });
+  });
+
+  it("answers what a task asks", async () => {
+    const served = await mcp([
+      job("asks", async (_, { elicit }) => {
+        const answers = await Promise.all([elicit({ message: "one" }), elicit({ message: "two" })]);
+        const last = await elicit({ message: "three" });
+        return [...answers, last].map(({ action }) => action);
+      }),
+    ]);
+    const asked = [];
+    const registry = await connected(served, {
+      onElicitation: ({ message }) => {
+        asked.push(message);
+        return { action: message === "two" ? "decline" : "accept", content: {} };
+      },
+    });
+    const { data } = await registry.execute("x.asks", {}, {});
+    assert.deepEqual(data, ["accept", "decline", "accept"]);
+    assert.deepEqual(asked.slice(0, 2).sort(), ["one", "two"]);
+    assert.deepEqual(asked.slice(2), ["three"]);
+  });
+
+  it("cancels the task of a call that nobody wants any more", async () => {
+    const signals = [];
+    const served = await mcp([
+      job("asks", async (_, { signal, elicit }) => {
+        signals.push(signal);
+        await elicit({ message: "still there?" });
+      }),
+    ]);
+    const controller = new AbortController();
+    // It knows by then that there is a task.
+    const onElicitation = () => {
+      controller.abort();
+      return new Promise(() => {});
+    };
+    const registry = await connected(served, { onElicitation });
+    const call = registry.execute("x.asks", {}, { signal: controller.signal });
+    await assert.rejects(call, { code: "ABORTED" });
+    if (!signals[0].aborted) await once(signals[0], "abort");
+    const late = registry.execute("x.asks", {}, { deadline: Date.now() + 500 });
+    await assert.rejects(late, { code: "TIMEOUT" });
+  });
+
+  it("calls tools of 2025-11-25 that must be tasks", async () => {
+    const wrapper = await createMCPClient("everything", packaged("server-everything", ["stdio"]));
+    after(() => closeMCPClient(wrapper));
+    const registry = new OperationRegistry();
+    registry.registerAll(wrapper.tools);
+    const input = { topic: "bees", ambiguous: false };
+    const { data } = await registry.execute("everything.simulate-research-query", input, {});
+    assert.match(data[0].text, /Research Report: bees/);
+  });
+});
+
+describe("tasks of 2025-11-25", () => {
+  it("work with the SDK's client", async () => {
+    const served = await mcp([
+      job(
+        "add",
+        async ({ a }) => {
+          await sleep(100);
+          return { sum: a + 1 };
+        },
+        { inputSchema: Type.Object({ a: Type.Number() }), outputSchema: Type.Object({ sum: Type.Number() }) },
+      ),
+      job("wait", (_, { signal }) => once(signal, "abort"), { _meta: { mcp: { task: "required" } } }),
+    ]);
+    const client = new Client({ name: "test", version: "1" });
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${served.url}/mcp`)));
+    after(() => client.close());
+    const { tools } = await client.listTools();
+    assert.deepEqual(
+      tools.map(({ execution }) => execution?.taskSupport),
+      ["optional", "required"],
+    );
+    const { tasks } = client.experimental;
+    const params = { name: "x_add", arguments: { a: 1 } };
+    const seen = [];
+    let result;
+    for await (const message of tasks.callToolStream(params, CallToolResultSchema, {
+      task: { ttl: 60_000 },
+    })) {
+      seen.push(message.type);
+      if (message.type === "result") result = message.result;
+    }
+    assert.equal(seen[0], "taskCreated");
+    assert.deepEqual(result.structuredContent, { sum: 2 });
+    assert.ok(result._meta[`${PREFIX}related-task`].taskId);
+    // Without being asked for a task, it is an ordinary tool.
+    assert.deepEqual((await client.callTool(params)).structuredContent, { sum: 2 });
+    const waiting = tasks.callToolStream({ name: "x_wait", arguments: {} }, CallToolResultSchema, {
+      task: { ttl: 60_000 },
+    });
+    const { value: created } = await waiting.next();
+    const { taskId } = created.task;
+    assert.equal((await tasks.getTask(taskId)).status, "working");
+    assert.equal((await tasks.cancelTask(taskId)).status, "cancelled");
+    await waiting.return();
+    await assert.rejects(tasks.cancelTask(taskId), { code: -32602 });
+  });
+});
+
+describe("tasks and the ends of their servers", () => {
+  const program = fileURLToPath(new URL("support/task-server.mjs", import.meta.url));
+
+  async function start(dir) {
+    const child = spawn(process.execPath, [program, dir], { stdio: ["ignore", "pipe", "inherit"] });
+    const [url] = await once(createInterface(child.stdout), "line");
+    const kill = async () => {
+      const ended = once(child, "exit");
+      child.kill("SIGKILL");
+      await ended;
+    };
+    return { url, kill };
+  }
+
+  it("a result outlives its server, and work that it did not finish is lost", async () => {
+    const dir = folder();
+    const first = await start(dir);
+    const { result: short } = await call(first.url, "x_wait", { ms: 0 });
+    const { result: long } = await call(first.url, "x_wait", { ms: 600_000 });
+    await until(first.url, short.taskId, isOver);
+    const second = await start(dir);
+    // While the process lives that works on it, another one knows that.
+    assert.equal((await get(second.url, long.taskId)).status, "working");
+    const refused = await ask(second.url, "tasks/cancel", { taskId: long.taskId });
+    assert.match(refused.error.message, /Another process/);
+    await first.kill();
+    const done = await get(second.url, short.taskId);
+    assert.equal(done.status, "completed");
+    assert.deepEqual(done.result.structuredContent, { waited: 0 });
+    const lost = await get(second.url, long.taskId);
+    assert.equal(lost.status, "failed");
+    assert.match(lost.error.message, /has ended/);
+    await second.kill();
+    const third = await start(dir);
+    assert.equal((await get(third.url, long.taskId)).status, "failed");
+    await third.kill();
+  });
+});

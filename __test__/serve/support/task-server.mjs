@@ -1,0 +1,26 @@
+// A server with tasks in a process of its own: `node task-server.mjs <folder>`. It writes its address, and runs until it is
+// ended.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { OperationRegistry } from "@alkdev/operations";
+import { serve } from "@alkdev/operations/serve";
+import { Type } from "@sinclair/typebox";
+
+const registry = new OperationRegistry();
+registry.register({
+  namespace: "x",
+  name: "wait",
+  version: "1.0.0",
+  type: "mutation",
+  description: "Waits",
+  inputSchema: Type.Object({ ms: Type.Number() }),
+  outputSchema: Type.Object({ waited: Type.Number() }),
+  accessControl: { requiredScopes: [] },
+  _meta: { mcp: { task: true } },
+  handler: async ({ ms }) => {
+    await sleep(ms);
+    return { waited: ms };
+  },
+});
+const served = await serve(registry, { doors: { mcp: { tasks: { dir: process.argv[2], poll: 50 } } } });
+console.log(served.url);

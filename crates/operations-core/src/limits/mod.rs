@@ -1,0 +1,62 @@
+//! How many calls run at a time, how many begin in a stretch of time, and when a failing source is left alone.
+//!
+//! [`Machine`] decides, without I/O and without a clock: time is handed in. [`Gate`] is the machine with a clock and with
+//! those who wait. One gate serves a whole JavaScript environment, so that a call counts the same whether it begins in
+//! JavaScript or is served here.
+
+mod breaker;
+mod gate;
+mod line;
+mod machine;
+mod rate;
+mod refusal;
+mod stats;
+
+use serde::Deserialize;
+
+pub use breaker::BreakerState;
+pub use gate::{Entered, Gate, Limited, Limiter, Place, Tell};
+pub use machine::{Ask, LimiterId, Machine, News, Ticket};
+pub use refusal::{Reason, Refusal, Verdict};
+pub use stats::{Refused, Stats};
+
+/// How many calls may wait where nobody has said it. `facade/call/places.ts` has the same number.
+pub const DEFAULT_QUEUE: usize = 1024;
+
+/// What one limiter allows. Times are in milliseconds.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Settings {
+    /// Whose limits they are, for messages: `registry`, `operation demo.greet`, `adapter pets`.
+    pub name: String,
+    /// Calls at a time.
+    pub concurrency: Option<usize>,
+    /// Calls that wait.
+    pub queue: Option<usize>,
+    /// How long a call may wait, and how long it may hold its place.
+    pub timeout: Option<f64>,
+    /// Calls that begin in a stretch of time.
+    pub rate: Option<Rate>,
+    /// When calls are no longer tried.
+    pub breaker: Option<BreakerSettings>,
+}
+
+/// At most `calls` begin within any `per` milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+pub struct Rate {
+    /// How many.
+    pub calls: usize,
+    /// In how long.
+    pub per: f64,
+}
+
+/// After `failures` within `window` milliseconds no call is made for `cooldown` milliseconds; then one is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+pub struct BreakerSettings {
+    /// How many.
+    pub failures: usize,
+    /// In how long.
+    pub window: f64,
+    /// For how long.
+    pub cooldown: f64,
+}

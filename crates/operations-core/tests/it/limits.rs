@@ -1,0 +1,350 @@
+//! The limits on calls, on random histories with a clock of their own: nobody is lost, nobody is let through who must
+//! not be, and nobody waits who could begin.
+
+use std::collections::{BTreeMap, HashMap};
+
+use operations_core::limits::{
+    Ask, BreakerSettings, LimiterId, Machine, News, Rate, Reason, Settings, Ticket, Verdict,
+};
+
+/// A small generator, so that a history can be told by its seed.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, most: u64) -> u64 {
+        self.next() % most
+    }
+
+    fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+}
+
+fn settings(random: &mut Random) -> Settings {
+    let mut pick = |percent, most| random.chance(percent).then(|| 1 + random.below(most));
+    Settings {
+        name: "some".to_owned(),
+        concurrency: pick(70, 4).map(|count| usize::try_from(count).unwrap()),
+        queue: pick(50, 6).map(|count| usize::try_from(count).unwrap() - 1),
+        timeout: pick(30, 200).map(|time| time as f64),
+        rate: pick(50, 5).map(|calls| Rate {
+            calls: usize::try_from(calls).unwrap(),
+            per: 50.0,
+        }),
+        breaker: pick(40, 3).map(|failures| BreakerSettings {
+            failures: usize::try_from(failures).unwrap(),
+            window: 100.0,
+            cooldown: 60.0,
+        }),
+    }
+}
+
+/// What an observer knows, who counts by hand.
+struct History {
+    machine: Machine,
+    settings: BTreeMap<LimiterId, Settings>,
+    running: HashMap<Ticket, Vec<LimiterId>>,
+    waiting: HashMap<Ticket, Vec<LimiterId>>,
+    began: HashMap<LimiterId, Vec<f64>>,
+    now: f64,
+    told: usize,
+}
+
+impl History {
+    fn begin(&mut self, ticket: Ticket, needs: Vec<LimiterId>) {
+        for id in &needs {
+            self.began.entry(*id).or_default().push(self.now);
+        }
+        assert!(self.running.insert(ticket, needs).is_none());
+    }
+
+    fn hear(&mut self, news: Vec<News>) {
+        for each in news {
+            self.told += 1;
+            match each {
+                News::Admitted(ticket) => {
+                    let needs = self.waiting.remove(&ticket).expect("told once, who waits");
+                    self.begin(ticket, needs);
+                }
+                News::Refused(ticket, refusal) => {
+                    self.waiting.remove(&ticket).expect("told once, who waits");
+                    assert!(refusal.retry_after >= 0.0);
+                }
+            }
+        }
+        self.check();
+    }
+
+    fn count(&self, id: LimiterId) -> usize {
+        let running = self.running.values();
+        running.filter(|needs| needs.contains(&id)).count()
+    }
+
+    fn has_room(&self, id: LimiterId) -> bool {
+        let settings = &self.settings[&id];
+        let has_place = settings
+            .concurrency
+            .is_none_or(|most| self.count(id) < most);
+        let began = self.began.get(&id).map(Vec::as_slice).unwrap_or_default();
+        let is_slow = settings.rate.is_none_or(|Rate { calls, per }| {
+            let lately = began.iter().filter(|time| **time + per > self.now);
+            lately.count() < calls
+        });
+        has_place && is_slow
+    }
+
+    fn check(&self) {
+        for (id, settings) in &self.settings {
+            if let Some(most) = settings.concurrency {
+                assert!(self.count(*id) <= most, "too many at a time");
+            }
+            let began = self.began.get(id).map(Vec::as_slice).unwrap_or_default();
+            if let Some(Rate { calls, per }) = settings.rate {
+                for pair in began.windows(calls + 1) {
+                    assert!(
+                        pair[calls] - pair[0] >= per,
+                        "too many in a stretch of time"
+                    );
+                }
+            }
+        }
+        for needs in self.waiting.values() {
+            assert!(
+                !needs.iter().all(|id| self.has_room(*id)),
+                "one waits that could begin"
+            );
+        }
+    }
+}
+
+fn run(seed: u64) {
+    let mut random = Random(seed);
+    let mut machine = Machine::default();
+    let made: Vec<(LimiterId, Settings)> = (0..3)
+        .map(|_| {
+            let settings = settings(&mut random);
+            (machine.add(settings.clone()), settings)
+        })
+        .collect();
+    let ids: Vec<LimiterId> = made.iter().map(|(id, _)| *id).collect();
+    let mut history = History {
+        machine,
+        settings: made.into_iter().collect(),
+        running: HashMap::new(),
+        waiting: HashMap::new(),
+        began: HashMap::new(),
+        now: 1_000.0,
+        told: 0,
+    };
+    for _ in 0..300 {
+        let mut news = Vec::new();
+        match random.below(10) {
+            0..5 => {
+                let needs: Vec<LimiterId> =
+                    ids.iter().copied().filter(|_| random.chance(60)).collect();
+                let caller = ["a", "b", "c"][usize::try_from(random.below(3)).unwrap()];
+                let ask = Ask {
+                    needs: &needs,
+                    caller,
+                    deadline: random.chance(10).then_some(history.now + 20.0),
+                };
+                let entered = history.machine.enter(history.now, ask, &mut news);
+                history.hear(std::mem::take(&mut news));
+                match entered {
+                    Ok((ticket, true)) => history.begin(ticket, needs),
+                    Ok((ticket, false)) => drop(history.waiting.insert(ticket, needs)),
+                    Err(refusal) => assert!(refusal.retry_after >= 0.0),
+                }
+            }
+            5..8 => {
+                let mut all: Vec<Ticket> = history.running.keys().copied().collect();
+                all.sort_unstable();
+                if !all.is_empty() {
+                    let ticket = all[usize::try_from(random.below(all.len() as u64)).unwrap()];
+                    let verdict = [Verdict::Success, Verdict::Failure, Verdict::Neutral]
+                        [usize::try_from(random.below(3)).unwrap()];
+                    history.running.remove(&ticket);
+                    history
+                        .machine
+                        .leave(history.now, ticket, verdict, &mut news);
+                }
+            }
+            8 => {
+                let mut all: Vec<Ticket> = history.waiting.keys().copied().collect();
+                all.sort_unstable();
+                if let Some(ticket) = all.first().filter(|_| random.chance(30)) {
+                    history.waiting.remove(ticket);
+                    let neutral = Verdict::Neutral;
+                    history
+                        .machine
+                        .leave(history.now, *ticket, neutral, &mut news);
+                }
+            }
+            _ => {
+                let next = history.machine.next_tick(history.now);
+                history.now += random.below(40) as f64;
+                if let Some(next) = next.filter(|_| random.chance(70)) {
+                    history.now = history.now.max(next);
+                }
+                history.machine.tick(history.now, &mut news);
+            }
+        }
+        history.hear(news);
+    }
+    // When all have left and all time has passed, nobody is left behind.
+    for _ in 0..2_000 {
+        let mut news = Vec::new();
+        let all: Vec<Ticket> = history.running.keys().copied().collect();
+        for ticket in all {
+            history.running.remove(&ticket);
+            let success = Verdict::Success;
+            history
+                .machine
+                .leave(history.now, ticket, success, &mut news);
+            history.hear(std::mem::take(&mut news));
+        }
+        if history.waiting.is_empty() && history.running.is_empty() {
+            break;
+        }
+        if let Some(next) = history.machine.next_tick(history.now) {
+            history.now = history.now.max(next);
+        }
+        history.machine.tick(history.now, &mut news);
+        history.hear(news);
+    }
+    assert!(history.waiting.is_empty(), "somebody waits for ever");
+    for id in ids {
+        let stats = history.machine.stats(history.now, id).expect("is there");
+        assert_eq!((stats.running, stats.waiting, stats.overrunning), (0, 0, 0));
+    }
+}
+
+#[test]
+fn random_histories() {
+    let seed = std::env::var("SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok());
+    let first = seed.unwrap_or_else(|| u64::from(std::process::id()) * 7_919 + 1);
+    println!("SEED={first}");
+    for seed in first..first + 400 {
+        let outcome = std::panic::catch_unwind(|| run(seed));
+        assert!(outcome.is_ok(), "with SEED={seed}");
+    }
+}
+
+fn machine(settings: Settings) -> (Machine, LimiterId) {
+    let mut machine = Machine::default();
+    let id = machine.add(settings);
+    (machine, id)
+}
+
+fn ask<'a>(needs: &'a [LimiterId], caller: &'a str) -> Ask<'a> {
+    Ask {
+        needs,
+        caller,
+        deadline: None,
+    }
+}
+
+#[test]
+fn a_breaker_opens_half_opens_and_closes() {
+    let (mut machine, id) = machine(Settings {
+        breaker: Some(BreakerSettings {
+            failures: 2,
+            window: 100.0,
+            cooldown: 50.0,
+        }),
+        ..Settings::default()
+    });
+    let needs = [id];
+    let mut news = Vec::new();
+    let mut call = |machine: &mut Machine, now: f64, verdict| {
+        let (ticket, _) = machine.enter(now, ask(&needs, ""), &mut news)?;
+        machine.leave(now, ticket, verdict, &mut news);
+        Ok(ticket)
+    };
+    let refused = |result: Result<Ticket, operations_core::limits::Refusal>| {
+        let refusal = result.expect_err("refused");
+        assert_eq!(refusal.reason, Reason::CircuitOpen);
+        refusal.retry_after
+    };
+    // Two failures that are far apart are none.
+    call(&mut machine, 0.0, Verdict::Failure).expect("closed");
+    call(&mut machine, 101.0, Verdict::Failure).expect("closed");
+    call(&mut machine, 102.0, Verdict::Success).expect("closed");
+    call(&mut machine, 150.0, Verdict::Failure).expect("closed");
+    assert!((refused(call(&mut machine, 160.0, Verdict::Success)) - 40.0).abs() < 1e-9);
+    // One is tried. It says nothing, so another one is.
+    call(&mut machine, 200.0, Verdict::Neutral).expect("half open");
+    let (probe, _) = machine
+        .enter(201.0, ask(&needs, ""), &mut Vec::new())
+        .expect("half open");
+    refused(call(&mut machine, 202.0, Verdict::Success));
+    machine.leave(203.0, probe, Verdict::Failure, &mut Vec::new());
+    assert!((refused(call(&mut machine, 203.0, Verdict::Success)) - 50.0).abs() < 1e-9);
+    call(&mut machine, 253.0, Verdict::Success).expect("half open");
+    for now in 254..260 {
+        call(&mut machine, f64::from(now), Verdict::Success).expect("closed");
+    }
+    let stats = machine.stats(260.0, id).expect("is there");
+    assert_eq!((stats.breaker, stats.opened), (Some("closed"), Some(2)));
+    assert_eq!(stats.refused.circuit_open, 3);
+}
+
+#[test]
+fn what_began_before_a_breaker_opened_does_not_open_it_again() {
+    let (mut machine, id) = machine(Settings {
+        breaker: Some(BreakerSettings {
+            failures: 1,
+            window: 100.0,
+            cooldown: 10.0,
+        }),
+        ..Settings::default()
+    });
+    let needs = [id];
+    let mut news = Vec::new();
+    let mut enter = |machine: &mut Machine, now| {
+        let entered = machine.enter(now, ask(&needs, ""), &mut news);
+        entered.expect("let through").0
+    };
+    let first = enter(&mut machine, 0.0);
+    let second = enter(&mut machine, 0.0);
+    machine.leave(1.0, first, Verdict::Failure, &mut Vec::new());
+    let probe = enter(&mut machine, 11.0);
+    machine.leave(12.0, probe, Verdict::Success, &mut Vec::new());
+    machine.leave(13.0, second, Verdict::Failure, &mut Vec::new());
+    enter(&mut machine, 14.0);
+}
+
+#[test]
+fn when_a_breaker_opens_those_who_wait_are_told() {
+    let (mut machine, id) = machine(Settings {
+        concurrency: Some(1),
+        breaker: Some(BreakerSettings {
+            failures: 1,
+            window: 100.0,
+            cooldown: 10.0,
+        }),
+        ..Settings::default()
+    });
+    let needs = [id];
+    let mut news = Vec::new();
+    let (first, _) = machine
+        .enter(0.0, ask(&needs, ""), &mut news)
+        .expect("free");
+    let (second, is_admitted) = machine
+        .enter(0.0, ask(&needs, ""), &mut news)
+        .expect("waits");
+    assert!(!is_admitted);
+    machine.leave(1.0, first, Verdict::Failure, &mut news);
+    assert!(
+        matches!(news.as_slice(), [News::Refused(ticket, refusal)] if *ticket == second && refusal.reason == Reason::CircuitOpen)
+    );
+}

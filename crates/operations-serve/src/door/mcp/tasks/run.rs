@@ -1,0 +1,173 @@
+//! The work on a task, which goes on when the request that began it was answered.
+
+use std::sync::Arc;
+
+use operations_core::clock;
+use operations_core::error::CallError;
+use operations_core::json::Object;
+use operations_core::lock::locked;
+use serde_json::{Map, Value};
+use tokio::sync::{mpsc, watch};
+
+use super::store::{Record, Status};
+use super::{Live, Talk, wire};
+use crate::call::NewCall;
+use crate::door::mcp::generation::Generation;
+use crate::door::mcp::message::{INTERNAL_ERROR, Refusal};
+use crate::door::mcp::questions;
+use crate::door::mcp::request::{Asked, Reply};
+use crate::door::mcp::tools::Finishing;
+use crate::line::{Line, Said};
+use crate::service::Shared;
+
+/// What a handler has said and nobody has looked at; more is left out.
+const WAITING: usize = 64;
+
+/// What a handler may say, as JSON. A client of the older generation cannot be asked by a task.
+pub(super) fn offers(asked: &Asked) -> String {
+    let mut offers = Map::new();
+    offers.insert("progress".to_owned(), Value::Bool(true));
+    if asked.generation == Generation::Stateless {
+        for (name, is_able) in asked.client.questions() {
+            if is_able {
+                offers.insert(name.to_owned(), Value::Bool(true));
+            }
+        }
+    }
+    Value::Object(offers).to_string()
+}
+
+/// How the work ended.
+enum Ended {
+    Done(Result<String, CallError>),
+    Cancelled,
+    Closed,
+}
+
+/// Works on a task until it is done, and keeps what came of it.
+pub(super) async fn run(
+    shared: Arc<Shared>,
+    live: Arc<Live>,
+    mut new: NewCall,
+    finishing: Finishing,
+    offers: String,
+    end: watch::Sender<bool>,
+) {
+    let (say, mut said) = mpsc::channel(WAITING);
+    new.line = Some(Line { offers, said: say });
+    new.deadline = Some(live.record.created + live.record.keep);
+    let ended = {
+        let mut work = std::pin::pin!(shared.calls.call(new));
+        loop {
+            tokio::select! {
+                biased;
+                () = live.cancel.cancelled() => break Ended::Cancelled,
+                () = shared.closing.cancelled() => break Ended::Closed,
+                Some(said) = said.recv() => locked(&live.talk).hear(said),
+                done = &mut work => break Ended::Done(done),
+            }
+        }
+    };
+    let (record, result) = outcome(&shared, &live, &finishing, ended);
+    if let Some(tasks) = &shared.mcp.tasks {
+        let id = record.id;
+        let kept = tasks
+            .on_disk(move |store| store.finish(&record, result.as_deref()))
+            .await;
+        if let Err(error) = kept.and_then(|kept| kept) {
+            let error = CallError::failed(format!("The end of a task cannot be kept: {error}"));
+            shared.log_failure(&finishing.request_id, &error);
+        }
+        locked(&tasks.live).remove(&id);
+    }
+    // Nobody may be waiting.
+    let _ = end.send(true);
+}
+
+/// What is kept of the end of a task: its record, and a result as JSON.
+fn outcome(
+    shared: &Shared,
+    live: &Live,
+    finishing: &Finishing,
+    ended: Ended,
+) -> (Record, Option<String>) {
+    let (status, error, result) = match ended {
+        Ended::Cancelled => (Status::Cancelled, None, None),
+        Ended::Closed => {
+            let refusal = Refusal::new(
+                INTERNAL_ERROR,
+                "The server was closed before the task was done",
+            );
+            (Status::Failed, Some(wire::error(&refusal)), None)
+        }
+        Ended::Done(done) => match finishing.reply(shared, done) {
+            Reply::Result(result) => {
+                let text = String::from_utf8_lossy(&result).into_owned();
+                (Status::Completed, None, Some(text))
+            }
+            Reply::Refused(refusal) | Reply::Denied(refusal, _) => {
+                (Status::Failed, Some(wire::error(&refusal)), None)
+            }
+            Reply::Silence => (Status::Cancelled, None, None),
+        },
+    };
+    let record = Record {
+        status,
+        error,
+        updated: clock::now().floor(),
+        ..live.record.clone()
+    };
+    (record, result)
+}
+
+impl Talk {
+    /// A handler says something.
+    fn hear(&mut self, said: Said) {
+        match said {
+            Said::Progress(note) => {
+                let note = Object::read(&note).ok();
+                let message = note.and_then(|note| note.string("message"));
+                if message.is_some() {
+                    self.message = message;
+                }
+            }
+            // There is nobody to read it.
+            Said::Log(_) => return,
+            Said::Questions { id, list } => {
+                for question in questions::read(&list) {
+                    self.asked += 1;
+                    // A client may keep what it has answered by this name, so each is used once.
+                    let key = format!("{}-{}", question.key, self.asked);
+                    self.open.insert(key, (Arc::clone(&id), question));
+                }
+            }
+        }
+        self.updated = clock::now().floor();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn questions_have_names_of_their_own() {
+        let mut talk = Talk::default();
+        let list = json!([{ "key": "a", "method": "elicitation/create", "params": {} }]);
+        for _ in 0..2 {
+            talk.hear(Said::Questions {
+                id: "work".into(),
+                list: list.to_string(),
+            });
+        }
+        talk.hear(Said::Progress(
+            r#"{"progress":1,"message":"half"}"#.to_owned(),
+        ));
+        talk.hear(Said::Progress(r#"{"progress":2}"#.to_owned()));
+        let keys: Vec<&str> = talk.open.keys().map(String::as_str).collect();
+        assert_eq!(keys, ["a-1", "a-2"]);
+        assert_eq!(talk.message.as_deref(), Some("half"));
+    }
+}
