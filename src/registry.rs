@@ -93,6 +93,7 @@ impl NativeRegistry {
 
     /// A tool of an MCP server. A schema that is absent lets everything pass.
     #[napi]
+    #[allow(clippy::too_many_arguments, reason = "it crosses once")]
     pub fn set_mcp(
         &self,
         env: Env,

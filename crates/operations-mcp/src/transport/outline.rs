@@ -297,7 +297,11 @@ impl Outline {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::string_slice, reason = "tests: a failure should stop them")]
+    #![allow(
+        clippy::cast_possible_truncation,
+        clippy::indexing_slicing,
+        reason = "tests: a failure should stop them"
+    )]
 
     use super::*;
 

@@ -90,10 +90,8 @@ mod tests {
     fn pieces_make_the_text_that_is_meant() {
         for text in ["", "plain", "a\"b\\c/\n\t\r\u{8}\u{c}", "ä€𝄞\u{0}\u{1f}"] {
             let json = serde_json::Value::from(text).to_string();
-            let escaped: String = text
-                .encode_utf16()
-                .map(|unit| format!("\\u{unit:04x}"))
-                .collect();
+            let units = text.encode_utf16().map(|unit| format!("\\u{unit:04x}"));
+            let escaped = units.collect::<Vec<_>>().concat();
             for inside in [
                 json.trim_matches('"').trim_end_matches('\\'),
                 escaped.as_str(),
