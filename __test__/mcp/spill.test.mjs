@@ -11,7 +11,7 @@ import { OperationRegistry } from "@alkdev/operations";
 import { createMCPClient } from "@alkdev/operations/from-mcp";
 
 const folder = mkdtempSync(join(tmpdir(), "spill-mcp-"));
-const MEGABYTES = Number(process.env.OPERATIONS_SPILL_MEGABYTES ?? 60);
+const MEGABYTES = Number(process.env.OPERATIONS_SPILL_MEGABYTES ?? 20);
 
 /** A server that writes its answers piece by piece. `form` says what the result is. */
 const SERVER = `
@@ -99,7 +99,12 @@ async function connected(way, spill = {}, onRegistry = false, more = {}) {
       ? { command: process.execPath, args: [join(folder, "stdio.mjs")] }
       : { url: `http://127.0.0.1:${http.address().port}/${way}` };
   const given = { over: 1_000, dir, ...spill };
-  const client = await createMCPClient("s", { ...target, ...more, ...(onRegistry ? {} : { spill: given }) });
+  const client = await createMCPClient("s", {
+    ...target,
+    timeout: 600_000,
+    ...more,
+    ...(onRegistry ? {} : { spill: given }),
+  });
   const registry = new OperationRegistry(onRegistry ? { spill: given } : {});
   registry.registerAll(client.tools);
   return {
