@@ -425,6 +425,8 @@ export interface ServedExchange {
   send(head: string, body?: Uint8Array | null): Promise<string>;
   /** A piece of the request. Resolves when another may come, to whether it is wanted. */
   push(piece: Uint8Array): Promise<boolean>;
+  /** The request as a whole. */
+  finish(body: Uint8Array): void;
   end(isWhole: boolean): void;
   /** The body of an answer that does not come in pieces. */
   whole(): Uint8Array | null;
@@ -443,6 +445,8 @@ export interface RegistryServer {
   /** Operations that the MCP door offers as well; each is JSON. */
   addTools(specs: string[]): void;
   showOnly(ids: string[]): void;
+  /** Serves this one too, or not any more. */
+  show(id: string, isShown: boolean): void;
   /** Whether a call that is about to begin is still wanted. */
   begin(id: string): boolean;
   /** One line for each: an id, a tab and the answer as JSON; or an id alone, the work on which is over. */

@@ -135,6 +135,12 @@ impl RegistryServer {
         })
     }
 
+    /// Serves this one too, or not any more.
+    #[napi]
+    pub fn show(&self, id: String, is_shown: bool) {
+        self.service.shared().calls.show(&id, is_shown);
+    }
+
     /// JavaScript is about to begin with a call. Says whether it is still wanted.
     #[napi]
     pub fn begin(&self, id: String) -> bool {
@@ -202,7 +208,7 @@ impl RegistryServer {
         env: &'env Env,
         identity: Option<String>,
     ) -> napi::Result<PromiseRaw<'env, ()>> {
-        let shared = Arc::clone(self.service.shared());
+        let embedded = self.embedded.clone();
         self.bridge.spawn(
             env,
             async move {
@@ -210,7 +216,7 @@ impl RegistryServer {
                     None => Caller::default(),
                     Some(identity) => Caller::of(&identity)?,
                 };
-                operations_serve::standard_streams::converse(shared, Arc::new(caller)).await
+                embedded.converse(Arc::new(caller)).await
             },
             |_, ()| Ok(()),
         )

@@ -69,6 +69,12 @@ impl ServedExchange {
         )
     }
 
+    /// The request as a whole.
+    #[napi]
+    pub fn finish(&self, body: Uint8Array) {
+        self.exchange.finish(body.to_vec().into());
+    }
+
     /// Nothing more of the request comes; it is there as a whole, or not.
     #[napi]
     pub fn end(&self, is_whole: bool) {

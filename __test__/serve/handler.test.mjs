@@ -154,6 +154,18 @@ describe("createHandler", () => {
     assert.equal((await late.json()).details.reason, "closing");
   });
 
+  it("does not wait for ever for a small body", async () => {
+    const handler = handling([greet], { requestTimeout: 50 });
+    const never = new ReadableStream({ pull: () => new Promise(() => {}) });
+    const request = new Request("http://localhost/api/demo/greet", {
+      method: "POST",
+      headers: { "content-type": "application/json", "content-length": "14" },
+      body: never,
+      duplex: "half",
+    });
+    assert.equal((await handler.fetch(request)).status, 408);
+  });
+
   it("waits for running calls when it is closed, and keeps nothing alive", async () => {
     const script = `
       import { OperationRegistry } from "@alkdev/operations";

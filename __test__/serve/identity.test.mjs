@@ -182,12 +182,27 @@ describe("limits per caller", () => {
 });
 
 describe("everybody", () => {
-  it("may ask for health and numbers", async () => {
-    const { url } = await serving([whoami], { identify: () => undefined });
+  it("may ask for health, and for numbers where nobody is known", async () => {
+    const { url } = await serving([whoami]);
     assert.deepEqual(await (await fetch(`${url}/health`)).json(), { status: "ok" });
     const metrics = await fetch(`${url}/metrics`);
     assert.match(metrics.headers.get("content-type"), /^text\/plain; version=0\.0\.4/);
     assert.match(await metrics.text(), /^operations_serve_requests_total \d+$/m);
+  });
+
+  it("has to be known to ask for numbers where somebody is", async () => {
+    const { url } = await serving([whoami], { tokens: { a: ADA } });
+    assert.equal((await fetch(`${url}/health`)).status, 200);
+    const refused = await fetch(`${url}/metrics`);
+    assert.equal(refused.status, 401);
+    assert.equal(refused.headers.get("www-authenticate"), "Bearer");
+    assert.equal((await fetch(`${url}/metrics`, bearer("a"))).status, 200);
+  });
+
+  it("without an identity is nobody that has one", async () => {
+    await assert.rejects(serving([whoami], { tokens: { a: { id: "", scopes: [] } } }), /empty/);
+    const { post } = await serving([whoami], { identify: () => ({ id: "", scopes: [] }) });
+    assert.equal((await post("test/whoami")).status, 500);
   });
 
   it("sees answers on a page that was let in", async () => {

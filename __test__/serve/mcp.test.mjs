@@ -1,6 +1,8 @@
 // A registry as an MCP server: an independent client (the SDK), ours, and messages by hand.
 
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { after, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { CallError, createMCPClient } from "@alkdev/operations";
@@ -229,6 +231,47 @@ describe("serveStdio", () => {
     const who = await client.callTool({ name: "demo_who", arguments: {} });
     assert.deepEqual(who.structuredContent, { result: "me" });
     await client.close();
+  });
+
+  it("finishes what it has begun when it is closed, and begins nothing else", async () => {
+    const script = `
+      import { OperationRegistry } from "@alkdev/operations";
+      import { serveStdio } from "@alkdev/operations/serve";
+      import { Type } from "@sinclair/typebox";
+      const registry = new OperationRegistry();
+      const served = await serveStdio(registry, { name: "stdio", version: "1" });
+      registry.register({
+        namespace: "demo", name: "close", version: "1.0.0", type: "query", description: "Closes the server",
+        inputSchema: Type.Object({}), outputSchema: Type.String(), accessControl: { requiredScopes: [] },
+        handler: async () => {
+          const closed = served.close().then(() => process.stderr.write("closed"));
+          await new Promise((resolve) => setTimeout(resolve, 50));
+          return "done";
+        },
+      });
+    `;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
+      cwd: fileURLToPath(new URL("../..", import.meta.url)),
+    });
+    const message = (id, method, params) => `${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`;
+    child.stdin.write(message(1, "initialize", { protocolVersion: "2025-06-18" }));
+    child.stdin.write(message(2, "tools/call", { name: "demo_close", arguments: {} }));
+    let [said, errors] = ["", ""];
+    child.stdout.setEncoding("utf8").on("data", (data) => {
+      said += data;
+    });
+    child.stderr.setEncoding("utf8").on("data", (data) => {
+      errors += data;
+    });
+    // Its input stays open: it ends because it was closed.
+    const [code] = await once(child, "close");
+    assert.equal(code, 0, errors);
+    assert.equal(errors, "closed");
+    const answers = said
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    assert.deepEqual(answers.find(({ id }) => id === 2).result.structuredContent, { result: "done" });
   });
 });
 

@@ -47,6 +47,8 @@ it("a document that chooses namespaces does not take the place of what is regist
   registry.register(pay);
   assert.throws(() => registry.registerAll(imported), /document.*'bank.pay'.*namespace/);
   assert.deepEqual(registry.getSpec("bank.pay").accessControl.requiredScopes, ["admin"]);
+  assert.throws(() => registry.registerSpec(imported[0]), /document.*'bank.pay'.*namespace/);
+  assert.deepEqual(registry.getSpec("bank.pay").accessControl.requiredScopes, ["admin"]);
   registry.registerAll(FromOpenAPI(document, { namespace: "theirs", baseUrl: "http://127.0.0.1:9" }));
 });
 
@@ -297,6 +299,22 @@ describe("GET openapi.json", () => {
     assert.ok(!("securitySchemes" in nobody.components));
     registry.register(operation({ namespace: "docs", name: "late" }));
     assert.ok("/docs/late" in (await get()).paths);
+  });
+
+  it("follows rules that are changed in place", async () => {
+    const changing = operation({
+      namespace: "docs",
+      name: "changing",
+      accessControl: { requiredScopes: ["a"] },
+    });
+    const { url } = await serving([changing]);
+    const isShown = async () =>
+      "/docs/changing" in (await (await fetch(`${url}/api/openapi.json`)).json()).paths;
+    assert.equal(await isShown(), false);
+    changing.accessControl.requiredScopes.pop();
+    while (!(await isShown())) await new Promise((resolve) => setTimeout(resolve, 20));
+    changing.accessControl.requiredScopes.push("a");
+    while (await isShown()) await new Promise((resolve) => setTimeout(resolve, 20));
   });
 
   it("has nothing that is not served", async () => {

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { clearInterval, setInterval } from "node:timers";
+import { closedOnce } from "../border/closing.js";
 import type { Receiver } from "../border/inbox.js";
 import { keepAlive, keepAliveDuring, letGo } from "../border/keep-alive.js";
 import {
@@ -245,7 +246,6 @@ const DISCOVER_FOR = 300;
 /** How often the native side hears that our event loop turns, and what is served is looked at for changes that nobody
  * tells of. In milliseconds. */
 const TURN_EVERY = 100;
-const DRAIN_FOR = 10_000;
 const CONCURRENCY = 256;
 
 /** What addresses and subjects must look like is checked natively. */
@@ -353,7 +353,7 @@ class Transport implements NatsTransport {
   readonly #native: Native;
   readonly #pending: PendingWork<string>;
   readonly #served: Served;
-  #closing: Promise<void> | undefined;
+  #isClosing = false;
   #turning: NodeJS.Timeout | undefined;
 
   constructor(connected: Native, pending: PendingWork<string>, served: Served) {
@@ -393,7 +393,7 @@ class Transport implements NatsTransport {
     try {
       const twin = registry.nativeTwin();
       await this.#native.serve(twin.native, settings.concurrency, settings.verifyIdentity !== undefined);
-      if (this.#closing === undefined) {
+      if (!this.#isClosing) {
         this.#native.turned();
         this.#turning ??= setInterval(() => {
           this.#native.turned();
@@ -430,21 +430,14 @@ class Transport implements NatsTransport {
   readonly on = (event: NatsEvent, listener: (status: NatsStatus) => unknown): (() => void) =>
     this.#served.watchers.add(event, listener);
 
-  readonly close = async (options: NatsCloseOptions = {}): Promise<void> => {
-    const { drain = DRAIN_FOR } = checkedOptions<NatsCloseOptions>(
-      options,
-      { drain: aPatience },
-      { prefix: "close: " },
-    );
-    this.#closing ??= this.#close(drain);
-    await this.#closing;
-  };
+  readonly close = closedOnce((drain) => this.#close(drain));
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
 
   async #close(drain: number): Promise<void> {
+    this.#isClosing = true;
     this.callMap.flush();
     this.#served.answers?.flush();
     try {

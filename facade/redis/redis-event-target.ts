@@ -1,10 +1,10 @@
 // Events of the call protocol over the channels of a Redis.
 
+import { closedOnce } from "../border/closing.js";
 import { Inbox } from "../border/inbox.js";
 import { keepAlive, letGo } from "../border/keep-alive.js";
 import {
   aBoolean,
-  aPatience,
   aSecret,
   aString,
   checkedOptions,
@@ -137,8 +137,6 @@ const FIELDS: Fields<RedisEventTargetOptions> = {
 };
 const protocolTypes: ReadonlySet<string> = new Set(CALL_EVENT_TYPES);
 
-const DRAIN_FOR = 10_000;
-
 class RedisTarget extends CountingTarget implements RedisEventTarget, ConnectedTarget {
   readonly [leavesProcess] = true;
   readonly #inbox = new Inbox({
@@ -163,7 +161,6 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, ConnectedT
   #logged = 0;
   #published = 0;
   #finished = 0;
-  #closing: Promise<void> | undefined;
   #isDraining = false;
   /** Nothing more is taken in. */
   #isOver = false;
@@ -221,15 +218,7 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, ConnectedT
     };
   }
 
-  async close(options: RedisCloseOptions = {}): Promise<void> {
-    const { drain = DRAIN_FOR } = checkedOptions<RedisCloseOptions>(
-      options,
-      { drain: aPatience },
-      { prefix: "close: " },
-    );
-    this.#closing ??= this.#close(drain);
-    await this.#closing;
-  }
+  readonly close = closedOnce((drain) => this.#close(drain));
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();

@@ -22,6 +22,7 @@ export class NativeTwin {
   #formats = "";
   /** What was told of the operations that are served natively. */
   readonly #told = new Map<string, Told>();
+  readonly #watchers = new Set<TwinWatcher>();
 
   readonly #entries: Map<string, Entry>;
   /** Somebody in JavaScript has a say in every call. */
@@ -50,14 +51,26 @@ export class NativeTwin {
     for (const entry of this.#entries.values()) this.set(entry);
   }
 
+  /** Tells somebody of every change. Returns how to stop that. */
+  watch(watcher: TwinWatcher): () => void {
+    this.#watchers.add(watcher);
+    return () => this.#watchers.delete(watcher);
+  }
+
   /** Takes an operation over, as it is now. */
   set(entry: Entry): void {
-    const { id, spec, handler, isInternal, own, gate } = entry;
     // From outside there is no such operation.
-    if (isInternal) {
-      this.remove(id);
+    if (entry.isInternal) {
+      this.remove(entry.id);
       return;
     }
+    const afterwards = Array.from(this.#watchers, (watcher) => watcher(entry.id, entry));
+    this.#set(entry);
+    for (const callback of afterwards) callback?.();
+  }
+
+  #set(entry: Entry): void {
+    const { id, spec, handler, own, gate } = entry;
     tellIfOpen(id, handler, spec.accessControl);
     this.#tellFormats();
     const work = handler === undefined ? undefined : nativeWorkOf(handler);
@@ -88,6 +101,7 @@ export class NativeTwin {
   remove(id: string): void {
     this.#told.delete(id);
     this.native.remove(id);
+    for (const watcher of this.#watchers) watcher(id, undefined);
   }
 
   /** Looks for what changes without a registration: rules that were changed in place, formats, a replaced `fetch`. */
@@ -106,6 +120,10 @@ export class NativeTwin {
     this.native.setHostFormats(names);
   }
 }
+
+/** Is told of an operation before it can be called from outside; what it returns is called afterwards. Without an entry,
+ * it cannot be called any more. */
+export type TwinWatcher = (id: string, entry: Entry | undefined) => (() => void) | undefined;
 
 interface Told {
   readonly entry: Entry;

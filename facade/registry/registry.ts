@@ -188,8 +188,11 @@ export class OperationRegistry<TOperations = any> {
 
   /** Registers a spec; a handler that is there stays. */
   registerSpec(spec: AnyOperation): void {
-    const { spec: bare } = apart(spec as RegisteredOperation);
-    this.#add(bare, this.#entries.get(operationId(bare))?.handler);
+    const { handler, spec: bare } = apart(spec as RegisteredOperation);
+    const id = operationId(bare);
+    const present = this.#entries.get(id);
+    assertMayReplace(id, handler, present);
+    this.#add(bare, present?.handler);
   }
 
   /** Registers the handler of an operation whose spec is there. */

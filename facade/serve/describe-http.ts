@@ -4,25 +4,28 @@ import { optionOf } from "../border/options.js";
 import { nativeWorkOf } from "../registry/native-handler.js";
 import { declaredErrors } from "../registry/native-twin.js";
 import type { OperationRegistry } from "../registry/registry.js";
-import type { OperationHandler, OperationSpec, SubscriptionHandler } from "../types.js";
-import { rulesOf, schemaText, wellFormed } from "./describe.js";
+import type { AccessControl, OperationHandler, OperationSpec, SubscriptionHandler } from "../types.js";
+import { schemaText, ToldRules, wellFormed } from "./describe.js";
 
 /** All operations that can be called from outside, as a JSON list. */
-export function describeHttp(registry: OperationRegistry): string {
-  const all = registry.list().flatMap((operation) => {
-    const { handler, ...spec } = operation;
+export function describeHttp(registry: OperationRegistry, told = new ToldRules()): string {
+  told.forget(registry);
+  const all: string[] = [];
+  for (const { spec, handler, isInternal } of registry.entries()) {
     // Internal ones do not exist.
-    if (handler === undefined || spec.visibility === "internal") return [];
-    const described = describe(spec, handler);
-    return described === undefined ? [] : [described];
-  });
+    if (handler === undefined || isInternal) continue;
+    const rules = told.of(spec);
+    // What nobody can tell who may call, nobody is shown.
+    if (rules !== undefined) all.push(describe(spec, rules, handler));
+  }
   return wellFormed(`[${all.join(",")}]`);
 }
 
-function describe(spec: OperationSpec, handler: OperationHandler | SubscriptionHandler): string | undefined {
-  const rules = rulesOf(spec);
-  // What nobody can tell who may call, nobody is shown.
-  if (rules === undefined) return undefined;
+function describe(
+  spec: OperationSpec,
+  rules: AccessControl,
+  handler: OperationHandler | SubscriptionHandler,
+): string {
   const { namespace, name, type, title, description, tags } = spec;
   const { customAuth, ...access } = rules;
   const members = JSON.stringify({

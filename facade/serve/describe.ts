@@ -7,44 +7,69 @@ import type { OperationRegistry } from "../registry/registry.js";
 import { lazySchemaText } from "../schema/lazy.js";
 import { type AccessControl, type OperationSpec, OperationType } from "../types.js";
 
-/** What was told of a registry, and whether that is still so. */
-export class Description {
-  #told: { readonly spec: OperationSpec; readonly rules: AccessControl }[] = [];
+/** The access rules that were told, to notice when a user changes them in place. */
+export class ToldRules {
+  /** By the spec that has them; nothing where they cannot be told. */
+  readonly #told = new Map<OperationSpec, AccessControl | undefined>();
 
-  /** A JSON list. Subscriptions are not in it: a call gives one result. With `tools`, these are tools, and no others. */
-  text(registry: OperationRegistry, tools?: OperationRegistry): string {
-    this.#told = [];
-    const all = registry.list().flatMap((spec) => {
-      if (spec.handler === undefined || spec.type === OperationType.SUBSCRIPTION) return [];
-      const rules = rulesOf(spec);
-      // What nobody can tell who may call, nobody is shown.
-      if (rules === undefined) return [];
-      this.#told.push({ spec, rules });
-      const spills = registry.spills(`${spec.namespace}.${spec.name}`);
-      return [describe(spec, rules, spills, tools === undefined)];
-    });
-    for (const spec of tools?.list() ?? []) all.push(describe(spec, spec.accessControl, true, true));
-    return wellFormed(`[${all.join(",")}]`);
+  /** Forgets those of operations that are not registered any more. */
+  forget(registry: OperationRegistry): void {
+    const specs = new Set(Array.from(registry.entries(), ({ spec }) => spec));
+    for (const spec of this.#told.keys()) if (!specs.has(spec)) this.#told.delete(spec);
   }
 
-  /** Rules can be changed in place. */
-  get isOutdated(): boolean {
-    return this.#told.some(({ spec, rules }) => {
-      try {
-        return !isCopyOf(rules, spec.accessControl);
-      } catch {
-        return true;
-      }
-    });
+  /** The rules of an operation; nothing where nobody can tell who may call it. */
+  of(spec: OperationSpec): AccessControl | undefined {
+    const rules = rulesOf(spec);
+    this.#told.set(spec, rules);
+    return rules;
+  }
+
+  /** Whether any have changed since they were told, or since this was asked. */
+  haveChanged(): boolean {
+    let have = false;
+    for (const [spec, rules] of this.#told) {
+      if (areStill(rules, spec)) continue;
+      this.of(spec);
+      have = true;
+    }
+    return have;
   }
 }
 
-export function rulesOf(spec: OperationSpec): AccessControl | undefined {
+/** Asked by a timer, where an exception would end the process. */
+function areStill(rules: AccessControl | undefined, spec: OperationSpec): boolean {
+  if (rules === undefined) return rulesOf(spec) === undefined;
+  try {
+    return isCopyOf(rules, spec.accessControl);
+  } catch {
+    return false;
+  }
+}
+
+function rulesOf(spec: OperationSpec): AccessControl | undefined {
   try {
     return copyOfRules(spec.accessControl);
   } catch {
     return undefined;
   }
+}
+
+/** All operations that an MCP client can call, as a JSON list. Subscriptions are not in it: a call gives one result. With `tools`,
+ * these are tools, and no others. */
+export function describeMcp(registry: OperationRegistry, told: ToldRules, tools?: OperationRegistry): string {
+  told.forget(registry);
+  const all: string[] = [];
+  for (const { spec, handler } of registry.entries()) {
+    if (handler === undefined || spec.type === OperationType.SUBSCRIPTION) continue;
+    const rules = told.of(spec);
+    // What nobody can tell who may call, nobody is shown.
+    if (rules === undefined) continue;
+    const spills = registry.spills(`${spec.namespace}.${spec.name}`);
+    all.push(describe(spec, rules, spills, tools === undefined));
+  }
+  for (const spec of tools?.list() ?? []) all.push(describe(spec, spec.accessControl, true, true));
+  return wellFormed(`[${all.join(",")}]`);
 }
 
 function describe(spec: OperationSpec, rules: AccessControl, spills: boolean, mayBeTool: boolean): string {

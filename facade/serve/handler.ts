@@ -1,14 +1,14 @@
 // A registry as a function from requests to answers, for whoever has a server already.
 
-import { clearInterval, setInterval } from "node:timers";
 import { onAbort } from "../border/abort.js";
+import { closedOnce } from "../border/closing.js";
 import { keepAliveDuring } from "../border/keep-alive.js";
-import { aPatience, checkedOptions, refusal } from "../border/options.js";
+import { refusal } from "../border/options.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { ServedExchange } from "../native-binding.js";
 import { OperationRegistry } from "../registry/registry.js";
 import { checkedServe, type ServeOptions } from "./options.js";
-import { DRAIN_FOR, LOOK_EVERY, Offered, type ServeCloseOptions } from "./serve.js";
+import { Offered, type ServeCloseOptions } from "./serve.js";
 
 /**
  * How a registry answers requests that somebody else has received.
@@ -70,12 +70,9 @@ export function createHandler(registry: OperationRegistry, options: RegistryHand
 
 class Handling implements RegistryHandler {
   readonly #offered: Offered;
-  readonly #looking: NodeJS.Timeout;
-  #closing: Promise<void> | undefined;
 
   constructor(offered: Offered) {
     this.#offered = offered;
-    this.#looking = setInterval(offered.look, LOOK_EVERY).unref();
   }
 
   // Functions of the object and not of its class, so that they can be taken out of it.
@@ -98,25 +95,7 @@ class Handling implements RegistryHandler {
 
   readonly resourceUpdated = (uri: string): void => this.#offered.resourceUpdated(uri);
 
-  readonly close = async (options: ServeCloseOptions = {}): Promise<void> => {
-    const { drain = DRAIN_FOR } = checkedOptions<ServeCloseOptions>(
-      options,
-      { drain: aPatience },
-      { prefix: "close: " },
-    );
-    this.#closing ??= this.#close(drain);
-    await this.#closing;
-  };
-
-  async #close(drain: number): Promise<void> {
-    this.#offered.flush();
-    try {
-      await keepAliveDuring(this.#offered.native.close(drain));
-      this.#offered.flush();
-    } finally {
-      clearInterval(this.#looking);
-    }
-  }
+  readonly close = closedOnce((drain) => this.#offered.close(drain));
 }
 
 /** The head of an answer, as the native side tells it. */
@@ -138,10 +117,15 @@ async function send(exchange: ServedExchange, request: Request): Promise<string>
   });
   if (request.body === null) return exchange.send(head, new Uint8Array());
   const length = request.headers.get("content-length");
-  if (length !== null && Number(length) <= SMALL) {
-    return exchange.send(head, new Uint8Array(await request.arrayBuffer()));
-  }
+  // It is not waited for: how long a body may take is decided on the native side, for all.
   const answered = exchange.send(head);
+  if (length !== null && Number(length) <= SMALL) {
+    request.arrayBuffer().then(
+      (body) => exchange.finish(new Uint8Array(body)),
+      () => exchange.end(false),
+    );
+    return answered;
+  }
   // What becomes of it is told with the answer, which may not need all of it.
   void pump(exchange, request.body);
   return answered;

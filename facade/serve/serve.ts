@@ -1,7 +1,7 @@
 import { clearInterval, setInterval } from "node:timers";
+import { closedOnce } from "../border/closing.js";
 import { Inbox, type Receiver } from "../border/inbox.js";
 import { keepAlive, keepAliveDuring, letGo } from "../border/keep-alive.js";
-import { aPatience, checkedOptions } from "../border/options.js";
 import { Answers } from "../call/answers.js";
 import type { CallRequestedEvent } from "../call/events.js";
 import { lineOf } from "../call/remote.js";
@@ -13,7 +13,8 @@ import { lookAround } from "../registry/native-handler.js";
 import type { NativeTwin } from "../registry/native-twin.js";
 import { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
-import { Description } from "./describe.js";
+import type { OperationSpec } from "../types.js";
+import { describeMcp, ToldRules } from "./describe.js";
 import { describeHttp } from "./describe-http.js";
 import { type AskedIdentity, failureOf, type Identify, identified } from "./identify.js";
 import { type ClientAnswer, ClientLine, type Offers } from "./line.js";
@@ -79,9 +80,8 @@ export interface Served {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-export const DRAIN_FOR = 10_000;
 /** How often what is served is looked at for changes that nobody tells of. In milliseconds. */
-export const LOOK_EVERY = 100;
+const LOOK_EVERY = 100;
 
 const log = logger("serve");
 
@@ -119,19 +119,16 @@ export class Offered implements Receiver {
   readonly #twin: NativeTwin;
   readonly #answers: Answers;
   readonly #inbox = new Inbox(this);
-  readonly #isShown: ServeOptions["operations"];
+  readonly #looking: NodeJS.Timeout;
+  readonly #unwatch: () => void;
   readonly #identify: Identify | undefined;
-  readonly #description = new Description();
+  readonly #rules = new ToldRules();
   /** With `catalogue: "search"`: the tools of the MCP door. */
   readonly #tools: OperationRegistry | undefined;
   readonly #toolAnswers: Answers | undefined;
-  /** The ids that the user's own function has let pass; nothing for all. */
-  #shown: ReadonlySet<string> | undefined;
-  #revision = -1;
 
   constructor(registry: OperationRegistry, options: ServeOptions) {
     this.#registry = registry;
-    this.#isShown = options.operations;
     this.#identify = options.identify;
     this.#twin = registry.nativeTwin();
     this.native = new native.RegistryServer(
@@ -145,7 +142,8 @@ export class Offered implements Receiver {
       concurrency: options.concurrency,
       handsOutFiles: true,
     });
-    this.#tools = searchTools(registry, options, (id) => this.#shown?.has(id) !== false);
+    const { operations } = options;
+    this.#tools = searchTools(registry, options, (id) => this.#isChosen(operations, id));
     if (this.#tools !== undefined) {
       this.native.addTools(this.#tools.list().map(hostSpec));
       this.#toolAnswers = new Answers(this.native, this.#tools, {
@@ -154,7 +152,8 @@ export class Offered implements Receiver {
         handsOutFiles: true,
       });
     }
-    this.#choose();
+    this.#unwatch = operations === undefined ? () => {} : this.#choose(operations);
+    this.#looking = setInterval(() => this.#look(), LOOK_EVERY).unref();
   }
 
   asked(id: string, asked: AskedCall | { identify: AskedIdentity } | { describe: true | "http" }): void {
@@ -165,8 +164,8 @@ export class Offered implements Receiver {
     if ("describe" in asked) {
       const isPlain = asked.describe === "http";
       const text = isPlain
-        ? describeHttp(this.#registry)
-        : this.#description.text(this.#registry, this.#tools);
+        ? describeHttp(this.#registry, this.#rules)
+        : describeMcp(this.#registry, this.#rules, this.#tools);
       this.native.sendEvent(id, text);
       return;
     }
@@ -214,35 +213,50 @@ export class Offered implements Receiver {
   }
 
   /** Called now and then. */
-  readonly look = (): void => {
+  #look(): void {
     this.#twin.look();
-    this.#choose();
-    if (this.#description.isOutdated) this.native.touch();
-  };
+    if (this.#rules.haveChanged()) this.native.touch();
+  }
+
+  /** Ends it, after what is under way, but not after more than so many milliseconds. */
+  async close(drain: number): Promise<void> {
+    this.#flush();
+    try {
+      await keepAliveDuring(this.native.close(drain));
+      // Calls that were ended are told so.
+      this.#flush();
+    } finally {
+      clearInterval(this.#looking);
+      this.#unwatch();
+    }
+  }
 
   /** Sends and takes what waits. */
-  flush(): void {
+  #flush(): void {
     this.#answers.flush();
     this.#toolAnswers?.flush();
     this.#inbox.drain();
   }
 
-  /** What is registered later is served once the user's own function has had a look at it. */
-  #choose(): void {
-    const isShown = this.#isShown;
-    const { revision } = this.#registry;
-    if (isShown === undefined || revision === this.#revision) return;
-    this.#revision = revision;
-    const shown = this.#registry.getAllSpecs().filter((spec) => {
-      try {
-        return isShown(spec) === true;
-      } catch (error) {
-        log.error(`${spec.namespace}.${spec.name} is not served: operations() threw ${String(error)}`);
-        return false;
-      }
+  #isChosen(operations: ServeOptions["operations"], id: string): boolean {
+    if (operations === undefined) return true;
+    try {
+      return operations(this.#registry.getSpec(id) as OperationSpec) === true;
+    } catch (error) {
+      log.error(`${id} is not served: operations() threw ${String(error)}`);
+      return false;
+    }
+  }
+
+  /** Serves what the user's own function chooses. What is registered later is looked at before it can be called. */
+  #choose(operations: NonNullable<ServeOptions["operations"]>): () => void {
+    const isShown = (id: string) => this.#isChosen(operations, id);
+    this.native.showOnly(Array.from(this.#registry.entries(), ({ id }) => id).filter(isShown));
+    return this.#twin.watch((id, entry) => {
+      if (entry !== undefined && isShown(id)) return () => this.native.show(id, true);
+      this.native.show(id, false);
+      return undefined;
     });
-    this.#shown = new Set(shown.map(({ namespace, name }) => `${namespace}.${name}`));
-    this.native.showOnly([...this.#shown]);
   }
 }
 
@@ -250,13 +264,10 @@ export class Offered implements Receiver {
 export class Listening implements Served {
   readonly url: string;
   readonly #offered: Offered;
-  readonly #looking: NodeJS.Timeout;
-  #closing: Promise<void> | undefined;
 
   constructor(offered: Offered, url: string) {
     this.url = url;
     this.#offered = offered;
-    this.#looking = setInterval(offered.look, LOOK_EVERY).unref();
     // A server stays up until it is closed.
     keepAlive(this);
   }
@@ -267,28 +278,16 @@ export class Listening implements Served {
 
   readonly resourceUpdated = (uri: string): void => this.#offered.resourceUpdated(uri);
 
-  readonly close = async (options: ServeCloseOptions = {}): Promise<void> => {
-    const { drain = DRAIN_FOR } = checkedOptions<ServeCloseOptions>(
-      options,
-      { drain: aPatience },
-      { prefix: "close: " },
-    );
-    this.#closing ??= this.#close(drain);
-    await this.#closing;
-  };
+  readonly close = closedOnce((drain) => this.#close(drain));
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
 
   async #close(drain: number): Promise<void> {
-    this.#offered.flush();
     try {
-      await keepAliveDuring(this.#offered.native.close(drain));
-      // Calls that were ended are told so.
-      this.#offered.flush();
+      await this.#offered.close(drain);
     } finally {
-      clearInterval(this.#looking);
       letGo(this);
     }
   }

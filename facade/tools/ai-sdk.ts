@@ -15,7 +15,6 @@ import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { offerEnv } from "../registry/offered-env.js";
 import { alwaysEnforceAccess } from "../registry/protocol-context.js";
 import type { OperationRegistry } from "../registry/registry.js";
-import { subscribe } from "../registry/subscribe.js";
 import { native, runtime } from "../runtime.js";
 import { type CallContext, type OperationContext, type OperationSpec, OperationType } from "../types.js";
 import {
@@ -28,7 +27,7 @@ import {
   type AnyAISDKTools,
   schemaFor,
 } from "./ai-sdk-types.js";
-import { MAX_EVENTS } from "./call.js";
+import { listened, MAX_EVENTS } from "./call.js";
 import { blocksOf, type ContentPart, partsOf } from "./parts.js";
 import { type ResultForm, resultOf, resultOfError, within } from "./result.js";
 import type { ToolTarget } from "./targets.js";
@@ -196,7 +195,7 @@ async function* streamed(
   let bytes = 0;
   try {
     await approved;
-    for await (const { data } of subscribe(registry, id, input, context)) {
+    for await (const { data } of listened(registry, id, input, context)) {
       events.push(data);
       bytes += JSON.stringify(data)?.length ?? 0;
       yield { data: [...events] };

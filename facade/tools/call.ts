@@ -1,6 +1,7 @@
 // A model's call of a tool: its arguments, the operation, and what the model is told.
 
 import type { ResponseEnvelope } from "../envelope.js";
+import { isTimeout } from "../error-guards.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { offerEnv } from "../registry/offered-env.js";
 import { alwaysEnforceAccess } from "../registry/protocol-context.js";
@@ -12,6 +13,8 @@ import type { ListedTool } from "./to-tools.js";
 
 /** Events of a stream that become a result. */
 export const MAX_EVENTS = 100;
+/** How long a stream is listened to, in milliseconds: it may have nothing to say, and a model waits for it. */
+const LISTEN_FOR = 30_000;
 
 /** Calls an operation for a model. Never rejects. */
 export async function callTool(
@@ -42,6 +45,24 @@ function argumentsOf({ projection }: Pick<ListedTool, "projection">, input: unkn
   return projection.restore(input ?? {});
 }
 
+/** A stream, which ends when it has been listened to for long enough. The context is the call's own, and gets a deadline. */
+export async function* listened(
+  registry: OperationRegistry,
+  id: string,
+  input: unknown,
+  context: OperationContext,
+): AsyncGenerator<ResponseEnvelope> {
+  const enough = Date.now() + LISTEN_FOR;
+  const isOurs = !(Number(context.deadline) <= enough);
+  if (isOurs) context.deadline = enough;
+  try {
+    yield* subscribe(registry, id, input, context);
+  } catch (error) {
+    // What was said until then is the result.
+    if (!(isOurs && isTimeout(error) && Date.now() >= enough)) throw error;
+  }
+}
+
 /** What a stream says within the bounds of a result, as one envelope. The rest is not waited for. */
 export async function firstEvents(
   registry: OperationRegistry,
@@ -53,7 +74,7 @@ export async function firstEvents(
   const events: unknown[] = [];
   let bytes = 0;
   let meta: ResponseEnvelope["meta"] = { source: "local", operationId: id, timestamp: Date.now() };
-  for await (const envelope of subscribe(registry, id, input, context)) {
+  for await (const envelope of listened(registry, id, input, context)) {
     events.push(envelope.data);
     meta = envelope.meta;
     bytes += JSON.stringify(envelope.data)?.length ?? 0;

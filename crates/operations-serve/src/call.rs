@@ -105,6 +105,17 @@ impl Calls {
         own.or_else(|| self.operation(id))
     }
 
+    /// Serves this one too, or not any more, where not all are served.
+    pub fn show(&self, id: &str, is_shown: bool) {
+        if let Some(shown) = writing(&self.shown).as_mut() {
+            if is_shown {
+                shown.insert(id.to_owned());
+            } else {
+                shown.remove(id);
+            }
+        }
+    }
+
     fn is_shown(&self, id: &str) -> bool {
         reading(&self.shown)
             .as_ref()
@@ -127,7 +138,13 @@ impl Calls {
 
     /// How often what is served has changed.
     #[must_use]
-    pub fn revision(&self) -> watch::Receiver<u64> {
+    pub fn revision(&self) -> u64 {
+        *self.registry.revision().borrow()
+    }
+
+    /// The same, for those who wait for a change.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<u64> {
         self.registry.revision()
     }
 

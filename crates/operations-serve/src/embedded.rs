@@ -1,7 +1,7 @@
 //! Requests that the host brings: it has a server of its own, and a function that takes a request and gives an answer. Bodies
 //! cross piece by piece, in both directions, and neither side gets further ahead than the other can follow.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -22,7 +22,9 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::body::{self, Body, BodyError};
 use crate::door::http::problem;
+use crate::identity::Caller;
 use crate::service::Service;
+use crate::standard_streams;
 
 /// Pieces of a request that wait to be read.
 const WAITING_PIECES: usize = 4;
@@ -61,6 +63,17 @@ impl Embedded {
             under_way: Mutex::new(Some(self.tasks.token())),
             is_late: self.service.shared().closing.is_cancelled(),
         }
+    }
+
+    /// Talks with whoever started the program, over standard input and output, until they are gone or it is closed.
+    ///
+    /// # Errors
+    ///
+    /// When the MCP door is closed, or there is no thread left.
+    pub async fn converse(&self, caller: Arc<Caller>) -> Result<(), CallError> {
+        let _under_way = self.tasks.token();
+        let shared = Arc::clone(self.service.shared());
+        standard_streams::converse(shared, caller, &self.kill).await
     }
 
     /// Ends streams, waits for what is under way, but no longer than this, and ends the rest.
@@ -151,7 +164,7 @@ impl Exchange {
         } else {
             let whole = body.collect().await.map_err(|_| aborted())?;
             *locked(&self.whole) = Some(whole.to_bytes());
-            self.finish();
+            self.leave();
         }
         let head =
             json!({ "status": head.status.as_u16(), "headers": headers, "hasMore": has_more });
@@ -202,6 +215,13 @@ impl Exchange {
         }
     }
 
+    /// The request as a whole, in one piece, if none has come before.
+    pub fn finish(&self, body: Bytes) {
+        if let Some(feed) = locked(&self.feed).take() {
+            let _ = feed.try_send(Ok(body));
+        }
+    }
+
     /// The request is there as a whole, or nothing more of it comes.
     pub fn end(&self, is_whole: bool) {
         let feed = locked(&self.feed).take();
@@ -239,12 +259,12 @@ impl Exchange {
                 }
                 Some(None) => {
                     *answer = None;
-                    self.finish();
+                    self.leave();
                     return Ok(None);
                 }
                 Some(Some(Err(_))) | None => {
                     *answer = None;
-                    self.finish();
+                    self.leave();
                     return Err(aborted());
                 }
             }
@@ -259,10 +279,10 @@ impl Exchange {
         if let Ok(mut answer) = self.answer.try_lock() {
             *answer = None;
         }
-        self.finish();
+        self.leave();
     }
 
-    fn finish(&self) {
+    fn leave(&self) {
         drop(locked(&self.under_way).take());
     }
 }

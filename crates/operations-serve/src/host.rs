@@ -16,7 +16,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::limits::Place;
-use crate::line::{Line, Said};
+use crate::line::{Line, Questions, Told};
 
 /// Events of one stream that wait for their reader. The host is told to wait when there are so many, and to go on when
 /// half of them are gone.
@@ -207,21 +207,22 @@ impl Host {
 
     /// The host says how far it is: a JSON object. What nobody reads fast enough is left out.
     pub fn tell_progress(&self, id: &str, progress: &str) {
-        let _ = self.say(id, Said::Progress(progress.to_owned()));
+        self.tell(id, Told::Progress(progress.to_owned()));
     }
 
     /// The host has a log line for whoever called: a JSON object.
     pub fn tell_log(&self, id: &str, line: &str) {
-        let _ = self.say(id, Said::Log(line.to_owned()));
+        self.tell(id, Told::Log(line.to_owned()));
     }
 
     /// The host asks whoever called: a JSON list. Answers arrive as events under the id of the call.
     pub fn ask_caller(&self, id: &str, list: &str) {
-        let questions = Said::Questions {
+        let questions = Questions {
             id: id.into(),
             list: list.to_owned(),
         };
-        if !self.say(id, questions) {
+        let is_heard = |line: &Line| line.asked.send(questions).is_ok();
+        if !self.on_line(id, is_heard).unwrap_or_default() {
             let answer = json!({ "error": { "message": "Nobody is there to be asked" } });
             self.answer_host(id, &answer.to_string());
         }
@@ -232,11 +233,14 @@ impl Host {
         self.mailbox.push(Item::event(id, answer));
     }
 
-    /// Whether there is somebody who hears it.
-    fn say(&self, id: &str, said: Said) -> bool {
-        let question = self.question(id);
-        let line = question.as_ref().and_then(|asked| asked.line.as_ref());
-        line.is_some_and(|line| line.said.try_send(said).is_ok())
+    fn tell(&self, id: &str, told: Told) {
+        let _ = self.on_line(id, |line| line.told.try_send(told).is_ok());
+    }
+
+    /// Does something with the line of a question; nothing where there is none.
+    fn on_line<T>(&self, id: &str, what: impl FnOnce(&Line) -> T) -> Option<T> {
+        let question = self.question(id)?;
+        question.line.as_ref().map(what)
     }
 
     /// The host has nothing more to say.

@@ -49,9 +49,14 @@ impl Caller {
     ///
     /// When it is no identity.
     pub fn of(text: &str) -> Result<Self, CallError> {
-        let identity = serde_json::from_str(text).map_err(|error| {
+        let identity: Identity = serde_json::from_str(text).map_err(|error| {
             CallError::invalid(format!("serve: an identity cannot be used: {error}"))
         })?;
+        // Callers are told apart by it, and those without an identity have this one.
+        if identity.id.is_empty() {
+            let message = "serve: an identity cannot be used: its id must not be empty";
+            return Err(CallError::invalid(message));
+        }
         Ok(Self {
             identity: Some(identity),
             text: Some(text.to_owned()),
@@ -135,6 +140,12 @@ impl Identities {
             How::Nobody
         };
         Ok(Self { how })
+    }
+
+    /// Whether there is somebody who can tell.
+    #[must_use]
+    pub fn can_tell(&self) -> bool {
+        !matches!(self.how, How::Nobody)
     }
 
     /// Who sent a request. `deadline` is when that must be known, in Unix milliseconds.

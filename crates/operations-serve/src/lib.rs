@@ -8,10 +8,12 @@
 #![forbid(unsafe_code)]
 
 pub mod allowed;
+mod binary;
 pub mod body;
 pub mod call;
 pub mod challenge;
 pub mod cors;
+mod described;
 pub mod door;
 pub mod embedded;
 pub mod failure;
@@ -23,7 +25,7 @@ pub mod listener;
 pub mod options;
 pub mod service;
 pub mod spilled;
-pub mod standard_streams;
+mod standard_streams;
 pub mod stats;
 pub mod tls;
 pub mod upstream;

@@ -5,20 +5,22 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-/// Something that the host says. Each is JSON.
+/// Something that the host tells. Each is JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum Told {
     /// How far it is: an object.
     Progress(String),
     /// A log line: an object with `level` and `data`.
     Log(String),
-    /// Questions: a list of objects with `key`, `method` and `params`.
-    Questions {
-        /// The work that waits for the answers.
-        id: Arc<str>,
-        /// The questions.
-        list: String,
-    },
+}
+
+/// Something that the host asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Questions {
+    /// The work that waits for the answers.
+    pub id: Arc<str>,
+    /// The questions: a JSON list of objects with `key`, `method` and `params`.
+    pub list: String,
 }
 
 /// The end of a line that the host has.
@@ -26,6 +28,9 @@ pub enum Said {
 pub struct Line {
     /// What the host may say: a JSON object that goes with the call.
     pub offers: String,
-    /// Where it goes. What nobody reads fast enough is left out.
-    pub said: mpsc::Sender<Said>,
+    /// Where it tells something. What nobody reads fast enough is left out.
+    pub told: mpsc::Sender<Told>,
+    /// Where it asks. A handler waits for each answer, so that nothing may be left out; there are no more of them than handlers
+    /// wait for.
+    pub asked: mpsc::UnboundedSender<Questions>,
 }

@@ -2,16 +2,13 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Request;
-use http_body_util::BodyExt;
-use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
-use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use operations_core::error::CallError;
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -217,15 +214,8 @@ impl Talk {
             kill,
         } = self;
         let options = &Arc::clone(service.shared()).options;
-        let answer = service_fn(move |request: Request<Incoming>| {
-            let service = service.clone();
-            async move {
-                let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
-                service.handle(request).await
-            }
-        });
+        let answer = TowerToHyperService::new(service);
         let stream = TokioIo::new(stream);
-        // How it ends is of no interest: clients may leave at any time.
         if is_http2 {
             let connection = http2::Builder::new(TokioExecutor::new())
                 .timer(TokioTimer::new())
@@ -234,36 +224,31 @@ impl Talk {
                 .keep_alive_interval(options.request_timeout)
                 .keep_alive_timeout(options.request_timeout)
                 .serve_connection(stream, answer);
-            let mut connection = pin!(connection);
-            tokio::select! {
-                biased;
-                () = kill.cancelled() => return,
-                _ = connection.as_mut() => return,
-                () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
-            }
-            tokio::select! {
-                biased;
-                () = kill.cancelled() => {}
-                _ = connection => {}
-            }
-            return;
+            return serve(connection, http2::Connection::graceful_shutdown, stop, kill).await;
         }
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(options.request_timeout)
             .max_buf_size(HEADER_BYTES.into())
             .serve_connection(stream, answer);
-        let mut connection = pin!(connection);
-        tokio::select! {
-            biased;
-            () = kill.cancelled() => return,
-            _ = connection.as_mut() => return,
-            () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
-        }
-        tokio::select! {
-            biased;
-            () = kill.cancelled() => {}
-            _ = connection => {}
-        }
+        serve(connection, http1::Connection::graceful_shutdown, stop, kill).await;
     }
+}
+
+/// Serves a connection to its end, which comes after what is under way once `stop` is cancelled, and at once with `kill`.
+async fn serve<C: Future>(
+    connection: C,
+    shut_down: fn(Pin<&mut C>),
+    stop: CancellationToken,
+    kill: CancellationToken,
+) {
+    let mut connection = pin!(connection);
+    // How it ends is of no interest: clients may leave at any time.
+    tokio::select! {
+        biased;
+        () = kill.cancelled() => return,
+        _ = connection.as_mut() => return,
+        () = stop.cancelled() => shut_down(connection.as_mut()),
+    }
+    let _ = kill.run_until_cancelled(connection).await;
 }

@@ -27,6 +27,7 @@ use crate::body::{self, Body, BodyError};
 use crate::call::Calls;
 use crate::challenge::{self, InvalidToken};
 use crate::cors::Cors;
+use crate::described::Kept;
 use crate::door;
 use crate::door::http::problem;
 use crate::failure;
@@ -71,7 +72,7 @@ pub struct Shared {
     /// Who does what the registry cannot.
     pub(crate) host: Arc<Host>,
     pub(crate) mcp: door::mcp::State,
-    pub(crate) http: door::http::Kept,
+    pub(crate) http: Kept<door::http::Routes>,
     /// Results in files that clients may read.
     pub(crate) downloads: Downloads,
 }
@@ -126,7 +127,7 @@ impl Service {
                 identities: Identities::new(&options.identity)?,
                 host,
                 mcp: door::mcp::State::new(options.doors.mcp.as_ref())?,
-                http: door::http::Kept::default(),
+                http: Kept::default(),
                 downloads: Downloads::new(spilled),
                 options,
             }),
@@ -196,9 +197,6 @@ impl Shared {
         if let Some(metadata) = oauth.and_then(|oauth| oauth.metadata(head.uri.path())) {
             return Ok(metadata);
         }
-        if head.uri.path() == "/metrics" {
-            return Ok(self.metrics());
-        }
         let deadline = self.deadline(&head);
         // Even if calls have all the time in the world, nobody waits for ever to be let in.
         let known_by = deadline.unwrap_or(clock::now() + 60_000.0);
@@ -206,6 +204,11 @@ impl Shared {
             Ok(caller) => caller,
             Err(unknown) => return Ok(self.unknown(unknown, request_id)),
         };
+        if head.uri.path() == "/metrics" {
+            let mut response = self.metrics_for(&caller, request_id);
+            challenge::add(&mut response, oauth);
+            return Ok(response);
+        }
         let path = head.uri.path().to_owned();
         let exchange = Exchange {
             head,
@@ -299,6 +302,17 @@ impl Shared {
         response
     }
 
+    /// How busy a server is, is nothing for strangers, where it knows who is none.
+    fn metrics_for(&self, caller: &Caller, request_id: &str) -> Response<Body> {
+        if self.identities.can_tell() && caller.identity.is_none() {
+            let message = "Metrics are for callers with an identity";
+            let error = CallError::new(InfrastructureErrorCode::AccessDenied, message)
+                .with_details(json!({ "delivery": "none" }));
+            return problem::of(&error, StatusCode::UNAUTHORIZED, request_id);
+        }
+        self.metrics()
+    }
+
     fn metrics(&self) -> Response<Body> {
         let (_, waiting) = self.calls.counts();
         let mut response = Response::new(body::full(self.stats.to_prometheus(waiting)));
@@ -307,6 +321,13 @@ impl Shared {
         headers.insert(CONTENT_TYPE, media_type);
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         response
+    }
+
+    /// Tells the operator of an error that the client sees another one of.
+    pub fn log_masked(&self, request_id: &str, error: &CallError) {
+        if failure::is_masked(error) {
+            self.log_failure(request_id, error);
+        }
     }
 
     /// Tells the operator what the client is not told.

@@ -7,26 +7,31 @@ use std::thread;
 
 use operations_core::error::CallError;
 use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 
 use crate::door::mcp::stdio::Conversation;
 use crate::identity::Caller;
 use crate::service::Shared;
 
-/// Lines that wait to be heard.
+/// Lines that wait to be heard, or to be written.
 const WAITING_LINES: usize = 64;
 
-/// Talks with whoever started the program, until they are gone or the server closes.
+/// Talks with whoever started the program, until they are gone, or the server closes and calls are done, or `kill` is cancelled.
 ///
 /// # Errors
 ///
 /// When the door is closed, or there is no thread left.
-pub async fn converse(shared: Arc<Shared>, caller: Arc<Caller>) -> Result<(), CallError> {
+pub(crate) async fn converse(
+    shared: Arc<Shared>,
+    caller: Arc<Caller>,
+    kill: &CancellationToken,
+) -> Result<(), CallError> {
     let Some(door) = shared.options.doors.mcp.clone() else {
         return Err(CallError::invalid("serveStdio: the MCP door is closed"));
     };
     let most = shared.options.max_body_bytes;
     let (say, lines) = mpsc::channel(WAITING_LINES);
-    let (out, said) = mpsc::unbounded_channel();
+    let (out, said) = mpsc::channel(WAITING_LINES);
     let (written, all_written) = oneshot::channel::<()>();
     let no_thread = |error: io::Error| CallError::failed(format!("serveStdio: {error}"));
     thread::Builder::new()
@@ -40,11 +45,11 @@ pub async fn converse(shared: Arc<Shared>, caller: Arc<Caller>) -> Result<(), Ca
             drop(written);
         })
         .map_err(no_thread)?;
-    Conversation::new(shared, door, caller, out)
+    Conversation::new(shared, door, caller, out, kill)
         .run(lines)
         .await;
-    // It ends when it is dropped.
-    let _ = all_written.await;
+    // It ends when it is dropped. Somebody who does not read is not waited for.
+    let _ = kill.run_until_cancelled(all_written).await;
     Ok(())
 }
 
@@ -65,7 +70,7 @@ fn read_lines(input: &mut impl BufRead, most: usize, say: &mpsc::Sender<String>)
     }
 }
 
-fn write_lines(output: &mut impl Write, mut said: mpsc::UnboundedReceiver<String>) {
+fn write_lines(output: &mut impl Write, mut said: mpsc::Receiver<String>) {
     while let Some(mut line) = said.blocking_recv() {
         line.push('\n');
         let sent = output
@@ -95,9 +100,9 @@ mod tests {
 
     #[test]
     fn what_is_said_is_written_line_by_line() {
-        let (out, said) = mpsc::unbounded_channel();
+        let (out, said) = mpsc::channel(8);
         for line in ["a", "b"] {
-            assert!(out.send(line.to_owned()).is_ok());
+            assert!(out.blocking_send(line.to_owned()).is_ok());
         }
         drop(out);
         let mut written = Vec::new();

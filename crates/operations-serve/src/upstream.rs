@@ -51,7 +51,8 @@ impl AllowedHeaders {
         format!("{before}{allowed}{after}")
     }
 
-    /// An error about an upstream answer, with only the allowed headers in its details.
+    /// An error about an upstream server or its answer: without the server's address, and with only the allowed headers in its
+    /// details. What the server said (`body`) is what the operation answers, and stays.
     #[must_use]
     pub fn in_error(&self, mut error: CallError) -> CallError {
         let Some(details) = &mut error.details else {
@@ -68,8 +69,38 @@ impl AllowedHeaders {
                 headers.retain(|name, _| self.0.iter().any(|allowed| allowed == name));
             }
         }
+        // Errors of handlers that say nothing about a delivery may have a host of their own.
+        if details.get("delivery").is_some()
+            && let Some(details) = details.as_object_mut()
+            && let Some(host) = details.shift_remove("host")
+        {
+            let host = host.as_str().unwrap_or_default();
+            error.message = without_host(&error.message, host);
+        }
         error
     }
+}
+
+/// A message about a server that does not say where the server is.
+fn without_host(message: &str, host: &str) -> String {
+    let is_part_of_name =
+        |character: char| character.is_ascii_alphanumeric() || "-._".contains(character);
+    let mut text = String::with_capacity(message.len());
+    let mut rest = message;
+    while let Some((before, after)) = rest.split_once(host).filter(|_| !host.is_empty()) {
+        text.push_str(before);
+        // A full stop may be the end of a sentence.
+        let next = after.strip_prefix('.').unwrap_or(after).chars().next();
+        let is_whole = !before.ends_with(is_part_of_name) && !next.is_some_and(is_part_of_name);
+        text.push_str(if is_whole {
+            "the upstream server"
+        } else {
+            host
+        });
+        rest = after;
+    }
+    text.push_str(rest);
+    text
 }
 
 #[cfg(test)]
@@ -79,6 +110,28 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn an_error_does_not_say_where_the_server_is() {
+        let allowed = AllowedHeaders::new(&[]);
+        let about = |message: &str, details: Value| {
+            let error = allowed.in_error(CallError::failed(message).with_details(details));
+            (error.message, error.details.unwrap())
+        };
+        let host = "db.internal:8080";
+        let (message, details) = about(
+            "The request to db.internal:8080 failed: not db.internal:80801, but db.internal:8080.",
+            json!({ "host": host, "delivery": "none", "reason": "network" }),
+        );
+        assert_eq!(
+            message,
+            "The request to the upstream server failed: not db.internal:80801, but the upstream server."
+        );
+        assert_eq!(details, json!({ "delivery": "none", "reason": "network" }));
+        // What a handler says about itself is its own business.
+        let own = json!({ "host": "mine" });
+        assert_eq!(about("mine", own.clone()), ("mine".to_owned(), own));
+    }
 
     #[test]
     fn only_allowed_headers_are_left() {

@@ -226,6 +226,17 @@ async fn a_subscription_is_an_event_stream() {
 }
 
 #[tokio::test]
+async fn what_a_stream_does_not_tell_its_client_is_told_to_the_operator() {
+    let served = served(&json!({}));
+    let steps = json!([{ "gives": 1 }, { "fail": "UNKNOWN_ERROR" }]);
+    let events = text(send(&served.service, post("/api/t/stream", &steps)).await).await;
+    assert!(events.contains("The operation failed"), "{events}");
+    assert!(!events.contains("it failed"), "{events}");
+    let log = served.log.lock().unwrap();
+    assert_eq!(*log, ["A served call failed: it failed"]);
+}
+
+#[tokio::test]
 async fn a_subscription_that_fails_at_once_has_a_status() {
     let served = served(&json!({}));
     let response = send(

@@ -1,5 +1,6 @@
 //! Who calls.
 
+use operations_serve::identity::Caller;
 use serde_json::{Value, json};
 
 use crate::support::{Served, json_of, post, send, served};
@@ -39,6 +40,14 @@ async fn tokens_say_who_calls() {
         .headers_mut()
         .insert("authorization", "Basic eDp5".parse().unwrap());
     assert_eq!(send(&served.service, basic).await.status(), 401);
+}
+
+#[test]
+fn nobody_has_the_name_of_those_without_one() {
+    let nameless = r#"{"id":"","scopes":["admin"]}"#;
+    let refused = Caller::of(nameless).unwrap_err();
+    assert!(refused.message.contains("empty"), "{}", refused.message);
+    assert_eq!(Caller::default().id(), "");
 }
 
 #[tokio::test]

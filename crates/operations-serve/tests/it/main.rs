@@ -14,6 +14,7 @@ mod identity;
 mod listener;
 mod mcp_dialogue;
 mod mcp_door;
+mod mcp_lines;
 mod random_requests;
 mod service;
 mod support;

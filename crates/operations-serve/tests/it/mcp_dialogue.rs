@@ -126,6 +126,45 @@ async fn an_older_client_is_asked_on_the_stream_of_its_call() {
 }
 
 #[tokio::test]
+async fn a_question_is_not_lost_among_what_a_slow_client_has_not_read() {
+    let mut served = door();
+    let service = served.service.clone();
+    let answering = tokio::spawn(async move {
+        let params =
+            json!({ "name": "t_host", "arguments": {}, "_meta": { "progressToken": "p" } });
+        send(&service, request("tools/call", &params, &[SESSION])).await
+    });
+    describe(&mut served).await;
+    let (_, id, _) = served.asked.recv().await.unwrap();
+    for step in 0..1_000 {
+        let note = json!({ "progress": step }).to_string();
+        served.host.tell_progress(&id, &note);
+    }
+    served.host.ask_caller(&id, QUESTION);
+    let mut body = answering.await.unwrap().into_body();
+    let mut notes = 0;
+    let question = loop {
+        let told = message(&mut body).await;
+        if told["method"] == "elicitation/create" {
+            break told;
+        }
+        assert_eq!(told["method"], "notifications/progress");
+        notes += 1;
+    };
+    assert!(notes < 1_000, "what is not read is left out");
+    let answer =
+        json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "decline" } });
+    let sent = send(&served.service, post(&answer, &[SESSION])).await;
+    assert_eq!(sent.status(), 202);
+    let last = tokio::spawn(async move { message(&mut body).await });
+    let (kind, to, told) = served.asked.recv().await.unwrap();
+    assert_eq!((kind, to), (2, id.clone()));
+    assert_eq!(told["result"], json!({ "action": "decline" }));
+    served.host.respond(&id, ENVELOPE);
+    assert_eq!(last.await.unwrap()["result"]["isError"], Value::Null);
+}
+
+#[tokio::test]
 async fn a_newer_client_is_asked_by_a_result() {
     let mut served = door();
     let service = served.service.clone();
@@ -210,6 +249,20 @@ async fn resources_are_watched_by_sessions() {
 }
 
 #[tokio::test]
+async fn a_name_that_no_session_has_is_not_remembered() {
+    let served = door();
+    let long = "s".repeat(129);
+    let session = [("mcp-session-id", long.as_str())];
+    for method in ["POST", "GET", "DELETE"] {
+        let mut sent = request("ping", &json!({}), &session);
+        *sent.method_mut() = method.parse().unwrap();
+        let response = send(&served.service, sent).await;
+        assert_eq!(response.status(), 404, "{method}");
+        assert!(text(response).await.contains("initialize"));
+    }
+}
+
+#[tokio::test]
 async fn a_session_that_is_over_stays_over() {
     let served = door();
     let goodbye = Request::delete("/mcp")
@@ -221,6 +274,9 @@ async fn a_session_that_is_over_stays_over() {
     assert_eq!(gone.status(), 204);
     let ping = send(&served.service, request("ping", &json!({}), &[SESSION])).await;
     assert_eq!(ping.status(), 404);
+    let batch = json!([{ "jsonrpc": "2.0", "id": 1, "method": "ping" }]);
+    let response = send(&served.service, post(&batch, &[SESSION])).await;
+    assert_eq!(response.status(), 404);
     let other = send(&served.service, request("ping", &json!({}), &[])).await;
     assert!(text(other).await.contains("\"result\":{}"));
 }

@@ -4,16 +4,14 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use operations_serve::body::Body;
-use operations_serve::door::mcp::stdio::Conversation;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
 
 use crate::support::{Served, json_of, send, served, text};
 
 const META: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-fn door(more: &Value) -> Served {
+pub(crate) fn door(more: &Value) -> Served {
     let mut options = json!({
         "doors": { "mcp": { "path": "/mcp", "name": "test", "version": "1.2.3" } },
     });
@@ -41,13 +39,13 @@ fn description() -> String {
 }
 
 /// Answers the first question, which is what there is to be shown.
-async fn describe(served: &mut Served) {
+pub(crate) async fn describe(served: &mut Served) {
     let (kind, id, asked) = served.asked.recv().await.unwrap();
     assert_eq!((kind, &asked), (5, &json!({ "describe": true })));
     served.host.respond(&id, &description());
 }
 
-fn message(id: u32, method: &str, params: &Value) -> Value {
+pub(crate) fn message(id: u32, method: &str, params: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
 }
 
@@ -325,38 +323,4 @@ async fn what_is_no_message_is_refused() {
     let put = Request::put("/mcp").header("host", "localhost");
     let response = send(&served.service, put.body(Full::default()).unwrap()).await;
     assert_eq!(response.status(), 405);
-}
-
-#[tokio::test]
-async fn a_conversation_by_lines() {
-    let mut served = door(&json!({}));
-    let shared = served.service.shared().clone();
-    let options = shared.options.doors.mcp.clone().unwrap();
-    let (out, mut said) = mpsc::unbounded_channel();
-    let (say, lines) = mpsc::channel(8);
-    let conversation = Conversation::new(shared, options, std::sync::Arc::default(), out);
-    let running = tokio::spawn(conversation.run(lines));
-    let hello = message(1, "initialize", &json!({ "protocolVersion": "2025-06-18" }));
-    say.send(hello.to_string()).await.unwrap();
-    describe(&mut served).await;
-    let answer: Value = serde_json::from_str(&said.recv().await.unwrap()).unwrap();
-    assert_eq!(answer["result"]["protocolVersion"], "2025-06-18");
-    say.send(message(2, "tools/call", &json!({ "name": "t_secret" })).to_string())
-        .await
-        .unwrap();
-    let answer: Value = serde_json::from_str(&said.recv().await.unwrap()).unwrap();
-    assert_eq!(answer["result"]["isError"], true, "here there is no status");
-    say.send(message(3, "tools/call", &json!({ "name": "t_host" })).to_string())
-        .await
-        .unwrap();
-    let (_, id, _) = served.asked.recv().await.unwrap();
-    let cancel = json!({
-        "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 3 },
-    });
-    say.send(cancel.to_string()).await.unwrap();
-    let (kind, aborted, _) = served.asked.recv().await.unwrap();
-    assert_eq!((kind, aborted), (6, id));
-    drop(say);
-    running.await.unwrap();
-    assert_eq!(said.recv().await, None);
 }

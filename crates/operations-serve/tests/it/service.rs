@@ -39,6 +39,28 @@ async fn health_and_metrics() {
 }
 
 #[tokio::test]
+async fn metrics_are_for_those_who_are_known_where_anybody_is() {
+    let tokens = json!([["t0ken", { "id": "ada", "scopes": [] }]]);
+    let served = served(&json!({ "identity": { "tokens": tokens } }));
+    let get = |token: Option<&str>| {
+        let mut request = post("/metrics", &json!(null));
+        *request.method_mut() = Method::GET;
+        if let Some(token) = token {
+            let headers = request.headers_mut();
+            headers.insert("authorization", format!("Bearer {token}").parse().unwrap());
+        }
+        request
+    };
+    let response = send(&served.service, get(None)).await;
+    assert_eq!(response.status(), 401);
+    assert_eq!(response.headers()["www-authenticate"], "Bearer");
+    assert!(!text(response).await.contains("operations_serve"));
+    let response = send(&served.service, get(Some("t0ken"))).await;
+    assert_eq!(response.status(), 200);
+    assert_eq!(send(&served.service, get(Some("x"))).await.status(), 401);
+}
+
+#[tokio::test]
 async fn pages_may_read_answers_if_they_are_let() {
     let from = |origin: &str, method: Method| {
         let mut request = post("/api/t/native", &json!({ "gives": 1 }));

@@ -105,6 +105,8 @@ pub(crate) struct Served {
     pub(crate) registry: Arc<Registry>,
     pub(crate) host: Arc<Host>,
     pub(crate) asked: mpsc::UnboundedReceiver<Asked>,
+    /// What the operator is told.
+    pub(crate) log: Arc<Mutex<Vec<String>>>,
 }
 
 /// Serves a registry with the operations `t.native`, `t.stream` (done here), `t.host` and `t.events` (the host's).
@@ -169,11 +171,14 @@ pub(crate) fn served(more: &Value) -> Served {
     let options = Options::read(&options.to_string()).unwrap();
     let host = Arc::new(Host::new(made));
     let _ = hosted.set(Arc::clone(&host));
+    let log: Arc<Mutex<Vec<String>>> = Arc::default();
+    let lines = Arc::clone(&log);
+    let logger = Logger::new(move |record| lines.lock().unwrap().push(record.message));
     let service = Service::new(
         options,
         Arc::clone(&registry),
         Arc::clone(&host),
-        Logger::silent(),
+        logger,
         Arc::default(),
     );
     Served {
@@ -181,6 +186,7 @@ pub(crate) fn served(more: &Value) -> Served {
         registry,
         host,
         asked,
+        log,
     }
 }
 

@@ -186,6 +186,38 @@ impl Index {
             term.postings.retain(|posting| is_there(posting.number));
         }
         self.free.append(&mut self.left);
+        self.forget_words();
+    }
+
+    /// Drops words that no operation has any more, and gives the others new numbers.
+    fn forget_words(&mut self) {
+        let mut next = 0;
+        let numbers: Vec<Option<u32>> = self
+            .terms
+            .iter()
+            .map(|term| {
+                (term.operations > 0).then(|| {
+                    next += 1;
+                    next - 1
+                })
+            })
+            .collect();
+        let number = |old: u32| numbers.get(old as usize).copied().flatten();
+        self.terms.retain(|term| term.operations > 0);
+        for words in [&mut self.known, &mut self.stems] {
+            words.retain(|_, term| number(*term).is_some());
+            for term in words.values_mut() {
+                *term = number(*term).unwrap_or_default();
+            }
+            words.shrink_to_fit();
+        }
+        for member in self.members.iter_mut().flatten() {
+            for term in member.terms.iter_mut().chain(&mut member.name) {
+                *term = number(*term).unwrap_or_default();
+            }
+        }
+        self.terms.shrink_to_fit();
+        self.sorted = Vec::new();
     }
 
     /// What a term's postings come to. `weigh` makes it of them; it is kept until something changes.
@@ -288,5 +320,43 @@ impl Index {
         )]
         self.totals
             .map(|total| ((total as f64 / count) as f32).max(1.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_operations_that_left_are_forgotten() {
+        let mut index = Index::default();
+        let kept = index.add(&[(Field::Name, "merge"), (Field::Summary, "joins branches")]);
+        for round in 0..20 * MAX_LEFT {
+            // Letters, so that each is a word of its own.
+            let word: String = format!("{round:06}")
+                .chars()
+                .map(|digit| char::from(b'a' + u8::try_from(digit as u32 - 48).unwrap_or(0)))
+                .collect();
+            let number = index.add(&[(Field::Name, &word)]);
+            assert!(index.find(&word).is_some());
+            index.remove(number);
+            assert_eq!(index.find(&word), None);
+        }
+        let most = 2 * MAX_LEFT;
+        assert!(index.terms.len() < most, "{} terms", index.terms.len());
+        assert!(index.known.len() < most && index.stems.len() < most);
+        assert!(index.numbers() < most);
+        // Those that are left are found under their new numbers.
+        index.sort();
+        for word in ["merge", "joins", "branches"] {
+            let term = index
+                .find(word)
+                .and_then(|term| index.terms.get(term as usize));
+            let found = term.map(|term| term.postings.iter().map(|posting| posting.number));
+            assert_eq!(found.map(Iterator::collect), Some(vec![kept]), "{word}");
+            assert!(index.beginning_with(&word[..3]).count() > 0);
+        }
+        let name = index.member(kept).map(|member| member.name.clone());
+        assert_eq!(name, index.find("merge").map(|term| vec![term]));
     }
 }

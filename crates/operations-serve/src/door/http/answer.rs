@@ -1,16 +1,14 @@
 //! From an envelope to an answer: its data is the body, unless the client wants all of it.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use operations_core::error::CallError;
 use operations_core::json::Object;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::request::ENVELOPE;
 use super::{download, problem};
+use crate::binary::{Binary, binary};
 use crate::body::{self, Body};
 use crate::failure;
 use crate::identity::Caller;
@@ -143,8 +141,8 @@ fn with_data(data: Option<&str>, status: StatusCode, meta: Option<&Object<'_>>) 
         };
         return response;
     };
-    match bytes_of(data) {
-        Some(bytes) => {
+    match binary(data) {
+        Some(Binary { bytes, .. }) => {
             let media_type = meta
                 .and_then(|meta| meta.string("contentType"))
                 .and_then(|media_type| HeaderValue::try_from(media_type).ok())
@@ -153,21 +151,6 @@ fn with_data(data: Option<&str>, status: StatusCode, meta: Option<&Object<'_>>) 
         }
         None => with(status, body::full(data.to_owned()), JSON),
     }
-}
-
-/// Binary data, where the data as a whole is such.
-fn bytes_of(data: &str) -> Option<Vec<u8>> {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Marked {
-        #[serde(rename = "$bytes")]
-        bytes: String,
-    }
-    if !data.starts_with("{\"$bytes\"") {
-        return None;
-    }
-    let marked: Marked = serde_json::from_str(data).ok()?;
-    STANDARD.decode(marked.bytes).ok()
 }
 
 /// The tool says that it failed: what it told a model is told here.

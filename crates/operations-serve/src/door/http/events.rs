@@ -13,14 +13,12 @@ use operations_core::error::CallError;
 use operations_core::json::Object;
 use operations_core::registry::Operation;
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 
 use super::{answer, problem};
 use crate::body::{self, Body};
 use crate::call::{Events, NewCall};
 use crate::failure::{self, Outcome};
 use crate::service::Shared;
-use crate::upstream::AllowedHeaders;
 
 /// How long the first event is waited for before the client is told that its stream is open. What goes wrong until then has
 /// a status of its own.
@@ -32,9 +30,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 struct Writing {
     events: Events,
     first: Option<Result<String, CallError>>,
-    closing: CancellationToken,
+    shared: Arc<Shared>,
     wants_envelope: bool,
-    headers: AllowedHeaders,
     operation: Arc<Operation>,
     has_identity: bool,
     request_id: String,
@@ -44,7 +41,7 @@ struct Writing {
 
 /// Subscribes. It fails if that is clear at once.
 pub(super) async fn stream(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     call: NewCall,
     wants_envelope: bool,
     last_event_id: Option<String>,
@@ -65,9 +62,8 @@ pub(super) async fn stream(
     let writing = Writing {
         events,
         first,
-        closing: shared.closing.clone(),
+        shared: Arc::clone(shared),
         wants_envelope,
-        headers: shared.calls.headers.clone(),
         operation,
         has_identity,
         request_id,
@@ -97,7 +93,7 @@ impl Writing {
         } else {
             tokio::select! {
                 biased;
-                () = self.closing.cancelled() => return None,
+                () = self.shared.closing.cancelled() => return None,
                 next = timeout(KEEP_ALIVE, self.events.next()) => match next {
                     Err(_) => return Some((":\n\n".to_owned(), false)),
                     Ok(next) => next?,
@@ -131,7 +127,7 @@ impl Writing {
             None => push_field(&mut text, "id", &self.count.to_string()),
         }
         let data = if self.wants_envelope {
-            Cow::Owned(self.headers.in_envelope(envelope))
+            Cow::Owned(self.shared.calls.headers.in_envelope(envelope))
         } else {
             let data = members.as_ref().and_then(|members| members.get("data"));
             Cow::Borrowed(data.unwrap_or_default())
@@ -146,6 +142,7 @@ impl Writing {
             Outcome::Answer(status) => status,
             Outcome::Closed => StatusCode::INTERNAL_SERVER_ERROR,
         };
+        self.shared.log_masked(&self.request_id, &error);
         let error = failure::masked(error);
         let may_have_run = failure::may_have_run(&error, &self.operation.spec.id());
         let problem = problem::details(&error, status, &self.request_id, may_have_run);

@@ -24,8 +24,8 @@ use serde_json::json;
 pub use self::described::Described;
 pub use self::document::{About, Version};
 use self::request::Part;
+pub use self::routes::Routes;
 use self::routes::{DOCUMENT, Found};
-pub use self::routes::{Kept, Routes};
 use crate::body::{self, Body};
 use crate::call::NewCall;
 use crate::failure::{self, Outcome};
@@ -34,7 +34,7 @@ use crate::service::{Answered, Exchange, Shared};
 
 /// Answers a request. `path` is what is left of its path.
 pub(crate) async fn serve(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     door: &HttpDoor,
     exchange: Exchange,
     path: &str,
@@ -122,7 +122,7 @@ fn shown(document: bytes::Bytes) -> Response<Body> {
 
 /// Calls an operation with what a request has for it.
 async fn call(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     door: &HttpDoor,
     exchange: Exchange,
     operation: Arc<Operation>,
@@ -176,9 +176,7 @@ async fn call(
     match failure::outcome(&error, Some(spec), has_identity) {
         Outcome::Closed => Err(crate::service::Closed),
         Outcome::Answer(status) => {
-            if error.is(InfrastructureErrorCode::UnknownError) {
-                shared.log_failure(&request_id, &error);
-            }
+            shared.log_masked(&request_id, &error);
             let error = failure::masked(error);
             Ok(problem::of_call(&error, status, &id, &request_id))
         }

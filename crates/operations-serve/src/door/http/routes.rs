@@ -1,26 +1,20 @@
 //! All operations and how each is called; which of them a request is for; what of them the document shows to whom.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, RwLock};
-use std::time::Duration;
+use std::sync::Mutex;
 
 use bytes::Bytes;
 use http::Method;
 use operations_core::access::Identity;
-use operations_core::error::{CallError, InfrastructureErrorCode as Code};
-use operations_core::lock::{locked, reading, writing};
+use operations_core::error::CallError;
+use operations_core::lock::locked;
 use serde_json::Value;
-use tokio::time::timeout;
-use uuid::Uuid;
 
 use super::described::Described;
 use super::document::{self, About};
 use super::route::Route;
-use crate::host::Wanted;
-use crate::service::Shared;
+use crate::described;
 
-/// How long the host may take to describe its operations.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// Documents that are kept for callers who may call different things.
 const KEPT_DOCUMENTS: usize = 16;
 /// Where the document is, below the door.
@@ -189,54 +183,14 @@ impl Routes {
     }
 }
 
-/// The newest routes that are known.
-#[derive(Debug, Default)]
-pub struct Kept {
-    newest: RwLock<Option<Arc<Routes>>>,
-    /// Whoever finds them outdated asks the host; the others wait for that.
-    turn: tokio::sync::Mutex<()>,
-}
+impl described::Described for Routes {
+    const QUESTION: &'static str = r#"{"describe":"http"}"#;
 
-impl Kept {
-    /// The routes as they are now.
-    ///
-    /// # Errors
-    ///
-    /// When the host does not tell.
-    pub async fn current(&self, shared: &Shared) -> Result<Arc<Routes>, CallError> {
-        if let Some(newest) = self.newest(shared) {
-            return Ok(newest);
-        }
-        let _turn = self.turn.lock().await;
-        if let Some(newest) = self.newest(shared) {
-            return Ok(newest);
-        }
-        // What changes while it is described makes it outdated.
-        let revision = *shared.calls.revision().borrow();
-        let id: Arc<str> = Uuid::new_v4().to_string().into();
-        let about = "the list of operations";
-        let asked = |_: &str| r#"{"describe":"http"}"#.to_owned();
-        let answers = shared.host.ask(&id, about, Wanted::One, None, asked)?;
-        let text = timeout(PATIENCE, answers.first()).await.map_err(|_| {
-            CallError::new(Code::Timeout, "It took too long to list the operations")
-        })??;
-        let made = tokio::task::spawn_blocking(move || {
-            Described::read_all(&text).map(|operations| Routes::new(operations, revision))
-        });
-        let made = made
-            .await
-            .map_err(|error| CallError::unknown(error.to_string()))?;
-        let made = Arc::new(made?);
-        *writing(&self.newest) = Some(Arc::clone(&made));
-        Ok(made)
+    fn read(text: &str, revision: u64) -> Result<Self, CallError> {
+        Described::read_all(text).map(|operations| Self::new(operations, revision))
     }
 
-    fn newest(&self, shared: &Shared) -> Option<Arc<Routes>> {
-        let revision = *shared.calls.revision().borrow();
-        let newest = reading(&self.newest);
-        newest
-            .as_ref()
-            .filter(|newest| newest.revision == revision)
-            .map(Arc::clone)
+    fn revision(&self) -> u64 {
+        self.revision
     }
 }

@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep_until};
 use super::catalog::Fingerprints;
 use super::message::{self, INVALID_PARAMS, Refusal};
 use super::resources;
+use crate::described::Described as _;
 use crate::identity::Caller;
 use crate::service::Shared;
 
@@ -179,7 +180,7 @@ pub(super) struct Watcher {
 impl Watcher {
     pub(super) fn new(shared: &Arc<Shared>, caller: &Arc<Caller>, audience: Audience) -> Self {
         let mut watcher = Self {
-            revision: shared.calls.revision(),
+            revision: shared.calls.changes(),
             updates: shared.mcp.updates.subscribe(),
             shared: Arc::clone(shared),
             caller: Arc::clone(caller),

@@ -12,14 +12,14 @@ use super::generation::Generation;
 use super::level::Level;
 use super::message::{self, INVALID_PARAMS, Refusal};
 use super::progress;
-use super::questions::{self, Question};
+use super::questions::{self, Answer, Question};
 use super::request::{Asked, SERVER_KEY};
 use super::seal::Binding;
 use crate::call::NewCall;
-use crate::line::{Line, Said};
+use crate::line::{self, Line, Told};
 use crate::service::Shared;
 
-/// What a handler has said and nobody has looked at; more is left out.
+/// What a handler has told and nobody has looked at; more is left out.
 const WAITING: usize = 64;
 
 /// How a call ended.
@@ -80,8 +80,13 @@ pub(super) async fn call(
     } else {
         Answers::default()
     };
-    let (say, mut said) = mpsc::channel(WAITING);
-    new.line = offers(asked).map(|offers| Line { offers, said: say });
+    let (tell, mut told) = mpsc::channel(WAITING);
+    let (ask, mut questions) = mpsc::unbounded_channel();
+    new.line = offers(asked).map(|offers| Line {
+        offers,
+        told: tell,
+        asked: ask,
+    });
     let mut work = std::pin::pin!(shared.calls.call(new));
     let mut waiting = FuturesUnordered::new();
     // What was asked and answered in this run, and nothing else, is carried on.
@@ -89,37 +94,42 @@ pub(super) async fn call(
     loop {
         tokio::select! {
             biased;
-            Some(said) = said.recv() => match said {
-                Said::Progress(note) => {
-                    let token = asked.token.as_deref();
-                    let told = token.and_then(|token| progress::notification(token, &note));
-                    tell(asked, told);
-                }
-                Said::Log(line) => tell(asked, log_line(&line, asked.level)),
-                Said::Questions { id, list } => {
-                    let list = questions::read(&list);
-                    if is_stateless {
-                        let (known, open): (Vec<_>, Vec<_>) =
-                            list.iter().partition(|each| answers.to(each).is_some());
-                        for question in known {
-                            if let Some(answer) = answers.to(question) {
-                                used.insert(question.key.clone(), answer.clone());
-                                shared.host.answer_host(&id, &question.told(&Ok(answer.clone())));
-                            }
-                        }
-                        if !open.is_empty() {
-                            let result = needed(shared, asked, &binding, &used, &open);
-                            return Ok(Ended::NeedsInput(result));
-                        }
-                    } else {
-                        for question in list {
-                            let session = asked.session.as_deref().unwrap_or_default();
-                            let entry = asked.questions.ask(session, asked.caller.id());
-                            tell(asked, Some(request(entry.id(), &question)));
-                            let id = id.clone();
-                            waiting.push(async move { (id, question, entry.answer().await) });
-                        }
+            Some(told) = told.recv() => {
+                let message = match told {
+                    Told::Progress(note) => {
+                        let token = asked.token.as_deref();
+                        token.and_then(|token| progress::notification(token, &note))
                     }
+                    Told::Log(line) => log_line(&line, asked.level),
+                };
+                // What the client does not read fast enough is left out.
+                if let (Some(out), Some(message)) = (&asked.out, message) {
+                    let _ = out.try_send(message);
+                }
+            }
+            Some(line::Questions { id, list }) = questions.recv() => {
+                let list = questions::read(&list);
+                if !is_stateless {
+                    for question in list {
+                        let id = id.clone();
+                        waiting.push(async move {
+                            let answer = ask_client(asked, &question).await;
+                            (id, question, answer)
+                        });
+                    }
+                    continue;
+                }
+                let (known, open): (Vec<_>, Vec<_>) =
+                    list.iter().partition(|each| answers.to(each).is_some());
+                for question in known {
+                    if let Some(answer) = answers.to(question) {
+                        used.insert(question.key.clone(), answer.clone());
+                        shared.host.answer_host(&id, &question.told(&Ok(answer.clone())));
+                    }
+                }
+                if !open.is_empty() {
+                    let result = needed(shared, asked, &binding, &used, &open);
+                    return Ok(Ended::NeedsInput(result));
                 }
             },
             Some((id, question, answer)) = waiting.next(), if !waiting.is_empty() => {
@@ -153,10 +163,14 @@ fn offers(asked: &Asked) -> Option<String> {
     (!offers.is_empty()).then(|| Value::Object(offers).to_string())
 }
 
-/// What the client does not read fast enough is left out.
-fn tell(asked: &Asked, text: Option<String>) {
-    if let (Some(out), Some(text)) = (&asked.out, text) {
-        let _ = out.try_send(text);
+/// Asks an older client, as soon as it has read what waits for it.
+async fn ask_client(asked: &Asked, question: &Question) -> Answer {
+    let session = asked.session.as_deref().unwrap_or_default();
+    let entry = asked.questions.ask(session, asked.caller.id());
+    let request = request(entry.id(), question);
+    match &asked.out {
+        Some(out) if out.send(request).await.is_ok() => entry.answer().await,
+        _ => Err("The client is gone".to_owned()),
     }
 }
 

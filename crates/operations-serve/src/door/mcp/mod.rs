@@ -47,6 +47,7 @@ pub use self::tasks::TaskOptions;
 use self::tasks::Tasks;
 use crate::body::{self, Body};
 use crate::challenge;
+use crate::described::Kept;
 use crate::door::http::{problem, request as plain};
 use crate::options::McpDoor;
 use crate::service::{Answered, Closed, Exchange, Shared};
@@ -62,7 +63,7 @@ const BATCH_AT_ONCE: usize = 16;
 /// What all requests share.
 #[derive(Debug)]
 pub(crate) struct State {
-    catalog: catalog::Kept,
+    catalog: Kept<catalog::Catalog>,
     running: Running,
     sessions: Sessions,
     questions: Questions,
@@ -80,7 +81,7 @@ impl State {
     /// When the system has no random numbers.
     pub(crate) fn new(door: Option<&McpDoor>) -> Result<Self, CallError> {
         Ok(Self {
-            catalog: catalog::Kept::default(),
+            catalog: Kept::default(),
             running: Running::default(),
             sessions: Sessions::default(),
             questions: Questions::default(),
@@ -131,8 +132,11 @@ fn get(shared: &Arc<Shared>, exchange: &Exchange) -> Response<Body> {
     events::announcing(watcher, shared.closing.clone())
 }
 
+/// Whether nobody can have a session of this name, or not any more.
 fn is_over(shared: &Shared, session: Option<&str>, caller: &str) -> bool {
-    session.is_some_and(|session| shared.mcp.sessions.is_over(session, caller))
+    session.is_some_and(|session| {
+        session::is_too_long(session) || shared.mcp.sessions.is_over(session, caller)
+    })
 }
 
 /// What is said to a client that has said goodbye before.
@@ -146,10 +150,14 @@ fn gone(id: Option<&str>) -> Response<Body> {
 
 /// An older client says goodbye.
 fn delete(shared: &Shared, exchange: &Exchange) -> Response<Body> {
-    let session = session_of(&exchange.head.headers).unwrap_or_default();
     let caller = exchange.caller.id();
-    shared.mcp.running.cancel_all(&session, caller);
-    shared.mcp.sessions.end(&session, caller);
+    if let Some(session) = session_of(&exchange.head.headers) {
+        if session::is_too_long(&session) {
+            return gone(None);
+        }
+        shared.mcp.running.cancel_all(&session, caller);
+        shared.mcp.sessions.end(&session, caller);
+    }
     let mut response = Response::new(body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     response
@@ -379,6 +387,10 @@ impl Origin {
 
     /// Several messages at once, as revision 2025-03-26 has them.
     async fn batch(&self, text: &str) -> Response<Body> {
+        let session = session_of(&self.headers);
+        if is_over(&self.shared, session.as_deref(), self.caller.id()) {
+            return gone(None);
+        }
         let messages = match message::batch(text) {
             Ok(messages) => messages,
             Err(refusal) => return refused(None, &refusal),

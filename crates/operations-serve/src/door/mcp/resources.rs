@@ -12,6 +12,7 @@ use super::generation::Generation;
 use super::message::{INTERNAL_ERROR, INVALID_PARAMS, Refusal};
 use super::request::{Asked, Reply};
 use super::result::{self, Failed};
+use crate::binary::{Binary, binary};
 use crate::failure;
 use crate::identity::Caller;
 use crate::service::Shared;
@@ -86,8 +87,8 @@ fn contents(envelope: &str, uri: &str, declared: Option<&str>) -> Option<String>
     let sent = meta.string("contentType");
     let sent = sent.as_deref().and_then(|sent| sent.split(';').next());
     let mime_type = |usual| declared.or(sent).unwrap_or(usual).trim();
-    let content = if let Some(blob) = result::bytes_of(data) {
-        json!({ "uri": uri, "mimeType": mime_type("application/octet-stream"), "blob": blob })
+    let content = if let Some(Binary { base64, .. }) = binary(data) {
+        json!({ "uri": uri, "mimeType": mime_type("application/octet-stream"), "blob": base64 })
     } else if let Ok(text) = serde_json::from_str::<String>(data) {
         json!({ "uri": uri, "mimeType": mime_type("text/plain"), "text": text })
     } else {

@@ -1,7 +1,5 @@
 //! What became of a call, as the result of a tool.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use http::StatusCode;
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::json::{Object, push_string};
@@ -12,6 +10,7 @@ use super::catalog::Output;
 use super::generation::Generation;
 use super::message::{DENIED, INTERNAL_ERROR, INVALID_PARAMS, Refusal};
 use super::request::SERVER_KEY;
+use crate::binary::binary;
 use crate::failure::{self, Outcome};
 use crate::upstream::AllowedHeaders;
 
@@ -81,7 +80,7 @@ pub(super) fn of_envelope(
             // Nothing at all is what an operation without a result gives.
             None => text.push_str("\"content\":[]"),
             Some(data) => {
-                if let Some(block) = binary(data, &meta, id) {
+                if let Some(block) = binary_block(data, &meta, id) {
                     text.push_str("\"content\":[");
                     text.push_str(&block.to_string());
                     text.push(']');
@@ -144,19 +143,9 @@ fn shown_meta(source: &str, meta: &Object<'_>, allowed_headers: &AllowedHeaders)
     Some(Value::Object(shown))
 }
 
-/// Binary data, where the data as a whole is such, in base64.
-pub(super) fn bytes_of(data: &str) -> Option<String> {
-    if !data.starts_with("{\"$bytes\"") {
-        return None;
-    }
-    let encoded = Object::read(data).ok()?.string("$bytes")?;
-    STANDARD.decode(&encoded).ok()?;
-    Some(encoded)
-}
-
 /// Binary data as a block of content.
-fn binary(data: &str, meta: &Object<'_>, id: &str) -> Option<Value> {
-    let encoded = bytes_of(data)?;
+fn binary_block(data: &str, meta: &Object<'_>, id: &str) -> Option<Value> {
+    let encoded = binary(data)?.base64;
     let media_type = meta.string("contentType").unwrap_or_default();
     let media_type = media_type.split(';').next().unwrap_or_default().trim();
     let kind = match media_type.split('/').next() {

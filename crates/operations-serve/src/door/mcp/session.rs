@@ -1,10 +1,10 @@
 //! What is known of older clients between their requests. Most is in the name of the session itself; what a client says later
 //! (which log lines it wants, which resources it watches, that it is gone) is kept for as many as there is room for.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use operations_core::lock::locked;
 use uuid::Uuid;
 
@@ -13,6 +13,8 @@ use super::level::Level;
 
 /// Sessions of which something is kept. Beyond it the oldest are forgotten.
 const MOST_SESSIONS: usize = 10_000;
+/// The longest name, in bytes. Ours have 37 at most.
+const LONGEST_NAME: usize = 128;
 /// Resources that one client watches.
 const MOST_WATCHED: usize = 1_000;
 
@@ -27,33 +29,67 @@ pub(super) fn abilities(session: &str) -> Abilities {
     Abilities::of_letters(letters.unwrap_or_default())
 }
 
+/// Whether no session has such a name: what strangers make up is not kept.
+pub(super) fn is_too_long(session: &str) -> bool {
+    session.len() > LONGEST_NAME
+}
+
 #[derive(Debug, Default)]
 struct Session {
     level: Option<Level>,
     watched: HashSet<String>,
-    is_over: bool,
 }
 
-/// The sessions of which something is kept. Each belongs to a caller, so that nobody speaks for another.
 #[derive(Debug, Default)]
-pub(super) struct Sessions(Mutex<IndexMap<(String, String), Session>>);
+struct Known {
+    /// By caller and name. Each belongs to a caller, so that nobody speaks for another.
+    open: HashMap<String, IndexMap<String, Session>>,
+    /// How many of them there are.
+    count: usize,
+    /// Those whose clients have said goodbye, apart from the others: whoever says goodbye often makes nobody forgotten.
+    over: IndexSet<(String, String)>,
+}
+
+impl Known {
+    /// Makes room for a session of a caller: those who have the most lose their oldest.
+    fn make_room(&mut self) {
+        if self.count < MOST_SESSIONS {
+            return;
+        }
+        let most = self.open.iter_mut().max_by_key(|(_, own)| own.len());
+        let emptied = most.and_then(|(caller, own)| {
+            own.shift_remove_index(0);
+            own.is_empty().then(|| caller.clone())
+        });
+        if let Some(caller) = emptied {
+            self.open.remove(&caller);
+        }
+        self.count -= 1;
+    }
+}
+
+/// The sessions of which something is kept.
+#[derive(Debug, Default)]
+pub(super) struct Sessions(Mutex<Known>);
 
 impl Sessions {
     fn change<T>(&self, session: &str, caller: &str, change: impl FnOnce(&mut Session) -> T) -> T {
-        let mut all = locked(&self.0);
-        let key = (session.to_owned(), caller.to_owned());
-        if all.len() >= MOST_SESSIONS && !all.contains_key(&key) {
-            all.shift_remove_index(0);
+        let mut known = locked(&self.0);
+        let is_known = known
+            .open
+            .get(caller)
+            .is_some_and(|own| own.contains_key(session));
+        if !is_known {
+            known.make_room();
+            known.count += 1;
         }
-        change(all.entry(key).or_default())
+        let own = known.open.entry(caller.to_owned()).or_default();
+        change(own.entry(session.to_owned()).or_default())
     }
 
     fn look<T>(&self, session: &str, caller: &str, look: impl FnOnce(&Session) -> T) -> Option<T> {
-        let all = locked(&self.0);
-        if all.is_empty() {
-            return None;
-        }
-        all.get(&(session.to_owned(), caller.to_owned())).map(look)
+        let known = locked(&self.0);
+        known.open.get(caller)?.get(session).map(look)
     }
 
     pub(super) fn set_level(&self, session: &str, caller: &str, level: Level) {
@@ -76,7 +112,14 @@ impl Sessions {
     }
 
     pub(super) fn unwatch(&self, session: &str, caller: &str, uri: &str) {
-        self.change(session, caller, |known| known.watched.remove(uri));
+        let mut known = locked(&self.0);
+        let session = known
+            .open
+            .get_mut(caller)
+            .and_then(|own| own.get_mut(session));
+        if let Some(session) = session {
+            session.watched.remove(uri);
+        }
     }
 
     pub(super) fn watched(&self, session: &str, caller: &str) -> HashSet<String> {
@@ -86,17 +129,26 @@ impl Sessions {
 
     /// The client says goodbye.
     pub(super) fn end(&self, session: &str, caller: &str) {
-        self.change(session, caller, |known| {
-            *known = Session {
-                is_over: true,
-                ..Session::default()
-            };
-        });
+        let mut known = locked(&self.0);
+        let known = &mut *known;
+        if let Some(own) = known.open.get_mut(caller) {
+            known.count -= usize::from(own.shift_remove(session).is_some());
+            if own.is_empty() {
+                known.open.remove(caller);
+            }
+        }
+        known.over.insert((session.to_owned(), caller.to_owned()));
+        if known.over.len() > MOST_SESSIONS {
+            known.over.shift_remove_index(0);
+        }
     }
 
     pub(super) fn is_over(&self, session: &str, caller: &str) -> bool {
-        self.look(session, caller, |known| known.is_over)
-            .unwrap_or_default()
+        let known = locked(&self.0);
+        !known.over.is_empty()
+            && known
+                .over
+                .contains(&(session.to_owned(), caller.to_owned()))
     }
 }
 
@@ -134,5 +186,33 @@ mod tests {
         assert!(!sessions.is_over("0", ""));
         assert!(sessions.is_over("1", ""));
         assert!(sessions.is_over(&MOST_SESSIONS.to_string(), ""));
+    }
+
+    #[test]
+    fn strangers_make_each_other_forgotten_and_nobody_else() {
+        let sessions = Sessions::default();
+        sessions.set_level("s", "ada", Level::Debug);
+        sessions.set_level("first", "", Level::Debug);
+        for number in 0..MOST_SESSIONS {
+            sessions.end(&format!("over {number}"), "");
+        }
+        assert_eq!(sessions.level("first", ""), Some(Level::Debug));
+        for number in 0..=MOST_SESSIONS {
+            sessions.set_level(&format!("open {number}"), "", Level::Info);
+        }
+        assert_eq!(sessions.level("first", ""), None);
+        assert_eq!(sessions.level("s", "ada"), Some(Level::Debug));
+        let known = locked(&sessions.0);
+        let kept: usize = known.open.values().map(IndexMap::len).sum();
+        assert_eq!((known.count, kept), (MOST_SESSIONS, MOST_SESSIONS));
+    }
+
+    #[test]
+    fn a_session_that_is_over_leaves_nothing_behind() {
+        let sessions = Sessions::default();
+        sessions.set_level("s", "ada", Level::Debug);
+        sessions.end("s", "ada");
+        let known = locked(&sessions.0);
+        assert_eq!((known.count, known.open.len()), (0, 0));
     }
 }

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::changes::{Audience, Subscription, Watcher};
 use super::client::{self, Abilities};
 use super::generation::{self, Generation};
-use super::message::{self, Kind, Message};
+use super::message::{self, INTERNAL_ERROR, Kind, Message, Refusal};
 use super::progress;
 use super::request::{self, Asked, Reply};
 use super::running::{Key, Running};
@@ -21,8 +21,11 @@ use crate::identity::Caller;
 use crate::options::McpDoor;
 use crate::service::Shared;
 
-/// Messages before an answer that wait to be sent; more are left out.
+/// Messages before an answer that wait to be sent; notifications beyond it are left out.
 const WAITING_MESSAGES: usize = 64;
+/// Requests that are worked on at a time. Others are refused: to stop reading would keep the client's answers and cancellations
+/// from us.
+const MOST_REQUESTS: usize = 1_024;
 
 /// A conversation with one client.
 #[derive(Debug)]
@@ -32,9 +35,12 @@ pub struct Conversation {
     caller: Arc<Caller>,
     running: Running,
     tasks: TaskTracker,
+    /// Nothing is announced any more.
+    quiet: CancellationToken,
     /// Everything ends with it.
     over: CancellationToken,
-    out: mpsc::UnboundedSender<String>,
+    /// Whoever does not read is not read from: there is room for a few lines.
+    out: mpsc::Sender<String>,
     /// The conversation among those of this server.
     session: String,
     /// What an older client can be asked.
@@ -44,13 +50,14 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// What is said goes to `out`, a line each.
+    /// What is said goes to `out`, a line each. Calls that are not done when `kill` is cancelled are ended.
     #[must_use]
     pub fn new(
         shared: Arc<Shared>,
         door: McpDoor,
         caller: Arc<Caller>,
-        out: mpsc::UnboundedSender<String>,
+        out: mpsc::Sender<String>,
+        kill: &CancellationToken,
     ) -> Self {
         Self {
             shared,
@@ -58,7 +65,8 @@ impl Conversation {
             caller,
             running: Running::default(),
             tasks: TaskTracker::new(),
-            over: CancellationToken::new(),
+            quiet: CancellationToken::new(),
+            over: kill.child_token(),
             out,
             session: Uuid::new_v4().to_string(),
             abilities: Abilities::default(),
@@ -66,34 +74,41 @@ impl Conversation {
         }
     }
 
-    /// Talks until there are no more lines, or the server closes; then calls have come to their ends, or were ended.
+    /// Talks until there are no more lines, or the server closes and calls have come to their ends, or were ended.
     pub async fn run(mut self, mut lines: mpsc::Receiver<String>) {
-        let closing = self.shared.closing.clone();
+        let (over, tasks) = (self.over.clone(), self.tasks.clone());
+        let (closing, quiet) = (self.shared.closing.clone(), self.quiet.clone());
+        // Whoever waits for it to be empty waits for it to be closed, too; it takes tasks all the same.
+        tasks.close();
+        let finished = async {
+            closing.cancelled().await;
+            quiet.cancel();
+            tasks.wait().await;
+        };
+        let mut finished = std::pin::pin!(finished);
         loop {
             let line = tokio::select! {
                 biased;
-                () = closing.cancelled() => break,
+                () = over.cancelled() => break,
+                // Calls may need their client to finish. Nothing new is begun.
+                () = &mut finished => break,
                 line = lines.recv() => line,
             };
-            match line {
-                Some(line) if line.trim().is_empty() => {}
-                Some(line) => self.hear(&line),
-                // Nobody reads what else there is to say.
-                None => break,
+            // Nobody reads what else there is to say, when there are no more.
+            let Some(line) = line else { break };
+            if !line.trim().is_empty() {
+                self.hear(&line).await;
             }
         }
-        self.over.cancel();
-        self.tasks.close();
-        self.tasks.wait().await;
+        self.quiet.cancel();
+        over.cancel();
+        tasks.wait().await;
     }
 
-    fn hear(&mut self, line: &str) {
+    async fn hear(&mut self, line: &str) {
         let message = match Message::read(line) {
             Ok(message) => message,
-            Err(refusal) => {
-                self.say(message::error(None, &refusal));
-                return;
-            }
+            Err(refusal) => return self.say(message::error(None, &refusal)).await,
         };
         let params = message.params;
         match message.kind {
@@ -112,12 +127,23 @@ impl Conversation {
                 }
                 _ => {}
             },
+            Kind::Request { id, .. } if self.shared.closing.is_cancelled() => {
+                let refusal = Refusal::new(INTERNAL_ERROR, "The server is closing");
+                self.say(message::error(Some(id), &refusal)).await;
+            }
+            Kind::Request { id, .. } if self.tasks.len() >= MOST_REQUESTS => {
+                let message = format!(
+                    "{MOST_REQUESTS} requests are worked on already. Wait for answers before you send more"
+                );
+                let refusal = Refusal::new(INTERNAL_ERROR, message);
+                self.say(message::error(Some(id), &refusal)).await;
+            }
             Kind::Request { id, method } => match generation::of(&method, &params, None) {
-                Err(refusal) => self.say(message::error(Some(id), &refusal)),
+                Err(refusal) => self.say(message::error(Some(id), &refusal)).await,
                 Ok(Generation::Stateless) if method == "subscriptions/listen" => {
                     match Subscription::read(id, &params) {
-                        Ok(subscription) => self.subscribe(id, subscription),
-                        Err(refusal) => self.say(message::error(Some(id), &refusal)),
+                        Ok(subscription) => self.subscribe(id, subscription).await,
+                        Err(refusal) => self.say(message::error(Some(id), &refusal)).await,
                     }
                 }
                 Ok(generation) => {
@@ -132,9 +158,9 @@ impl Conversation {
         }
     }
 
-    fn say(&self, line: String) {
-        // The other side may be gone.
-        let _ = self.out.send(line);
+    async fn say(&self, line: String) {
+        // The other side may be gone, or may not read for so long that it is not waited for.
+        let _ = self.over.run_until_cancelled(self.out.send(line)).await;
     }
 
     fn answer(
@@ -181,24 +207,21 @@ impl Conversation {
             self.door.clone(),
             self.out.clone(),
         );
-        let over = self.over.clone();
         let id = id.to_owned();
-        self.tasks.spawn(async move {
+        let talk = async move {
             let work = request::answer(&shared, &door, asked);
             let mut work = std::pin::pin!(work);
             let reply = loop {
                 tokio::select! {
                     biased;
-                    () = entry.cancel.cancelled() => return,
-                    () = over.cancelled() => return,
                     Some(line) = messages.recv() => {
-                        let _ = out.send(message::one_line(line));
+                        let _ = out.send(message::one_line(line)).await;
                     }
                     reply = &mut work => break reply,
                 }
             };
             while let Ok(line) = messages.try_recv() {
-                let _ = out.send(message::one_line(line));
+                let _ = out.send(message::one_line(line)).await;
             }
             let line = match reply {
                 Reply::Result(result) => message::result(&id, &String::from_utf8_lossy(&result)),
@@ -206,7 +229,16 @@ impl Conversation {
                 Reply::Denied(_, result) => message::result(&id, &result),
                 Reply::Silence => return,
             };
-            let _ = out.send(message::one_line(line));
+            let _ = out.send(message::one_line(line)).await;
+        };
+        let over = self.over.clone();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                biased;
+                () = entry.cancel.cancelled() => {}
+                () = over.cancelled() => {}
+                () = talk => {}
+            }
         });
     }
 
@@ -219,41 +251,43 @@ impl Conversation {
         self.tell(audience, CancellationToken::new());
     }
 
-    fn subscribe(&self, id: &str, subscription: Subscription) {
-        self.say(subscription.acknowledgement());
+    async fn subscribe(&self, id: &str, subscription: Subscription) {
+        self.say(subscription.acknowledgement()).await;
         if subscription.is_empty() {
-            self.say(subscription.end());
-            return;
+            return self.say(subscription.end()).await;
         }
         let entry = self.running.begin(key(id));
         let cancel = entry.cancel.clone();
-        let (out, over, end) = (self.out.clone(), self.over.clone(), subscription.end());
+        let (out, quiet, over) = (self.out.clone(), self.quiet.clone(), self.over.clone());
+        let end = subscription.end();
         self.tell(Audience::Subscription(subscription), cancel.clone());
         self.tasks.spawn(async move {
             let _entry = entry;
             tokio::select! {
                 () = cancel.cancelled() => {}
-                () = over.cancelled() => { let _ = out.send(end); }
+                () = quiet.cancelled() => {
+                    let _ = over.run_until_cancelled(out.send(end)).await;
+                }
             }
         });
     }
 
     fn tell(&self, audience: Audience, cancel: CancellationToken) {
-        let (out, over) = (self.out.clone(), self.over.clone());
+        let (out, quiet) = (self.out.clone(), self.quiet.clone());
         let mut watcher = Watcher::new(&self.shared, &self.caller, audience);
-        self.tasks.spawn(async move {
-            loop {
-                tokio::select! {
-                    biased;
-                    () = cancel.cancelled() => return,
-                    () = over.cancelled() => return,
-                    messages = watcher.next() => match messages {
-                        Some(messages) => for line in messages {
-                            let _ = out.send(message::one_line(line));
-                        },
-                        None => return,
-                    },
+        let talk = async move {
+            while let Some(messages) = watcher.next().await {
+                for line in messages {
+                    let _ = out.send(message::one_line(line)).await;
                 }
+            }
+        };
+        self.tasks.spawn(async move {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => {}
+                () = quiet.cancelled() => {}
+                () = talk => {}
             }
         });
     }

@@ -16,7 +16,6 @@ use super::result::{self, Failed};
 use super::spilled;
 use super::tasks;
 use crate::door::http::request::LEVELS_ABOVE_INPUT;
-use crate::failure;
 use crate::identity::Caller;
 use crate::service::Shared;
 
@@ -115,9 +114,7 @@ impl Finishing {
                 }
             }
         };
-        if failure::is_masked(&error) {
-            shared.log_failure(&self.request_id, &error);
-        }
+        shared.log_masked(&self.request_id, &error);
         match result::of_error(error, &self.operation.spec, self.caller.identity.is_some()) {
             Failed::Told(draft) => Reply::Result(draft.finished(info).into()),
             Failed::Refused(refusal) => Reply::Refused(refusal),

@@ -7,26 +7,22 @@ mod template;
 mod tool;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, RwLock};
-use std::time::Duration;
+use std::sync::Mutex;
 
 use bytes::Bytes;
 use operations_core::access::{AccessControl, Identity, enforce_access};
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
-use operations_core::lock::{locked, reading, writing};
+use operations_core::lock::locked;
 use operations_tools::Target;
 use operations_tools::names::tool_names;
 use sha2::{Digest, Sha256};
-use tokio::time::timeout;
-use uuid::Uuid;
 
 use self::look::Described;
 pub(super) use self::prompt::{Prompt, Source};
 pub(super) use self::resource::Resource;
 pub(super) use self::tool::{Output, Tool};
 use super::generation::Generation;
-use crate::host::Wanted;
-use crate::service::Shared;
+use crate::described;
 
 /// What the `_meta` of a tool has about its operation.
 pub(super) const OPERATION_KEY: &str = "alkdev.operations/operation";
@@ -34,8 +30,6 @@ pub(super) const OPERATION_KEY: &str = "alkdev.operations/operation";
 /// The one argument that is the input itself, where that is no object. Only our own client knows of it.
 const INPUT_KEY: &str = "alkdev.operations/input";
 
-/// How long the host may take to describe its operations.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// Lists that are kept for callers who may call different things.
 const KEPT_LISTS: usize = 64;
 
@@ -113,33 +107,6 @@ pub(super) struct Catalog {
 }
 
 impl Catalog {
-    /// Reads what the host says: a JSON list.
-    fn read(text: &str, revision: u64) -> Result<Self, CallError> {
-        let described: Vec<Described> = serde_json::from_str(text).map_err(|error| {
-            let message = format!("The list of operations cannot be read: {error}");
-            CallError::new(Code::UnknownError, message)
-        })?;
-        let ids: Vec<_> = described
-            .iter()
-            .map(|each| (&*each.id, each.mcp.name.as_deref()))
-            .collect();
-        let names = tool_names(&ids, Target::Mcp.rules());
-        let mut made = Self {
-            revision,
-            tools: Vec::new(),
-            tools_by_name: HashMap::new(),
-            prompts: Vec::new(),
-            prompts_by_name: HashMap::new(),
-            resources: Vec::new(),
-            templates: Vec::new(),
-            lists: Mutex::default(),
-        };
-        for (each, name) in described.iter().zip(names) {
-            made.add(each, name);
-        }
-        Ok(made)
-    }
-
     fn add(&mut self, each: &Described, name: String) {
         if let Some(resource) = Resource::new(each, &name) {
             if resource.is_template() {
@@ -183,11 +150,6 @@ impl Catalog {
     /// The template that is written like this.
     pub(super) fn template(&self, uri: &str) -> Option<&Resource> {
         self.templates.iter().find(|each| each.uri() == uri)
-    }
-
-    /// How often what is served had changed when this was made.
-    pub(super) fn revision(&self) -> u64 {
-        self.revision
     }
 
     pub(super) fn has_prompts(&self) -> bool {
@@ -291,48 +253,38 @@ impl Catalog {
     }
 }
 
-/// The newest catalogue that is known.
-#[derive(Debug, Default)]
-pub(super) struct Kept {
-    newest: RwLock<Option<Arc<Catalog>>>,
-    /// Whoever finds it outdated asks the host; the others wait for that.
-    turn: tokio::sync::Mutex<()>,
-}
+impl described::Described for Catalog {
+    const QUESTION: &'static str = r#"{"describe":true}"#;
 
-impl Kept {
-    /// The catalogue as it is now.
-    pub(super) async fn current(&self, shared: &Shared) -> Result<Arc<Catalog>, CallError> {
-        if let Some(newest) = self.newest(shared) {
-            return Ok(newest);
+    /// Reads what the host says: a JSON list.
+    fn read(text: &str, revision: u64) -> Result<Self, CallError> {
+        let described: Vec<Described> = serde_json::from_str(text).map_err(|error| {
+            let message = format!("The list of operations cannot be read: {error}");
+            CallError::new(Code::UnknownError, message)
+        })?;
+        let ids: Vec<_> = described
+            .iter()
+            .map(|each| (&*each.id, each.mcp.name.as_deref()))
+            .collect();
+        let names = tool_names(&ids, Target::Mcp.rules());
+        let mut made = Self {
+            revision,
+            tools: Vec::new(),
+            tools_by_name: HashMap::new(),
+            prompts: Vec::new(),
+            prompts_by_name: HashMap::new(),
+            resources: Vec::new(),
+            templates: Vec::new(),
+            lists: Mutex::default(),
+        };
+        for (each, name) in described.iter().zip(names) {
+            made.add(each, name);
         }
-        let _turn = self.turn.lock().await;
-        if let Some(newest) = self.newest(shared) {
-            return Ok(newest);
-        }
-        // What changes while it is described makes it outdated.
-        let revision = *shared.calls.revision().borrow();
-        let id: Arc<str> = Uuid::new_v4().to_string().into();
-        let about = "the list of operations";
-        let asked = |_: &str| r#"{"describe":true}"#.to_owned();
-        let answers = shared.host.ask(&id, about, Wanted::One, None, asked)?;
-        let text = timeout(PATIENCE, answers.first()).await.map_err(|_| {
-            CallError::new(Code::Timeout, "It took too long to list the operations")
-        })??;
-        let made = tokio::task::spawn_blocking(move || Catalog::read(&text, revision)).await;
-        let made = made.map_err(|error| CallError::new(Code::UnknownError, error.to_string()))?;
-        let made = Arc::new(made?);
-        *writing(&self.newest) = Some(Arc::clone(&made));
         Ok(made)
     }
 
-    /// The catalogue as it is now, if it is known.
-    pub(super) fn newest(&self, shared: &Shared) -> Option<Arc<Catalog>> {
-        let revision = *shared.calls.revision().borrow();
-        let newest = reading(&self.newest);
-        newest
-            .as_ref()
-            .filter(|newest| newest.revision == revision)
-            .map(Arc::clone)
+    fn revision(&self) -> u64 {
+        self.revision
     }
 }
 
@@ -349,7 +301,7 @@ mod tests {
     use super::*;
 
     fn catalog(operations: &Value) -> Catalog {
-        Catalog::read(&operations.to_string(), 1).expect("a catalogue")
+        described::Described::read(&operations.to_string(), 1).expect("a catalogue")
     }
 
     fn listed(catalog: &Catalog, generation: Generation, identity: Option<&Identity>) -> Value {

@@ -17,7 +17,7 @@ use crate::door::mcp::message::{INTERNAL_ERROR, Refusal};
 use crate::door::mcp::questions;
 use crate::door::mcp::request::{Asked, Reply};
 use crate::door::mcp::tools::Finishing;
-use crate::line::{Line, Said};
+use crate::line::{Line, Questions, Told};
 use crate::service::Shared;
 
 /// What a handler has said and nobody has looked at; more is left out.
@@ -53,8 +53,13 @@ pub(super) async fn run(
     offers: String,
     end: watch::Sender<bool>,
 ) {
-    let (say, mut said) = mpsc::channel(WAITING);
-    new.line = Some(Line { offers, said: say });
+    let (tell, mut told) = mpsc::channel(WAITING);
+    let (ask, mut asked) = mpsc::unbounded_channel();
+    new.line = Some(Line {
+        offers,
+        told: tell,
+        asked: ask,
+    });
     new.deadline = Some(live.record.created + live.record.keep);
     let ended = {
         let mut work = std::pin::pin!(shared.calls.call(new));
@@ -63,7 +68,8 @@ pub(super) async fn run(
                 biased;
                 () = live.cancel.cancelled() => break Ended::Cancelled,
                 () = shared.closing.cancelled() => break Ended::Closed,
-                Some(said) = said.recv() => locked(&live.talk).hear(said),
+                Some(told) = told.recv() => locked(&live.talk).hear(told),
+                Some(questions) = asked.recv() => locked(&live.talk).ask(&questions),
                 done = &mut work => break Ended::Done(done),
             }
         }
@@ -121,26 +127,24 @@ fn outcome(
 }
 
 impl Talk {
-    /// A handler says something.
-    fn hear(&mut self, said: Said) {
-        match said {
-            Said::Progress(note) => {
-                let note = Object::read(&note).ok();
-                let message = note.and_then(|note| note.string("message"));
-                if message.is_some() {
-                    self.message = message;
-                }
-            }
-            // There is nobody to read it.
-            Said::Log(_) => return,
-            Said::Questions { id, list } => {
-                for question in questions::read(&list) {
-                    self.asked += 1;
-                    // A client may keep what it has answered by this name, so each is used once.
-                    let key = format!("{}-{}", question.key, self.asked);
-                    self.open.insert(key, (Arc::clone(&id), question));
-                }
-            }
+    /// A handler tells something. There is nobody to read log lines.
+    fn hear(&mut self, told: Told) {
+        let Told::Progress(note) = told else { return };
+        let note = Object::read(&note).ok();
+        let message = note.and_then(|note| note.string("message"));
+        if message.is_some() {
+            self.message = message;
+        }
+        self.updated = clock::now().floor();
+    }
+
+    /// A handler asks something.
+    fn ask(&mut self, Questions { id, list }: &Questions) {
+        for question in questions::read(list) {
+            self.asked += 1;
+            // A client may keep what it has answered by this name, so each is used once.
+            let key = format!("{}-{}", question.key, self.asked);
+            self.open.insert(key, (Arc::clone(id), question));
         }
         self.updated = clock::now().floor();
     }
@@ -157,15 +161,15 @@ mod tests {
         let mut talk = Talk::default();
         let list = json!([{ "key": "a", "method": "elicitation/create", "params": {} }]);
         for _ in 0..2 {
-            talk.hear(Said::Questions {
+            talk.ask(&Questions {
                 id: "work".into(),
                 list: list.to_string(),
             });
         }
-        talk.hear(Said::Progress(
+        talk.hear(Told::Progress(
             r#"{"progress":1,"message":"half"}"#.to_owned(),
         ));
-        talk.hear(Said::Progress(r#"{"progress":2}"#.to_owned()));
+        talk.hear(Told::Progress(r#"{"progress":2}"#.to_owned()));
         let keys: Vec<&str> = talk.open.keys().map(String::as_str).collect();
         assert_eq!(keys, ["a-1", "a-2"]);
         assert_eq!(talk.message.as_deref(), Some("half"));
