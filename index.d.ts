@@ -230,6 +230,7 @@ export type {
   MCPServerStatus,
   MCPServers,
   MCPServersFile,
+  MCPSessions,
   MCPTokenStore,
   MCPToolChanges,
   MCPToolProblem,

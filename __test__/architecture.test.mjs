@@ -93,6 +93,7 @@ const LAYERS = [
   ["mcp", "nats", "openapi", "redis", "sse", "tools"],
   ["serve"],
   ["cli"],
+  ["browser"],
 ];
 
 describe("layers", () => {

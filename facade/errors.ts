@@ -1,4 +1,4 @@
-import { types } from "node:util";
+import { isNativeError } from "./border/host.js";
 import { textOf } from "./border/text.js";
 import type { ErrorDefinition } from "./types.js";
 
@@ -114,7 +114,7 @@ function codeForMessage(message: string, declared: readonly ErrorDefinition[] = 
 
 /** Errors of another realm (a `vm` context, say) are errors too. */
 function isError(value: unknown): value is Error {
-  return value instanceof Error || types.isNativeError(value);
+  return value instanceof Error || isNativeError(value);
 }
 
 function messageOf(error: Error): string {

@@ -23,6 +23,7 @@ export type {
   MCPOAuthConfig,
   MCPSampling,
   MCPSamplingAnswer,
+  MCPSessions,
   MCPTokenStore,
 } from "./mcp/config.js";
 export { mapMCPContentBlocks } from "./mcp/content-blocks.js";

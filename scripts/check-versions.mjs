@@ -38,7 +38,9 @@ for (const triple of triples) {
   expect(`${where} name`, platform.name, `${name}-${triple}`);
   expect(`${where} version`, platform.version, version);
   expect(`${where} main`, platform.main, addonFile(triple));
-  expect(`${where} files`, platform.files?.join(), addonFile(triple));
+  const files = [addonFile(triple), "LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-NOTICES.md"];
+  expect(`${where} files`, platform.files?.join(), files.join());
+  expect(`${where} publishConfig.provenance`, platform.publishConfig?.provenance, true);
 }
 
 // They are added when the package is packed: in a clone they would name versions that nobody has published yet.

@@ -127,11 +127,12 @@ export function buildAddon({ profile, features = [] }) {
   renameSync(fresh, join(root, addonFile()));
 }
 
-/** Compiles the facade and writes the ES module wrappers around it. */
+/** Compiles the facade, and writes the ES module wrappers around it and the entries without native code. */
 export function buildFacade() {
   heading("build the facade");
   tool("typescript", "bin/tsc", ["-p", "facade"]);
   run(process.execPath, [join(root, "scripts", "write-esm-wrappers.mjs")]);
+  run(process.execPath, [join(root, "scripts", "build-browser.mjs")]);
 }
 
 export function ensureDirectory(path) {

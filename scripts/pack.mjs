@@ -3,6 +3,7 @@
 import { copyFileSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { addonFile, ensureDirectory, hostTriple, output, root } from "./lib.mjs";
+import { NOTICES, notices } from "./notices.mjs";
 
 /** The platforms that there are packages for, each a folder of npm/. */
 export const triples = () => readdirSync(join(root, "npm")).sort();
@@ -11,20 +12,19 @@ export const triples = () => readdirSync(join(root, "npm")).sort();
  * Packs the package itself and the platform packages of some addons, by default the one of this machine.
  *
  * @param {Record<string, string>} addons where the addon of each platform is
+ * @param {string} [version] another version than that of the sources, for rehearsals
  */
-export function packInto(directory, addons = { [hostTriple()]: join(root, addonFile()) }) {
+export function packInto(
+  directory,
+  addons = { [hostTriple()]: join(root, addonFile()) },
+  version = undefined,
+) {
   rmSync(directory, { recursive: true, force: true });
   ensureDirectory(directory);
-  packFolder(stagePackage(), directory);
+  packFolder(stagePackage(version), directory);
+  const thirdParty = notices();
   for (const [triple, addon] of Object.entries(addons)) {
-    const platformPackage = join(root, "npm", triple);
-    const copy = join(platformPackage, addonFile(triple));
-    copyFileSync(addon, copy);
-    try {
-      packFolder(platformPackage, directory);
-    } finally {
-      rmSync(copy);
-    }
+    packFolder(stagePlatform(triple, addon, thirdParty, version), directory);
   }
 }
 
@@ -32,11 +32,15 @@ export function packInto(directory, addons = { [hostTriple()]: join(root, addonF
  * The package as users get it, in a folder of its own: what `files` names, and the platform packages among its
  * dependencies. In a clone these would name versions that are not published yet, and `npm ci` would refuse them.
  */
-function stagePackage() {
+function stagePackage(version) {
   const stage = join(root, "target", "package");
   rmSync(stage, { recursive: true, force: true });
   ensureDirectory(stage);
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  if (version !== undefined) manifest.version = version;
+  // They are for whoever works on the package.
+  delete manifest.scripts;
+  delete manifest.devDependencies;
   for (const path of ["README.md", ...manifest.files.filter((pattern) => !pattern.startsWith("!"))]) {
     cpSync(join(root, path), join(stage, path), { recursive: true });
   }
@@ -44,6 +48,22 @@ function stagePackage() {
     triples().map((triple) => [`${manifest.name}-${triple}`, manifest.version]),
   );
   writeFileSync(join(stage, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
+  return stage;
+}
+
+/** A platform package: the addon, and the terms of everything that is compiled into it. */
+function stagePlatform(triple, addon, thirdParty, version) {
+  const stage = join(root, "target", "packages", triple);
+  rmSync(stage, { recursive: true, force: true });
+  cpSync(join(root, "npm", triple), stage, { recursive: true });
+  if (version !== undefined) {
+    const file = join(stage, "package.json");
+    writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, "utf8")), version }, undefined, 2));
+  }
+  copyFileSync(addon, join(stage, addonFile(triple)));
+  for (const licence of ["LICENSE-APACHE", "LICENSE-MIT"])
+    copyFileSync(join(root, licence), join(stage, licence));
+  writeFileSync(join(stage, NOTICES), thirdParty);
   return stage;
 }
 

@@ -1,4 +1,4 @@
-// node scripts/publish.mjs <folder> [--dry-run]: publishes the tarballs of a release, as
+// node scripts/publish.mjs <folder> [--dry-run] [--no-provenance] [--version=<version>]: publishes the tarballs of a release, as
 // .github/workflows/publish.yml does. The platform packages go first, so that nobody can install the package
 // without them. What is already published is skipped, so a run that broke off can be repeated.
 
@@ -8,6 +8,9 @@ import { output, root, run } from "./lib.mjs";
 
 const args = process.argv.slice(2);
 const dryRun = args.includes("--dry-run");
+// Only a workflow of GitHub's can sign a statement of origin; `npm run rehearse` is none.
+const withProvenance = !dryRun && !args.includes("--no-provenance");
+const otherVersion = args.find((arg) => arg.startsWith("--version="))?.slice("--version=".length);
 const [folder] = args.filter((arg) => !arg.startsWith("--"));
 if (folder === undefined) {
   console.error("Which folder holds the tarballs?");
@@ -16,7 +19,8 @@ if (folder === undefined) {
 
 const manifests = [...readdirSync(join(root, "npm")).map((triple) => join("npm", triple)), "."];
 const packages = manifests.map((path) => {
-  const { name, version } = JSON.parse(readFileSync(join(root, path, "package.json"), "utf8"));
+  const manifest = JSON.parse(readFileSync(join(root, path, "package.json"), "utf8"));
+  const { name, version = manifest.version } = { name: manifest.name, version: otherVersion };
   return { name, version, tarball: resolve(folder, `${name.slice(1).replace("/", "-")}-${version}.tgz`) };
 });
 
@@ -39,8 +43,8 @@ for (const { name, version, tarball } of packages) {
     "public",
     // A prerelease must not become what people get by default.
     ...(version.includes("-") ? ["--tag", "next"] : []),
-    // A statement of origin can only be signed where the build runs.
-    ...(dryRun ? ["--dry-run"] : ["--provenance"]),
+    `--provenance=${withProvenance}`,
+    ...(dryRun ? ["--dry-run"] : []),
   ]);
 }
 

@@ -1,6 +1,6 @@
 // Long work in pieces, so that the event loop turns in between.
 
-import { setImmediate as turn } from "node:timers/promises";
+import { nextTurn } from "./host.js";
 
 /** In ms: what is shorter is not noticed. */
 const PIECE = 10;
@@ -15,7 +15,7 @@ export class Turns {
 
   /** Lets the event loop turn. */
   async take(): Promise<void> {
-    await turn();
+    await nextTurn();
     this.taken();
   }
 

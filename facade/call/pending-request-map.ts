@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { newId } from "../border/host.js";
 import { aSize, checkedOptions, type Fields, isFunction, refusal } from "../border/options.js";
 import { PushedEvents, type PushSource } from "../border/pushed-events.js";
 import { kindOf } from "../border/text.js";
@@ -153,7 +153,7 @@ export class PendingRequestMap {
       if (deadline !== undefined && deadline <= Date.now()) {
         throw this.#told(timedOut(operationId, deadline, undefined), "none");
       }
-      const requestId = randomUUID();
+      const requestId = newId();
       const pending = new PendingCall(requestId, operationId, parentRequestId, resolve, reject);
       this.#add(pending, signal);
       if (deadline !== undefined) {
@@ -180,7 +180,7 @@ export class PendingRequestMap {
     const source: PushSource = {
       open: () => {
         const options = checkedSubscribe(operationId, given);
-        pending = new PendingStream(randomUUID(), operationId, options.parentRequestId, events);
+        pending = new PendingStream(newId(), operationId, options.parentRequestId, events);
         this.#open(pending, input, options);
       },
       close: () => {

@@ -1,3 +1,5 @@
+import { onNextTurn } from "../border/host.js";
+
 /** Does something once the event loop comes round, however often it is asked to before. Requests that follow each other
  * closely would otherwise start and stop listening for each. */
 export function soon(work: () => void): () => void {
@@ -9,6 +11,6 @@ export function soon(work: () => void): () => void {
   return () => {
     if (isScheduled) return;
     isScheduled = true;
-    setImmediate(run);
+    onNextTurn(run);
   };
 }

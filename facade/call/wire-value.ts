@@ -1,6 +1,7 @@
 // Values as JSON, so that none changes on the way. Binary data travels as `{ "$bytes": "<base64>" }` and arrives as a
 // `Uint8Array`; what JSON cannot hold is refused by its path.
 
+import { fromBase64, toBase64 } from "../border/host.js";
 import { kindOf, pointerToken, textOf } from "../border/text.js";
 import { type CallError, invalid } from "../errors.js";
 
@@ -31,7 +32,7 @@ export function restored<T>(value: T): T {
       if (typeof inner !== "object" || inner === null) continue;
       if (isMarked(inner)) {
         const marked = inner[BYTES];
-        if (typeof marked === "string") at[key] = new Uint8Array(Buffer.from(marked, "base64"));
+        if (typeof marked === "string") at[key] = fromBase64(marked);
         else if (Array.isArray(marked)) {
           inner[BYTES] = marked[0];
           // The user's own object: what is in it is looked at, it itself is not.
@@ -92,7 +93,7 @@ function portable(value: unknown, path: string, around: object[]): unknown {
   }
   if (typeof value !== "object" || value === null) return value;
   const bytes = bytesOf(value, path);
-  if (bytes !== undefined) return { [BYTES]: bytes.toString("base64") };
+  if (bytes !== undefined) return { [BYTES]: toBase64(bytes) };
   if (around.includes(value)) throw new Unsendable(path, "an object that contains itself");
   around.push(value);
   try {
@@ -130,9 +131,9 @@ function portableObject(value: object, path: string, around: object[]): object {
   return copy;
 }
 
-function bytesOf(value: object, path: string): Buffer | undefined {
-  if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-  if (value instanceof ArrayBuffer) return Buffer.from(value);
+function bytesOf(value: object, path: string): Uint8Array | undefined {
+  if (value instanceof Uint8Array) return value;
+  if (value instanceof ArrayBuffer) return new Uint8Array(value);
   if (ArrayBuffer.isView(value) || (typeof Blob === "function" && value instanceof Blob)) {
     throw new Unsendable(path, `a ${value.constructor.name}: send its bytes as a Uint8Array`);
   }

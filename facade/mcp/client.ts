@@ -10,6 +10,7 @@ import { adapterLimiter, type Limiter } from "../registry/limits.js";
 import type { NativeWork } from "../registry/native-handler.js";
 import { Spills } from "../registry/spills.js";
 import { native, runtime } from "../runtime.js";
+import type { OperationContext } from "../types.js";
 import type {
   MCPClient,
   MCPClientWrapper,
@@ -19,7 +20,7 @@ import type {
   MCPServerStatus,
   MCPToolsListener,
 } from "./client-types.js";
-import { checkedConfig, describeConfig, type MCPClientConfig } from "./config.js";
+import { checkedConfig, describeConfig, headersFor, type MCPClientConfig } from "./config.js";
 import {
   argumentsOf,
   type ListedTools,
@@ -28,10 +29,14 @@ import {
   ToolList,
 } from "./operations.js";
 import { answerQuestion } from "./questions.js";
+import { Sessions } from "./sessions.js";
 
 const log = logger("mcp");
 
 type Json = Record<string, unknown>;
+
+/** On whose behalf the list of tools is read. */
+const NOBODY: OperationContext = {};
 
 /** A result, and the file that all of it is in, if it is in one. */
 export interface SpilledAnswer {
@@ -90,13 +95,37 @@ export class Client implements MCPClientWrapper {
   client: MCPClient;
   tools: MCPOperation[] = [];
 
-  constructor(name: string, config: MCPClientConfig) {
+  /** Where users have credentials of their own: their connections. */
+  readonly #sessions: Sessions<Client> | undefined;
+  /** Whether it is one of those. */
+  readonly #isSession: boolean;
+
+  /** `own` are the headers of one user. */
+  private constructor(
+    name: string,
+    config: MCPClientConfig,
+    own?: Record<string, string>,
+    isSession = false,
+  ) {
     this.name = name;
-    this.config = checkedConfig(name, config);
-    this.limiter = adapterLimiter(name, this.config);
-    const described = describeConfig(name, this.config);
+    this.config = config;
+    this.#isSession = isSession;
+    this.limiter = isSession ? undefined : adapterLimiter(name, this.config);
+    if (typeof config.headers === "function" && !isSession) {
+      this.#sessions = new Sessions(name, config.sessions ?? {}, (headers) =>
+        new Client(name, config, headers, true).connect(),
+      );
+    }
+    const described = describeConfig(name, this.config, own);
     this.#native = new native.McpClient(runtime, this.#pending.mailbox, name, described);
     this.client = this.#described({});
+  }
+
+  /** A client that is not connected. A promise where a function of the user's says which headers the list of tools is read with. */
+  static make(name: string, config: MCPClientConfig): Client | Promise<Client> {
+    const checked = checkedConfig(name, config);
+    if (typeof checked.headers !== "function") return new Client(name, checked);
+    return headersFor(name, checked, NOBODY).then((own) => new Client(name, checked, own));
   }
 
   /** Starts or reaches the server, and reads its tools. */
@@ -105,6 +134,8 @@ export class Client implements MCPClientWrapper {
       this.#native.connect(request),
     );
     this.client = this.#described(about);
+    // Its tools are those of the server, and known.
+    if (this.#isSession) return this;
     const version = this.config.version || this.client.serverInfo.version || "1.0.0";
     this.#list = new ToolList(this, version);
     this.#toolsChanged(tools);
@@ -137,6 +168,20 @@ export class Client implements MCPClientWrapper {
     };
   }
 
+  /** Calls a tool on behalf of whoever the context is about. */
+  async callFor<T>(
+    context: OperationContext,
+    tool: string,
+    input: string | undefined,
+    options: () => CallOptions,
+    spills?: Spills,
+  ): Promise<T> {
+    if (this.#sessions === undefined) return this.call(tool, input, options(), spills);
+    const headers = await headersFor(this.name, this.config, context);
+    // What is left of the time is looked at when the connection is there.
+    return this.#sessions.use(context, headers, (client) => client.call<T>(tool, input, options(), spills));
+  }
+
   /** Calls a tool; `input` is JSON. With `spills`, the answer is what `SpilledAnswer` says. */
   call<T>(tool: string, input: string | undefined, options: CallOptions, spills?: Spills): Promise<T> {
     const { timeout, left, resetTimeoutOnProgress, onProgress } = options;
@@ -163,7 +208,8 @@ export class Client implements MCPClientWrapper {
   /** How the native registry calls a tool without JavaScript. */
   nativeWork(tool: string): NativeWork {
     return {
-      isPossible: () => true,
+      // Who calls with which credentials is for a function of the user's to say.
+      isPossible: () => this.#sessions === undefined,
       ownsSchema: () => false,
       register: (registry, spec, { input, output }, spills) =>
         registry.setMcp(spec, input, output, this.#native, tool, spills?.native),
@@ -202,9 +248,14 @@ export class Client implements MCPClientWrapper {
 
   /** Closing twice is harmless. */
   close(): Promise<void> {
-    this.#closing ??= this.#request({}, (request) => this.#native.close(request)).then(() => undefined);
+    this.#closing ??= this.#close();
     this.#listeners.clear();
     return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    const closing = this.#request({}, (request) => this.#native.close(request));
+    await Promise.all([closing, this.#sessions?.close()]);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -295,7 +346,8 @@ export class Client implements MCPClientWrapper {
  * ```
  */
 export async function createMCPClient(name: string, config: MCPClientConfig): Promise<MCPClientWrapper> {
-  return new Client(name, config).connect();
+  const client = await Client.make(name, config);
+  return client.connect();
 }
 
 /**

@@ -22,6 +22,7 @@ import { accessRules, type ImportedAccessControl } from "../imported-access.js";
 import type { OutputMode } from "../registry/entry.js";
 import { type CallLimits, type CircuitBreaker, callLimits, circuitBreaker } from "../registry/limits.js";
 import { aSpill, type SpillOptions } from "../registry/spills.js";
+import type { OperationContext } from "../types.js";
 import { expandReferences } from "./references.js";
 
 /**
@@ -172,6 +173,21 @@ interface OAuthSettings {
 }
 
 /**
+ * Connections for users with credentials of their own.
+ *
+ * @example
+ * ```ts
+ * const sessions: MCPSessions = { most: 500, idle: 5 * 60_000 };
+ * ```
+ */
+export interface MCPSessions {
+  /** At a time. When all are in use, further users are refused (`reason: "overloaded"`). */
+  most?: number;
+  /** In milliseconds. */
+  idle?: number;
+}
+
+/**
  * One MCP server. It has the shape of an entry in an `mcpServers` file, and more. In all texts,
  * `${env:NAME}` stands for an environment variable, `${env:NAME:-text}` for one with a default, and `${file:path}` for what a
  * file holds.
@@ -193,8 +209,14 @@ export interface MCPClientConfig {
   cwd?: string;
   /** Streamable HTTP: the endpoint. */
   url?: string;
-  /** Sent with every request. */
-  headers?: Record<string, string>;
+  /** Sent with every request. Or, for credentials per user, a function of the call's context that gives them: then each user has connections of
+   * their own, which no other user's calls go through. It is asked once with an empty context, to read the list of tools. */
+  headers?:
+    | Record<string, string>
+    | ((context: OperationContext) => Record<string, string> | Promise<Record<string, string>>);
+  /** Where `headers` is a function: how many connections there are at most (default 100), and after how many milliseconds without a call one
+   * is closed (default 60,000). */
+  sessions?: MCPSessions;
   oauth?: MCPOAuthConfig;
   /** The version of the operations; the server's own when there is none. */
   version?: string;
@@ -285,7 +307,8 @@ const FIELDS: Fields<MCPClientConfig> = {
   inheritEnv: aBoolean,
   cwd: aString,
   url: aSecret,
-  headers: strings,
+  headers: (value, path) => (typeof value === "function" ? value : strings(value, path)),
+  sessions: group<MCPSessions>({ most: aSize, idle: aDuration }),
   oauth: (value, path) => {
     const checked = oauthFields(value, path) as MCPOAuthConfig;
     if (checked.onAuthorize === undefined && checked.clientCredentials === undefined) {
@@ -324,11 +347,26 @@ export function checkedConfig(name: string, config: unknown, rules?: Rules): MCP
       `must be a string that is not empty, because it is the namespace of the tools, not ${quoted(name)}`,
     );
   }
-  return checkedOptions<MCPClientConfig>(
-    config,
-    FIELDS,
-    rules ?? { prefix: `MCP server '${name}': `, others: ignored },
-  );
+  const prefix = `MCP server '${name}': `;
+  const checked = checkedOptions<MCPClientConfig>(config, FIELDS, rules ?? { prefix, others: ignored });
+  if (typeof checked.headers === "function") {
+    if (checked.url === undefined) throw refusal(`${prefix}headers`, "can be a function only with url");
+    // What a user allowed would be kept for all.
+    if (checked.oauth !== undefined) throw refusal(`${prefix}headers`, "cannot be a function with oauth");
+  } else if (checked.sessions !== undefined) {
+    throw refusal(`${prefix}sessions`, "needs headers that are a function of the call's context");
+  }
+  return checked;
+}
+
+/** What a user's function gave for a call. The values are secrets, and are taken as they are. */
+export async function headersFor(
+  name: string,
+  { headers }: MCPClientConfig,
+  context: OperationContext,
+): Promise<Record<string, string>> {
+  const given = typeof headers === "function" ? await headers(context) : headers;
+  return { ...(strings(given, `MCP server '${name}': headers()`) as Record<string, string>) };
 }
 
 /** Names of variables whose values are better not shown. */
@@ -349,17 +387,23 @@ function secretsOfOAuth(
 }
 
 /** The configuration as the native side wants it. */
-export function describeConfig(name: string, config: MCPClientConfig): string {
+export function describeConfig(
+  name: string,
+  config: MCPClientConfig,
+  own: Record<string, string> | undefined,
+): string {
   const expanded: string[] = [];
   const expand = <T>(value: T, path: string): T => expandReferences(value, path, name, expanded);
-  const { command, args, env, cwd, url, headers, oauth } = config;
+  const { command, args, env, cwd, url, oauth } = config;
+  const headers = typeof config.headers === "function" ? undefined : config.headers;
   const described = {
     command: expand(command, "command"),
     args: expand(args, "args"),
     env: expand(env, "env"),
     cwd: expand(cwd, "cwd"),
     url: expand(url, "url"),
-    headers: expand(headers, "headers"),
+    // References are for whoever wrote the configuration: what a user sends must not reach the environment.
+    headers: own ?? expand(headers, "headers"),
     inheritEnv: config.inheritEnv,
     timeout: config.timeout,
     taskTimeout: config.taskTimeout,

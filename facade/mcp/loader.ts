@@ -93,7 +93,8 @@ export class MCPClientLoader {
   async #loadOne(name: string, config: MCPClientConfig): Promise<Client | CallError> {
     let client: Client | undefined;
     try {
-      client = new Client(name, config);
+      const made = Client.make(name, config);
+      client = made instanceof Promise ? await made : made;
       this.#connecting.set(name, client);
       await client.connect();
       const before = this.#wrappers.get(name);

@@ -204,13 +204,13 @@ function importTool(client: Client, version: string, tool: Tool): Omit<Imported,
     context: OperationContext | undefined,
     spills: Spills | undefined,
   ): Promise<ResponseEnvelope> => {
-    const options = optionsOf(server, tool.name, context);
     const given = origin === undefined ? input : argumentsFor(origin, input);
-    const sentInput = argumentsOf(server, tool.name, given);
+    const args = argumentsOf(server, tool.name, given);
+    const options = () => optionsOf(server, tool.name, context);
     const { result, spill }: SpilledAnswer =
       spills === undefined
-        ? { result: await client.call(tool.name, sentInput, options) }
-        : await client.call(tool.name, sentInput, options, spills);
+        ? { result: await client.callFor<unknown>(context ?? {}, tool.name, args, options) }
+        : await client.callFor(context ?? {}, tool.name, args, options, spills);
     const sent = envelopeOfResult(server, tool.name, result, config);
     if (spill !== undefined) return inFile(sent, spill);
     return origin === undefined ? sent : asItWas(sent, result, outputSchema);

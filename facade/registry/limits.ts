@@ -134,11 +134,9 @@ export class Limiter {
     this.timeout = limits?.timeout;
     this.hasBreaker = breaker !== undefined;
     this.settings = JSON.stringify({
+      scope,
       // Rust has no strings with half a surrogate pair.
-      name:
-        scope === "registry"
-          ? "limits of the registry"
-          : `limits of ${scope} ${name}`.replace(/\p{Surrogate}/gu, "\ufffd"),
+      name: name.replace(/\p{Surrogate}/gu, "\ufffd"),
       ...limits,
       breaker,
     });
@@ -146,8 +144,7 @@ export class Limiter {
   }
 
   stats(): LimitStats {
-    const { name: _, ...stats } = JSON.parse(this.native.stats());
-    return { scope: this.scope, name: this.name, ...stats };
+    return { ...JSON.parse(this.native.stats()), name: this.name };
   }
 }
 

@@ -72,6 +72,8 @@ export class NativeTwin {
   #set(entry: Entry): void {
     const { id, spec, handler, own, gate } = entry;
     tellIfOpen(id, handler, spec.accessControl);
+    // First, so that no call slips through.
+    this.native.limit(id, gate?.native);
     this.#tellFormats();
     const work = handler === undefined ? undefined : nativeWorkOf(handler);
     const told = toTell(entry);
@@ -88,8 +90,6 @@ export class NativeTwin {
       const schemas = schemasOf(spec, work);
       if (schemas !== undefined) {
         this.#told.set(id, told);
-        // First, so that no call slips through.
-        this.native.limit(id, gate?.native);
         work.register(this.native, describe(spec, told.rules, told.output, spills), schemas, spills);
         return;
       }

@@ -1,8 +1,8 @@
 // Every call is told to whoever has subscribed to the diagnostics channel, and to the log at level debug. Both are asked
 // for by programs that know no registry, at any time; so the question whether anybody wants to know has to be cheap.
 
-import { channel } from "node:diagnostics_channel";
 import { getLogger, type Logger } from "@logtape/logtape";
+import { channel } from "../border/host.js";
 import { logger } from "../logging.js";
 import type { CallReport } from "./watch-types.js";
 

@@ -7,6 +7,7 @@
 
 import { types } from "node:util";
 import { type CallError, invalid } from "../errors.js";
+import { MAX_SCHEMA_DEPTH } from "./limits.js";
 import {
   BUILT_IN_KINDS,
   type Dictionary,
@@ -26,8 +27,6 @@ export interface EncodedSchema {
   slots: unknown[];
 }
 
-/** How many containers may be nested; the engine has the same limit. */
-export const MAX_SCHEMA_DEPTH = 512;
 /** How many values a schema may consist of: shared objects count every time they are reached. */
 const MAX_VALUES = 2_000_000;
 /** How long the text may get. */

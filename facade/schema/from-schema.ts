@@ -7,7 +7,6 @@ import { isRecord } from "../border/options.js";
 import { pointerToken, shortened } from "../border/text.js";
 import { type CallError, invalid } from "../errors.js";
 import { logger } from "../logging.js";
-import { MAX_SCHEMA_DEPTH } from "./encode.js";
 import { describe } from "./guards.js";
 import { attach, intersect, joinAllOf, mark } from "./json-schema-attach.js";
 import { cutLoops } from "./json-schema-loops.js";
@@ -15,6 +14,7 @@ import { combine, hasForeignType, type Meaning, meaningOf } from "./json-schema-
 import { BOOLEAN_STAYS, isAnnotation, POSITIONS, type Position } from "./json-schema-positions.js";
 import { References } from "./json-schema-references.js";
 import { type Part, partNode, type Reading } from "./json-schema-types.js";
+import { MAX_SCHEMA_DEPTH } from "./limits.js";
 import {
   type Dictionary,
   hide,

@@ -2,8 +2,8 @@
 // reference that leaves the document has no target here.
 
 import { isRecord } from "../border/options.js";
-import { MAX_SCHEMA_DEPTH } from "./encode.js";
 import { POSITIONS } from "./json-schema-positions.js";
+import { MAX_SCHEMA_DEPTH } from "./limits.js";
 import { type Dictionary, kindOf } from "./typebox-kinds.js";
 
 /** A schema with an identifier of its own, and so the base of the references in it. */

@@ -2,6 +2,7 @@
 // ArkType and others. What such a library makes of a value is what handlers and callers get, so that every rule of a
 // schema holds; its JSON Schema is for everybody who cannot run the library.
 
+import { loadLibrary } from "../border/host.js";
 import { messageOf, pointerToken } from "../border/text.js";
 import { invalid } from "../errors.js";
 import type { ValueError } from "./compiled.js";
@@ -179,7 +180,7 @@ function load(library: Library): JsonSchemaExport {
   let write: JsonSchemaExport | undefined;
   let reason = "this version has none";
   try {
-    write = library.exportOf(require(library.module) as Record<string, unknown>);
+    write = library.exportOf(loadLibrary(library.module) as Record<string, unknown>);
   } catch (error) {
     reason = messageOf(error).split("\n", 1)[0] as string;
   }

@@ -4,9 +4,9 @@
 import type { TSchema } from "@sinclair/typebox";
 import { isRecord } from "../border/options.js";
 import { invalid } from "../errors.js";
-import { MAX_SCHEMA_DEPTH } from "./encode.js";
 import { FromSchema } from "./from-schema.js";
 import { POSITIONS } from "./json-schema-positions.js";
+import { MAX_SCHEMA_DEPTH } from "./limits.js";
 import { type Dictionary, Kind, OptionalKind, type SchemaNode, setOwn } from "./typebox-kinds.js";
 
 /** The kinds that are no JSON. TypeBox 0.34 has all of them, under the same names. */

@@ -1,5 +1,5 @@
 import { invalid } from "../errors.js";
-import { native, runtime } from "../runtime.js";
+import { readFrames } from "./read-frames.js";
 
 /**
  * A server-sent event, as `parseSSEFrames` finds it.
@@ -59,7 +59,7 @@ export function parseSSEFrames(buffer: string): { events: SSEEvent[]; remaining:
         "with { stream: true }, since a chunk can end within a character",
     );
   }
-  const [unread, parts] = JSON.parse(native.parseSSEFrames(runtime, buffer)) as [number, (string | null)[]];
+  const [unread, parts] = readFrames(buffer);
   const events: SSEEvent[] = [];
   let lastEventId = "";
   for (let i = 0; i < parts.length; i += 3) {

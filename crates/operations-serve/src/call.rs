@@ -20,6 +20,7 @@ use crate::host::{Answers, Asking, Host, Wanted};
 use crate::identity::Caller;
 use crate::limits::{Place, Places};
 use crate::line::Line;
+use crate::metrics::Metrics;
 use crate::upstream::AllowedHeaders;
 
 /// The operations that are served, and those who do them.
@@ -28,6 +29,8 @@ pub struct Calls {
     registry: Arc<Registry>,
     host: Arc<Host>,
     places: Arc<Places>,
+    /// What became of calls.
+    pub metrics: Metrics,
     /// What clients learn of the headers of upstream servers.
     pub headers: AllowedHeaders,
     /// The only ones that are served; nothing for all.
@@ -73,6 +76,7 @@ impl Calls {
             registry,
             host,
             places,
+            metrics: Metrics::default(),
             headers,
             shown: RwLock::default(),
             tools: RwLock::default(),
@@ -165,7 +169,9 @@ impl Calls {
     ///
     /// As the operation has it; `TIMEOUT` at the deadline.
     pub async fn call(&self, call: NewCall) -> Result<String, CallError> {
+        let timed = self.metrics.call(&call.operation.spec.id());
         let answer = self.answer(call).await;
+        timed.end(&answer);
         answer.map_err(|error| self.headers.in_error(error))
     }
 
@@ -196,6 +202,24 @@ impl Calls {
     ///
     /// When it cannot begin.
     pub async fn subscribe(&self, call: NewCall) -> Result<Events, CallError> {
+        let mut timed = self.metrics.call(&call.operation.spec.id());
+        let opened = self.open(call).await;
+        timed.ended(opened.as_ref().err());
+        let (events, place, cancel) = opened?;
+        let held = (place, cancel.drop_guard(), self.headers.clone(), timed);
+        let held = stream::unfold((events, held), |(mut events, mut held)| async move {
+            let next = events.next().await?;
+            held.3.ended(next.as_ref().err());
+            let next = next.map_err(|error| held.2.in_error(error));
+            Some((next, (events, held)))
+        });
+        Ok(held.boxed())
+    }
+
+    async fn open(
+        &self,
+        call: NewCall,
+    ) -> Result<(Events, Option<Place>, CancellationToken), CallError> {
         let id = call.operation.spec.id();
         let entering = self.places.enter(&id, call.caller.id());
         let place = in_time(&id, call.deadline, entering).await??;
@@ -207,13 +231,14 @@ impl Calls {
         } else {
             (self.ask(&id, &call, Wanted::Many, place)?.boxed(), None)
         };
-        let held = (place, cancel.drop_guard(), self.headers.clone());
-        let held = stream::unfold((events, held), |(mut events, held)| async move {
-            let next = events.next().await?;
-            let next = next.map_err(|error| held.2.in_error(error));
-            Some((next, (events, held)))
-        });
-        Ok(held.boxed())
+        Ok((events, place, cancel))
+    }
+
+    /// Everything about calls and limits, for Prometheus.
+    pub fn write_metrics(&self, text: &mut String) {
+        let limits = self.registry.limiters();
+        let limits = limits.iter().map(|limiter| limiter.stats()).collect();
+        self.metrics.write(text, limits);
     }
 
     /// Binary data is the host's to restore.

@@ -22,6 +22,7 @@ pub mod identity;
 pub mod limits;
 pub mod line;
 pub mod listener;
+pub mod metrics;
 pub mod options;
 pub mod service;
 pub mod spilled;

@@ -315,7 +315,9 @@ impl Shared {
 
     fn metrics(&self) -> Response<Body> {
         let (_, waiting) = self.calls.counts();
-        let mut response = Response::new(body::full(self.stats.to_prometheus(waiting)));
+        let mut text = self.stats.to_prometheus(waiting);
+        self.calls.write_metrics(&mut text);
+        let mut response = Response::new(body::full(text));
         let headers = response.headers_mut();
         let media_type = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
         headers.insert(CONTENT_TYPE, media_type);

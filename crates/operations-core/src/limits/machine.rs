@@ -280,6 +280,7 @@ impl Machine {
         let limits = self.limiters.get(&id)?;
         let breaker = limits.breaker.as_ref();
         Some(Stats {
+            scope: limits.settings.scope.clone(),
             name: limits.settings.name.clone(),
             running: limits.running,
             waiting: limits.lines.len(),
@@ -496,7 +497,7 @@ impl Limits {
         };
         Refusal {
             reason,
-            by: self.settings.name.clone(),
+            by: self.settings.describe(),
             retry_after,
         }
     }

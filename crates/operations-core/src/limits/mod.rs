@@ -27,7 +27,9 @@ pub const DEFAULT_QUEUE: usize = 1024;
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Settings {
-    /// Whose limits they are, for messages: `registry`, `operation demo.greet`, `adapter pets`.
+    /// Where they were set: `registry`, `operation`, `adapter`.
+    pub scope: String,
+    /// Whose they are: the id of an operation, the name of an adapter.
     pub name: String,
     /// Calls at a time.
     pub concurrency: Option<usize>,
@@ -59,4 +61,14 @@ pub struct BreakerSettings {
     pub window: f64,
     /// For how long.
     pub cooldown: f64,
+}
+
+impl Settings {
+    /// How messages call them.
+    fn describe(&self) -> String {
+        if self.name.is_empty() {
+            return format!("limits of the {}", self.scope);
+        }
+        format!("limits of {} {}", self.scope, self.name)
+    }
 }

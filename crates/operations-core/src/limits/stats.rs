@@ -6,7 +6,9 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct Stats {
-    /// Whose limits they are.
+    /// Where the limits were set.
+    pub scope: String,
+    /// Whose they are.
     pub name: String,
     /// Calls that hold a place.
     pub running: usize,

@@ -21,7 +21,7 @@ pub use handler::{Call, Context, Envelope, Handler, Outcome, Produced};
 pub use operation::{Made, OnlyHost, Operation, OutputMode, Schema, Work};
 pub use served::{Answer, Served};
 
-use crate::limits::Limited;
+use crate::limits::{Limited, Limiter};
 use crate::lock::{reading, writing};
 use crate::log::Logger;
 use warnings::Warnings;
@@ -125,13 +125,23 @@ impl Registry {
         operations.values().map(Arc::clone).collect()
     }
 
-    /// Sets the limits of an operation that is done here. The host sees to those of its own.
+    /// Sets the limits of an operation. Those of calls that are done here hold here; the host sees to those of its own calls.
     pub fn limit(&self, id: &str, limited: Option<Limited>) {
         let mut limits = writing(&self.limits);
         match limited {
             Some(limited) => limits.insert(id.to_owned(), limited),
             None => limits.remove(id),
         };
+    }
+
+    /// Every set of limits that operations go through, once.
+    #[must_use]
+    pub fn limiters(&self) -> Vec<Arc<Limiter>> {
+        let limits = reading(&self.limits);
+        let all = limits.values().flat_map(Limited::limiters);
+        let unique: IndexMap<*const Limiter, &Arc<Limiter>> =
+            all.map(|each| (Arc::as_ptr(each), each)).collect();
+        unique.into_values().map(Arc::clone).collect()
     }
 
     /// Only the host can check these formats.

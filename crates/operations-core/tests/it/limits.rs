@@ -30,7 +30,8 @@ impl Random {
 fn settings(random: &mut Random) -> Settings {
     let mut pick = |percent, most| random.chance(percent).then(|| 1 + random.below(most));
     Settings {
-        name: "some".to_owned(),
+        scope: "registry".to_owned(),
+        name: String::new(),
         concurrency: pick(70, 4).map(|count| usize::try_from(count).unwrap()),
         queue: pick(50, 6).map(|count| usize::try_from(count).unwrap() - 1),
         timeout: pick(30, 200).map(|time| time as f64),
@@ -233,7 +234,7 @@ fn random_histories() {
         .and_then(|seed| seed.parse().ok());
     let first = seed.unwrap_or_else(|| u64::from(std::process::id()) * 7_919 + 1);
     println!("SEED={first}");
-    for seed in first..first + 400 {
+    for seed in first..first + 200 {
         let outcome = std::panic::catch_unwind(|| run(seed));
         assert!(outcome.is_ok(), "with SEED={seed}");
     }

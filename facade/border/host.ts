@@ -1,0 +1,35 @@
+// What the runtime gives and the language does not. Where there is no Node, `browser/host.ts` stands in for this file
+// (`scripts/build-browser.mjs`), so nothing that a browser needs may import a module of Node's directly.
+
+import { randomUUID } from "node:crypto";
+import { channel } from "node:diagnostics_channel";
+import { setImmediate as turn } from "node:timers/promises";
+import { types } from "node:util";
+
+/** A diagnostics channel, which others in this process can subscribe to. */
+export { channel };
+
+/** An id that nobody else has. */
+export const newId: () => string = randomUUID;
+
+/** Whether a value is an error, of this realm or of another one (a `vm` context, say). */
+export const isNativeError: (value: unknown) => boolean = types.isNativeError;
+
+/** Resolves when the event loop has turned. */
+export const nextTurn: () => Promise<void> = turn;
+
+/** Calls back when the event loop comes round. */
+export const onNextTurn: (callback: () => void) => void = setImmediate;
+
+export function toBase64(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
+}
+
+export function fromBase64(text: string): Uint8Array {
+  return new Uint8Array(Buffer.from(text, "base64"));
+}
+
+/** Loads a library that is an optional peer, at once. */
+export function loadLibrary(name: string): unknown {
+  return require(name);
+}

@@ -1,0 +1,72 @@
+// What browsers and edge workers give: the counterpart of `border/host.ts`.
+
+/** Nobody can subscribe to a diagnostics channel here. */
+export function channel(_name: string): {
+  readonly hasSubscribers: boolean;
+  publish(message: unknown): void;
+} {
+  return { hasSubscribers: false, publish: () => {} };
+}
+
+/** An id that nobody else has. `crypto.randomUUID` exists on pages with https only. */
+export function newId(): string {
+  if (typeof crypto.randomUUID === "function") return crypto.randomUUID();
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  // Version 4, variant 1, as RFC 9562 says.
+  bytes[6] = ((bytes[6] as number) & 0x0f) | 0x40;
+  bytes[8] = ((bytes[8] as number) & 0x3f) | 0x80;
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+}
+
+/** Whether a value is an error, of this realm or of another one (a frame, say). */
+export function isNativeError(value: unknown): boolean {
+  try {
+    return value instanceof Error || Object.prototype.toString.call(value) === "[object Error]";
+  } catch {
+    // A proxy that refuses to be looked at.
+    return false;
+  }
+}
+
+/** Resolves when the event loop has turned. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    onNextTurn(resolve);
+  });
+}
+
+/** Calls back when the event loop comes round. */
+export function onNextTurn(callback: () => void): void {
+  setTimeout(callback, 0);
+}
+
+/** So many bytes become arguments of one call: more of them might not fit on the stack. */
+const PIECE = 8192;
+
+export function toBase64(bytes: Uint8Array): string {
+  let binary = "";
+  for (let at = 0; at < bytes.length; at += PIECE) {
+    binary += String.fromCharCode(...bytes.subarray(at, at + PIECE));
+  }
+  return btoa(binary);
+}
+
+/** As lenient as Node: both alphabets, with or without padding, and what is no base64 is passed over. */
+export function fromBase64(text: string): Uint8Array {
+  const end = text.indexOf("=");
+  const digits = (end === -1 ? text : text.slice(0, end))
+    .replaceAll("-", "+")
+    .replaceAll("_", "/")
+    .replace(/[^A-Za-z0-9+/]/g, "");
+  // A single digit at the end is less than a byte.
+  const whole = digits.length % 4 === 1 ? digits.slice(0, -1) : digits;
+  return Uint8Array.from(atob(whole), (character) => character.charCodeAt(0));
+}
+
+/** A bundler has put a page together before it runs. */
+export function loadLibrary(name: string): never {
+  throw new Error(
+    `without Node, ${name} cannot be loaded on the spot. Give the registry a schemaAdapter whose toTypeBox() converts these schemas`,
+  );
+}
