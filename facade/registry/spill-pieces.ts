@@ -1,5 +1,7 @@
 // Values in pieces of bounded size.
 
+import { toBase64 } from "../border/host.js";
+
 /** Characters, or bytes, of one piece. */
 const PIECE = 256 * 1024;
 /** Lists and objects above this level are written member by member. */
@@ -75,7 +77,7 @@ function text(value: unknown): string {
 
 function portable(this: unknown, key: string, value: unknown): unknown {
   const original: unknown = (this as Record<string, unknown>)[key];
-  if (original instanceof Uint8Array) return { $bytes: Buffer.from(original).toString("base64") };
+  if (original instanceof Uint8Array) return { $bytes: toBase64(original) };
   const isLost =
     original instanceof Map ||
     original instanceof Set ||
