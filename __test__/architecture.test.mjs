@@ -90,7 +90,7 @@ const LAYERS = [
   ["schema"],
   ["registry"],
   ["call"],
-  ["mcp", "nats", "openapi", "redis", "sse", "tools"],
+  ["mcp", "nats", "openapi", "otel", "redis", "sse", "tools", "websocket"],
   ["serve"],
   ["cli"],
   ["browser"],

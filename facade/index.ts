@@ -1,10 +1,12 @@
 export { checkAccess, enforceAccess } from "./access.js";
+export type { TraceContext } from "./border/trace.js";
 export {
   buildCallHandler,
   type CallHandler,
   type CallHandlerConfig,
   type CallHandlerStats,
 } from "./call/call-handler.js";
+export type { DiscoveredOperation } from "./call/described.js";
 export {
   type CallAbortedEvent,
   type CallCompletedEvent,
@@ -15,6 +17,7 @@ export {
   type CallRequestedEvent,
   type CallRespondedEvent,
 } from "./call/events.js";
+export type { ImportChoice, ImportOptions, PeerOperation } from "./call/imported.js";
 export {
   type CallOptions,
   type CallStats,
@@ -30,6 +33,7 @@ export {
   type MessagePortLike,
   type PortEventTarget,
 } from "./call/port-event-target.js";
+export type { CallTransport, RemoteCallMap } from "./call/transport.js";
 export type { IdentityMessage, VerifiedIdentity, VerifyIdentity } from "./call/verify-identity.js";
 export * from "./envelope.js";
 export * from "./envelope-schemas.js";

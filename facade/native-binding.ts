@@ -80,6 +80,10 @@ export interface NativeBinding {
   /** `options` and everything else that is text is JSON. */
   connectNats(runtime: Runtime, mailbox: Mailbox, options: string): Promise<NatsConnection>;
   readonly NatsConnection: abstract new () => NatsConnection;
+  /** `options` and everything else that is text is JSON. */
+  connectHub(runtime: Runtime, mailbox: Mailbox, options: string): Promise<HubConnection>;
+  readonly HubConnection: abstract new () => HubConnection;
+  readonly HubPeer: abstract new () => HubPeer;
   /** A schema (JSON) in the dialect of a target for tools. Throws when nothing can be said in it. */
   readonly ToolProjection: new (
     runtime: Runtime,
@@ -223,6 +227,14 @@ export interface NativeRegistry {
     client: McpClient,
     tool: string,
     spills: SpillStore | undefined,
+  ): void;
+  /** An operation of a peer, and what it is called there. */
+  setPeer(
+    spec: string,
+    input: Schema | undefined,
+    output: Schema | undefined,
+    peer: HubPeer,
+    operationId: string,
   ): void;
   remove(id: string): void;
   /** The limits of an operation, before it is told of; nothing if it has none. */
@@ -374,6 +386,7 @@ export interface McpClient {
     left: number | undefined,
     resetTimeoutOnProgress: boolean | undefined,
     wantsProgress: boolean,
+    trace: string | undefined,
     spills: SpillStore | undefined,
   ): void;
   query(request: number, what: string, name?: string, input?: string, timeout?: number): void;
@@ -419,6 +432,41 @@ export interface NatsConnection {
   close(milliseconds: number): Promise<void>;
 }
 
+/** The other end of a connection, to whoever calls it. Payloads are JSON. */
+export interface HubPeer {
+  /** One line for each call: id, operation id as JSON, deadline or nothing, payload; with tabs between them. */
+  callAll(calls: string): void;
+  subscribe(id: string, operationId: string, payload: string, idleTimeout: number | null): void;
+  abort(id: string): void;
+  cancel(id: string): void;
+  leave(id: string): void;
+  consumed(id: string, count: number): void;
+  pendingCount(): number;
+  /** What it serves, as a JSON list. */
+  discover(): Promise<string>;
+}
+
+/** A spoke's connection to its hub. Outputs and details are JSON. */
+export interface HubConnection {
+  /** The hub, to call it. */
+  peer(mailbox: Mailbox): HubPeer;
+  /** The limits are JSON. */
+  serve(registry: NativeRegistry, limits: string): void;
+  /** Resolves to what the hub makes of it, as JSON. */
+  offer(operations: string[]): Promise<string>;
+  /** Whether a call that is about to begin is still wanted. */
+  begin(id: string): boolean;
+  /** One line for each: an id, a tab and the answer as JSON; or an id alone, the work on which is over. */
+  answerAll(outcomes: string): void;
+  /** Whether a stream may go on at once. */
+  sendEvent(id: string, output: string): boolean;
+  fail(id: string, code: string, message: string, details: string | null): void;
+  complete(id: string): void;
+  stats(): string;
+  status(): string;
+  close(milliseconds: number): Promise<void>;
+}
+
 /** A request and its answer. */
 export interface ServedExchange {
   /** The head as JSON (`serve/handler.ts`); no body if it comes in pieces. Resolves to the head of the answer, as JSON. */
@@ -437,6 +485,8 @@ export interface ServedExchange {
 
 /** A registry that is served. Outputs and details are JSON. */
 export interface RegistryServer {
+  /** Somebody who is connected to the hub; null if they have left. Answers to what they are asked go to the mailbox. */
+  spoke(id: string, mailbox: Mailbox): HubPeer | null;
   /** A request that we are about to bring. */
   exchange(): ServedExchange;
   /** Opens a port, and resolves to the URL. */

@@ -1,9 +1,11 @@
 export { createHandler, type RegistryHandler, type RegistryHandlerOptions } from "./serve/handler.js";
+export type { AcceptSpoke, ServedHub, Spoke, SpokeAcceptance, SpokeEvent, Spokes } from "./serve/hub.js";
 export type { Identify, KeptIdentity, ServedRequest } from "./serve/identify.js";
 export type { OpenAPIInfo } from "./serve/info.js";
 export { type NodeListener, toNodeListener } from "./serve/node-listener.js";
 export type {
   HttpDoorOptions,
+  HubDoorOptions,
   McpDoorOptions,
   McpTaskOptions,
   ServeCors,

@@ -1,6 +1,7 @@
 // `await using` in the declarations, for users whose `lib` does not have it.
 /// <reference lib="esnext.disposable" preserve="true" />
 
+import type { TraceContext } from "./border/trace.js";
 import type { ResponseEnvelope } from "./envelope.js";
 import type { CallLimits } from "./registry/limits.js";
 import type {
@@ -171,6 +172,8 @@ export interface OperationContext extends OperationContextExtensions, CallerLine
   /** Absolute time in milliseconds. */
   deadline?: number;
   signal?: AbortSignal;
+  /** The trace that a call from outside says to belong to. */
+  trace?: TraceContext;
 }
 
 /**

@@ -18,6 +18,7 @@ mod border;
 mod call_hooks;
 mod catalogue;
 mod http;
+mod hub;
 mod limits;
 mod live;
 mod mcp;

@@ -112,6 +112,7 @@ impl McpClient {
         left: Option<f64>,
         reset_timeout_on_progress: Option<bool>,
         wants_progress: bool,
+        trace: Option<String>,
         spills: Option<&SpillStore>,
     ) {
         let on_progress = wants_progress.then(|| -> OnProgress {
@@ -127,6 +128,7 @@ impl McpClient {
             reset_timeout_on_progress,
             on_progress,
             slot: slot.clone(),
+            trace,
         };
         self.tasks.begin(request, |end| {
             let done = move |result: Result<String, CallError>| {

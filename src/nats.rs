@@ -58,7 +58,7 @@ impl NatsConnection {
         self.connection.id().to_owned()
     }
 
-    /// Sends calls, as many as there are lines (`operations_nats::submission`).
+    /// Sends calls, as many as there are lines (`operations_core::call::submission`).
     #[napi]
     pub fn call_all(&self, env: Env, calls: String) -> napi::Result<()> {
         self.bridge.run(&env, || {
@@ -166,7 +166,7 @@ impl NatsConnection {
     }
 
     /// Answers calls that are served and ends the work on them, as many as there are lines
-    /// (`operations_nats::submission`).
+    /// (`operations_core::call::submission`).
     #[napi]
     pub fn answer_all(&self, env: Env, outcomes: String) -> napi::Result<()> {
         self.bridge.run(&env, || {

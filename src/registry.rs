@@ -12,12 +12,14 @@ use operations_core::spec::OperationSpec;
 use operations_http::HttpHandler;
 use operations_mcp::ToolHandler;
 use operations_schema::{CompileOptions, Source, compile};
+use operations_websocket::PeerHandler;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::border::bridge::Bridge;
 use crate::border::runtime::Runtime;
 use crate::http::HttpService;
+use crate::hub::HubPeer;
 use crate::limits::CallGate;
 use crate::mcp::McpClient;
 use crate::openapi::OpenApiImport;
@@ -108,6 +110,24 @@ impl NativeRegistry {
             client: Arc::clone(&client.client),
             tool,
             spills: spills.map(|spills| Arc::clone(&spills.store)),
+        }));
+        self.set(&env, &spec, compiled(input), compiled(output), work)
+    }
+
+    /// An operation of a peer, and what it is called there. A schema that is absent lets everything pass.
+    #[napi]
+    pub fn set_peer(
+        &self,
+        env: Env,
+        spec: String,
+        input: Option<&CompiledSchema>,
+        output: Option<&CompiledSchema>,
+        peer: &HubPeer,
+        operation_id: String,
+    ) -> napi::Result<()> {
+        let work = Work::Native(Arc::new(PeerHandler {
+            peer: Arc::clone(&peer.peer),
+            operation_id,
         }));
         self.set(&env, &spec, compiled(input), compiled(output), work)
     }

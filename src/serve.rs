@@ -17,6 +17,7 @@ use operations_serve::{Host, Options, Service};
 use crate::border::bridge::Bridge;
 use crate::border::mailbox::Mailbox;
 use crate::border::runtime::Runtime;
+use crate::hub::HubPeer;
 use crate::registry::{NativeRegistry, read};
 use crate::serve_embedded::ServedExchange;
 
@@ -108,6 +109,15 @@ impl RegistryServer {
             },
             |_, url| Ok(url),
         )
+    }
+
+    /// Somebody who is connected to the hub; nothing if they have left. Answers to what they are asked go to the mailbox.
+    #[napi]
+    pub fn spoke(&self, id: String, mailbox: &Mailbox) -> Option<HubPeer> {
+        let spoke = self.service.shared().hub.spoke(&id)?;
+        let peer = Arc::clone(&spoke.peer);
+        let bridge = Arc::clone(&self.bridge);
+        Some(HubPeer::new(bridge, peer, mailbox))
     }
 
     /// A request that JavaScript is about to bring.

@@ -7,14 +7,20 @@ import { describe, it } from "node:test";
 import { packaged } from "../mcp/support/servers.mjs";
 import { env, folderWith, KEY, run, runJson, shopDocument, startShop } from "./support/cli.mjs";
 
+/** On a machine that is busy, starting a server may take long. In milliseconds. */
+const PATIENCE = 240_000;
+
 /** A folder with a configuration of two MCP servers, one that is broken, and a pet shop. */
 async function hub(test, more = {}) {
   const shop = await startShop(test);
   const cwd = folderWith(test, {
     "operations.json": {
       mcpServers: {
-        everything: packaged("server-everything"),
-        memory: packaged("server-memory", [], { env: { MEMORY_FILE_PATH: env("MEMORY_FILE") } }),
+        everything: packaged("server-everything", [], { connectTimeout: PATIENCE }),
+        memory: packaged("server-memory", [], {
+          connectTimeout: PATIENCE,
+          env: { MEMORY_FILE_PATH: env("MEMORY_FILE") },
+        }),
         broken: { command: "no-such-program-anywhere" },
       },
       openapi: {
@@ -103,7 +109,12 @@ describe("list", { concurrency: true }, () => {
   });
 
   it("reads a file of servers as other programs have it", async (t) => {
-    const everything = { ...packaged("server-everything"), type: "stdio", autoApprove: ["echo"] };
+    const everything = {
+      ...packaged("server-everything"),
+      connectTimeout: PATIENCE,
+      type: "stdio",
+      autoApprove: ["echo"],
+    };
     const cwd = folderWith(t, {
       ".mcp.json": { mcpServers: { everything, old: { command: "gone", disabled: true } } },
       "bare.json": { everything },

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { env, folderWith, run } from "./support/cli.mjs";
+import { env, folderWith, run, runJson, shopDocument } from "./support/cli.mjs";
 
 const server = { command: "some-program" };
 
@@ -138,8 +138,32 @@ describe("a configuration", { concurrency: true }, () => {
       const { code } = await run(t, ["serve", "--check"], { cwd: folderWith(t, { [name]: "{}" }) });
       assert.equal(code, 0, name);
     }
+    const before = await run(t, ["--config", "nowhere.yaml", "list"], { cwd: folderWith(t) });
+    assert.match(before.stderr, /nowhere\.yaml: there is no such file/);
     const twice = await run(t, ["serve", "a.yaml", "--config", "b.yaml"], { cwd: folderWith(t) });
     assert.equal(twice.code, 2);
+  });
+
+  it("has rules that fit something, or is told so", async (t) => {
+    const rules = { requiredScopes: ["x"] };
+    const cwd = folderWith(t, {
+      "shop.json": shopDocument(),
+      "operations.json": {
+        openapi: { shop: { document: "shop.json", accessControl: { requiredScopes: ["all"] } } },
+        access: { "shop.*": rules, "shop.getPet": { requiredScopes: ["pets"] }, "shpo.*": rules },
+      },
+    });
+    const { value, stderr } = await runJson(t, ["list"], { cwd });
+    assert.equal(stderr, 'operations.json: access["shpo.*"] fits no operation\n');
+    const scopes = Object.fromEntries(
+      value.operations.map(({ id, accessControl }) => [id, accessControl.requiredScopes.join()]),
+    );
+    assert.deepEqual(scopes, {
+      "shop.broken": "x",
+      "shop.getPet": "pets",
+      "shop.wait": "x",
+      "shop.watchArrivals": "x",
+    });
   });
 
   it("has numbers and switches in variables", async (t) => {

@@ -30,10 +30,11 @@ tokens:
 access:
   memory.create_*: { requiredScopes: [memory:write] }
 mcpServers:
-  everything: { command: ${JSON.stringify(process.execPath)}, args: ${args("server-everything")} }
+  everything: { command: ${JSON.stringify(process.execPath)}, args: ${args("server-everything")}, connectTimeout: 240000 }
   memory:
     command: ${JSON.stringify(process.execPath)}
     args: ${args("server-memory")}
+    connectTimeout: 240000
     env: { MEMORY_FILE_PATH: ${JSON.stringify(memory)} }
   broken: { command: no-such-program-anywhere }
   mute: { command: ${JSON.stringify(process.execPath)}, args: [-e, "process.exit(3)"] }
@@ -275,6 +276,16 @@ describe("interrupts", { concurrency: true, skip: notOn("win32") }, () => {
     child.kill("SIGINT");
     assert.equal((await ended).code, 130);
     await untilDead(pids);
+  });
+
+  it("end a command that waits for a document", async (t) => {
+    const { url, requests } = await startShop(t);
+    const cwd = folderWith(t, { "operations.json": { openapi: { slow: { document: `${url}/slow` } } } });
+    const { child, ended } = start(t, ["list"], { cwd });
+    await until(() => requests.length > 0, "it has asked");
+    child.kill("SIGINT");
+    const { code, stderr } = await ended;
+    assert.deepEqual({ code, stderr }, { code: 130, stderr: "Interrupted\n" });
   });
 
   it("a reader that leaves ends the stream without a complaint", async (t) => {

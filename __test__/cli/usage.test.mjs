@@ -31,6 +31,11 @@ describe("help", { concurrency: true }, () => {
     });
   }
 
+  it("is there for `help` too", async (t) => {
+    assert.equal((await run(t, ["help"])).stdout, (await run(t, ["--help"])).stdout);
+    assert.equal((await run(t, ["help", "call"])).stdout, (await run(t, ["call", "--help"])).stdout);
+  });
+
   it("does not load the addon, nor anything else that it does not need", async (t) => {
     const folder = folderWith(t);
     const spy = join(folder, "spy.cjs");

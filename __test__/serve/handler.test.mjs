@@ -154,6 +154,17 @@ describe("createHandler", () => {
     assert.equal((await late.json()).details.reason, "closing");
   });
 
+  it("answers when somebody else reads the body", async () => {
+    const handler = handling([greet]);
+    const request = new Request("http://localhost/api/demo/greet", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: '{"name":"Ada"}',
+    });
+    request.body.getReader();
+    assert.equal((await handler.fetch(request)).status, 400);
+  });
+
   it("does not wait for ever for a small body", async () => {
     const handler = handling([greet], { requestTimeout: 50 });
     const never = new ReadableStream({ pull: () => new Promise(() => {}) });

@@ -197,7 +197,7 @@ describe("a local operation", () => {
         return new Promise(() => {});
       },
     });
-    const { post } = await serving([slow], { timeout: 20 });
+    const { post } = await serving([slow], { timeout: 1_000 });
     const response = await post("test/slow");
     assert.equal(response.status, 504);
     assert.equal((await response.json()).code, "TIMEOUT");

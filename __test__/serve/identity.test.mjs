@@ -205,6 +205,11 @@ describe("everybody", () => {
     assert.equal((await post("test/whoami")).status, 500);
   });
 
+  it("is not every page where credentials are sent along", async () => {
+    const options = { allowedOrigins: ["*"], cors: { credentials: true } };
+    await assert.rejects(serving([whoami], options), /cors\.credentials cannot be given to every page/);
+  });
+
   it("sees answers on a page that was let in", async () => {
     const origin = "https://app.example.com";
     const { post, url } = await serving([whoami], { allowedOrigins: [origin], cors: true });

@@ -2,12 +2,13 @@
 
 import type { ResponseEnvelope } from "../envelope.js";
 import { logger } from "../logging.js";
+import type { Via } from "../registry/protocol-context.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { Batch } from "./batch.js";
 import { buildCallHandler } from "./call-handler.js";
 import type { CallAbortedEvent, CallRequestedEvent } from "./events.js";
 import { usualOverrun } from "./overrun.js";
-import { type Line, lineOf, placeIsFree, takesFiles } from "./remote.js";
+import { type Line, lineOf, placeIsFree, takesFiles, viaOf } from "./remote.js";
 import type { VerifyIdentity } from "./verify-identity.js";
 import { wireText } from "./wire-value.js";
 
@@ -49,6 +50,8 @@ export class Answers {
   /** Calls whose large results may be in files. */
   readonly #files = new Set<string>();
   readonly #handsOutFiles: boolean;
+  /** How the call came that is about to begin. */
+  #via: Via | undefined;
   readonly #listeners = new Set<AbortListener>();
   /** Streams that may not send at the moment, and how to let them go on. */
   readonly #paused = new Map<string, () => void>();
@@ -89,7 +92,11 @@ export class Answers {
   }
 
   /** Serves a request. The handler never rejects. */
-  requested(request: CallRequestedEvent & { from?: string; files?: boolean }, line?: Line): void {
+  requested(
+    request: CallRequestedEvent & { from?: string; files?: boolean },
+    line?: Line,
+    via?: Via,
+  ): void {
     const { requestId, from, files } = request;
     // It may have waited here for long: nobody begins with what was aborted, or is too late.
     if (!this.#native.begin(requestId)) return;
@@ -97,7 +104,14 @@ export class Answers {
     if (from !== undefined) this.#senders.set(requestId, from);
     if (line !== undefined) this.#lines.set(requestId, line);
     if (files === true && this.#handsOutFiles) this.#files.add(requestId);
+    this.#via = via;
     void this.#handle(request);
+    this.#via = undefined;
+  }
+
+  /** Asked while `requested` hands a call over. */
+  [viaOf](): Via | undefined {
+    return this.#via;
   }
 
   [lineOf](requestId: string): Line | undefined {

@@ -22,6 +22,7 @@ import {
   SERVED,
   SERVED_FILES,
   seesToDeadline,
+  type Via,
 } from "../registry/protocol-context.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { subscribe } from "../registry/subscribe.js";
@@ -30,7 +31,7 @@ import type { CallAbortedEvent, CallRequestedEvent } from "./events.js";
 import { readEvent } from "./incoming.js";
 import { Overrun, usualOverrun } from "./overrun.js";
 import { DEFAULT_QUEUE, overloaded, type PlaceLimits, Places } from "./places.js";
-import { type Line, lineOf, placeIsFree, type Server, takesFiles, whileServing } from "./remote.js";
+import { type Line, lineOf, placeIsFree, type Server, takesFiles, viaOf, whileServing } from "./remote.js";
 import { Running } from "./running.js";
 import { soon } from "./soon.js";
 import { type VerifyIdentity, verifiedIdentity } from "./verify-identity.js";
@@ -74,6 +75,8 @@ export interface AnsweringMap {
   [whileServing]?(server: Server): () => void;
   /** Where the handler of a call may talk with its client. */
   [lineOf]?(requestId: string): Line | undefined;
+  /** How a call came, where more is known than that it did. */
+  [viaOf]?(requestId: string): Via | undefined;
   /** For a transport that has limits of its own: there is a place again. */
   [placeIsFree]?(requestId: string): void;
   /** Whether the file of a large result can be handed out to the caller. */
@@ -150,7 +153,7 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler & { sta
   function begin(request: CallRequestedEvent): Running {
     const { requestId, deadline, metadata } = request;
     if (metadata !== undefined) markMetadata(metadata, allowed);
-    const running = new Running(request, callMap[lineOf]?.(requestId));
+    const running = new Running(request, callMap[lineOf]?.(requestId), callMap[viaOf]?.(requestId));
     served.set(requestId, running);
     stopListening ??= listen();
     if (typeof deadline === "number") running.cancelDeadline = callAt(deadline, () => abort(requestId));

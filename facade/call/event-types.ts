@@ -1,5 +1,6 @@
 // What the events of the call protocol carry, for the type checker.
 
+import type { TraceContext } from "../border/trace.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import type { Identity } from "../types.js";
 
@@ -22,6 +23,8 @@ export interface CallRequestedEvent {
   idleTimeout?: number;
   identity?: Identity;
   metadata?: Record<string, unknown>;
+  /** The trace that the call belongs to. */
+  trace?: TraceContext;
 }
 
 /**

@@ -40,6 +40,16 @@ export const CallEventMap = {
       metadata: Type.Optional(
         Type.Record(Type.String(), Type.Unknown(), { description: "Whatever the caller adds" }),
       ),
+      trace: Type.Optional(
+        Type.Object(
+          {
+            traceparent: Type.Optional(Type.String()),
+            tracestate: Type.Optional(Type.String()),
+            baggage: Type.Optional(Type.String()),
+          },
+          { description: "The trace that the call belongs to" },
+        ),
+      ),
     },
     { description: "Somebody calls an operation" },
   ),

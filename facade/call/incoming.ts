@@ -2,6 +2,7 @@
 // `CallEventMap`; written out because a schema check of each event would cost more than the event.
 
 import { optionOf as fieldOf, isListOf, isObject, isRecord, isString } from "../border/options.js";
+import { traceIn } from "../border/trace.js";
 import type { Identity } from "../types.js";
 import type { CallEvents, CallEventType } from "./events.js";
 
@@ -43,6 +44,9 @@ const READERS: {
       if (!holds(value)) return undefined;
       (event as unknown as Fields)[name] = value;
     }
+    // A call does not fail because of those who watch it.
+    const trace = traceIn(fieldOf(payload, "trace"));
+    if (trace !== undefined) event.trace = trace;
     return event;
   },
   // Whether the output is an envelope is for whoever waits for it: if it is none, the call has failed.

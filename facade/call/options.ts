@@ -2,6 +2,7 @@
 
 import { aDuration, anObject, aSignal, aString, aTime, checkedOptions, refusal } from "../border/options.js";
 import { quoted } from "../border/text.js";
+import { outgoingTrace } from "../border/trace.js";
 import type { CallerIdentity, Identity } from "../types.js";
 import type { CallRequestedEvent } from "./event-types.js";
 
@@ -81,5 +82,7 @@ export function requestPayload(
   if (idleTimeout !== undefined) event.idleTimeout = idleTimeout;
   if (identity !== undefined) event.identity = identity as Identity;
   if (metadata !== undefined) event.metadata = metadata;
+  const trace = outgoingTrace();
+  if (trace !== undefined) event.trace = trace;
   return event;
 }

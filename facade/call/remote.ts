@@ -22,6 +22,9 @@ export const takesFiles: unique symbol = Symbol("@alkdev/operations: a result ma
 /** The line to the client of a call, if there is one. */
 export const lineOf: unique symbol = Symbol("@alkdev/operations: the line to the client of a call");
 
+/** How a call came, if that is known. */
+export const viaOf: unique symbol = Symbol("@alkdev/operations: how a call came");
+
 /** What a handler can say to the client of its call. */
 export interface Line {
   /** What the context of the call has more than others. */

@@ -3,6 +3,7 @@
 import { identityIn } from "../registry/authorise.js";
 import { buildEnv } from "../registry/env.js";
 import { setProperty } from "../registry/offered-env.js";
+import { markVia, type Via } from "../registry/protocol-context.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import type { OperationContext, OperationEnv } from "../types.js";
 import type { CallRequestedEvent } from "./events.js";
@@ -31,8 +32,12 @@ export class Running {
   /** Where the handler may talk with its client. */
   readonly #line: Line | undefined;
 
-  constructor(request: CallRequestedEvent, line: Line | undefined) {
+  /** How it came. */
+  readonly #via: Via | undefined;
+
+  constructor(request: CallRequestedEvent, line: Line | undefined, via: Via | undefined) {
     this.request = request;
+    this.#via = via;
     this.#line = line;
   }
 
@@ -58,7 +63,7 @@ export class Running {
 
   /** What the handler learns. `trusted` is neither read from an event nor set. */
   context(registry: OperationRegistry): OperationContext {
-    const { requestId, parentRequestId, metadata, deadline } = this.request;
+    const { requestId, parentRequestId, metadata, deadline, trace } = this.request;
     const identity = identityIn(this.request);
     const running = this;
     const context: OperationContext = {
@@ -84,6 +89,8 @@ export class Running {
     if (identity !== undefined) context.identity = identity;
     if (metadata !== undefined) context.metadata = metadata;
     if (deadline !== undefined) context.deadline = deadline;
+    if (trace !== undefined) context.trace = trace;
+    if (this.#via !== undefined) markVia(context, this.#via);
     if (this.#line !== undefined) Object.assign(context, this.#line.context);
     return context;
   }

@@ -38,7 +38,7 @@ export const GLOBAL_OPTIONS: readonly Option[] = [
   { name: "version", short: "V", summary: "Show the version" },
 ];
 
-const CONFIG: Option = {
+export const CONFIG: Option = {
   name: "config",
   short: "c",
   value: "<file>",

@@ -1,7 +1,11 @@
 #!/usr/bin/env node
+import { EXIT } from "./exit-codes.js";
 import { run } from "./run.js";
 
 void run(process.argv.slice(2)).then((code) => {
-  // No `process.exit`: what is still being written would be lost.
   process.exitCode = code;
+  // Otherwise no `process.exit`: what is still being written would be lost. After an interrupt, a request that nobody waits
+  // for any more must not keep the user waiting.
+  if (code === EXIT.INTERRUPTED || code === EXIT.TERMINATED)
+    process.stdout.write("", () => process.exit(code));
 });

@@ -1,7 +1,7 @@
 // From the words of a command line to a command, its arguments and its options.
 
 import { nearestName } from "../border/nearest-name.js";
-import { COMMANDS, type Command, GLOBAL_OPTIONS, type Option } from "./command-table.js";
+import { COMMANDS, CONFIG, type Command, GLOBAL_OPTIONS, type Option } from "./command-table.js";
 import { usageError } from "./exit-codes.js";
 
 export interface Invocation {
@@ -51,7 +51,9 @@ export function parse(args: readonly string[]): Invocation {
     } else if (word.startsWith("-") && word !== "-") {
       readOption(word, left, command, options);
     } else if (command === undefined && words.length === 0) {
-      command = commandOf(word);
+      // `operations help list` is `operations list --help`.
+      if (word === "help") options.set("help", true);
+      else command = commandOf(word);
     } else {
       words.push(word);
       // A command that starts a server has options of its own.
@@ -77,7 +79,8 @@ function commandOf(word: string): Command {
 }
 
 function readOption(word: string, left: string[], command: Command | undefined, options: Options): void {
-  const known = [...GLOBAL_OPTIONS, ...(command?.options ?? [])];
+  // The configuration may be named before the command.
+  const known = [...GLOBAL_OPTIONS, ...(command?.options ?? [CONFIG])];
   const isLong = word.startsWith("--");
   const at = isLong ? word.indexOf("=") : -1;
   const given = at === -1 ? word : word.slice(0, at);

@@ -4,7 +4,8 @@ import { type CallError, mapError } from "../errors.js";
 import { MCPClientLoader } from "../mcp/loader.js";
 import { OpenAPIServiceRegistry } from "../openapi/service-registry.js";
 import { OperationRegistry } from "../registry/registry.js";
-import type { HubConfig, Source } from "./config/hub.js";
+import type { HubConfig } from "./config/hub.js";
+import type { Source } from "./config/source.js";
 import { CommandError, EXIT } from "./exit-codes.js";
 import type { Progress } from "./progress.js";
 import type { Terminal } from "./terminal.js";
@@ -48,7 +49,8 @@ export class Sources {
         show();
       }),
     );
-    this.#register();
+    // In the order of the file, whichever was there first.
+    for (const source of this.#loaded) this.#registerOne(source);
     progress.clear();
   }
 
@@ -76,20 +78,22 @@ export class Sources {
     if (failures[0] !== undefined) throw failures[0].error;
   }
 
-  #register(): void {
-    for (const { name, kind } of this.#loaded) {
-      try {
-        if (kind === "openapi") this.registry.registerAll(this.#services.get(name) ?? []);
-        else this.registry.registerAll(this.#servers.getClient(name)?.tools ?? []);
-      } catch (error) {
-        this.#failures.set(name, mapError(error));
-      }
+  #registerOne({ name, kind }: Source): void {
+    try {
+      const operations = kind === "mcp" ? this.#servers.getClient(name)?.tools : this.#services.get(name);
+      this.registry.registerAll(operations ?? []);
+    } catch (error) {
+      this.#failures.set(name, mapError(error));
     }
   }
 
   /** Follows what servers add, change and remove from now on. */
   keepInStep(): void {
-    this.#servers.registerAll(this.registry, { keepInStep: true });
+    try {
+      this.#servers.registerAll(this.registry, { keepInStep: true });
+    } catch (error) {
+      this.#terminal.note(`Servers that change their tools are not followed: ${mapError(error).message}`);
+    }
   }
 
   /** Tries those that failed once more. Returns whether all are there now. */
@@ -98,9 +102,10 @@ export class Sources {
     await Promise.all(
       failed.map(async (source) => {
         if (!(await this.#tryOne(source))) return;
-        // Servers are in step already.
-        if (source.kind === "openapi") this.registry.registerAll(this.#services.get(source.name) ?? []);
-        this.#terminal.note(`${source.name}: available now, ${this.#count(source)} operations`);
+        this.#registerOne(source);
+        if (!this.#failures.has(source.name)) {
+          this.#terminal.note(`${source.name}: available now, ${this.#count(source)} operations`);
+        }
       }),
     );
     return this.#failures.size === 0;
@@ -124,10 +129,14 @@ export class Sources {
     });
   }
 
-  /** Says which sources are missing; with `isStrict`, that is a failure. */
+  /** Says which sources are missing, and which rules protect nothing; with `isStrict`, a missing source is a failure. */
   tellFailures(isStrict: boolean): void {
     for (const [name, error] of this.#failures)
       this.#terminal.note(`${name}: not available. ${error.message}`);
+    const unused = this.#failures.size === 0 ? this.#config.unusedRules() : [];
+    for (const pattern of unused) {
+      this.#terminal.note(`${this.#config.file}: access[${JSON.stringify(pattern)}] fits no operation`);
+    }
     if (isStrict && this.#failures.size > 0) {
       throw new CommandError(
         EXIT.FAILED,

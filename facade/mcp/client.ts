@@ -2,6 +2,7 @@
 
 import { numbers, PendingWork } from "../border/pending-work.js";
 import { kindOf, messageOf } from "../border/text.js";
+import { outgoingTrace } from "../border/trace.js";
 import type { SpilledResult } from "../envelope.js";
 import { CallError, InfrastructureErrorCode, invalid } from "../errors.js";
 import { logger } from "../logging.js";
@@ -185,6 +186,8 @@ export class Client implements MCPClientWrapper {
   /** Calls a tool; `input` is JSON. With `spills`, the answer is what `SpilledAnswer` says. */
   call<T>(tool: string, input: string | undefined, options: CallOptions, spills?: Spills): Promise<T> {
     const { timeout, left, resetTimeoutOnProgress, onProgress } = options;
+    const fields = outgoingTrace();
+    const trace = fields === undefined ? undefined : JSON.stringify(fields);
     return this.#request(options, (request) =>
       this.#native.call(
         request,
@@ -194,6 +197,7 @@ export class Client implements MCPClientWrapper {
         left,
         resetTimeoutOnProgress,
         onProgress !== undefined,
+        trace,
         spills?.native,
       ),
     );

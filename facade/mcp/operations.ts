@@ -10,6 +10,7 @@ import { endingItself } from "../registry/deadline.js";
 import { limitHandler } from "../registry/limits.js";
 import { markNative } from "../registry/native-handler.js";
 import { steering } from "../registry/protocol-context.js";
+import { markSource } from "../registry/source-about.js";
 import { markSpilling } from "../registry/spilling.js";
 import type { Spills } from "../registry/spills.js";
 import { compiled } from "../schema/compiled.js";
@@ -242,6 +243,7 @@ function importTool(client: Client, version: string, tool: Tool): Omit<Imported,
     ),
   };
   markSpilling(operation.handler, { own: client.spills, call });
+  markSource(operation.handler, { source: "mcp", server, tool: tool.name, url: config.url });
   limitHandler(operation.handler, client.limiter);
   if (origin === undefined) markNative(operation.handler, client.nativeWork(tool.name));
   else markClaimed(operation.handler, client, `MCP server '${server}'`);

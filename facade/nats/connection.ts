@@ -3,6 +3,7 @@ import { clearInterval, setInterval } from "node:timers";
 import { closedOnce } from "../border/closing.js";
 import type { Receiver } from "../border/inbox.js";
 import { keepAlive, keepAliveDuring, letGo } from "../border/keep-alive.js";
+import { type LinkNews, statusOf, Watchers } from "../border/link.js";
 import {
   aBoolean,
   aCount,
@@ -23,15 +24,17 @@ import { PendingWork } from "../border/pending-work.js";
 import { kindOf } from "../border/text.js";
 import { Answers, type AnswersOptions } from "../call/answers.js";
 import type { CallRequestedEvent } from "../call/events.js";
+import { Requests } from "../call/requests.js";
 import type { VerifyIdentity } from "../call/verify-identity.js";
 import { restored } from "../call/wire-value.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { NatsConnection as Native } from "../native-binding.js";
 import { lookAround } from "../registry/native-handler.js";
+import type { Via } from "../registry/protocol-context.js";
 import { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
-import { type NatsCallMap, Requests } from "./call-map.js";
-import { type LinkNews, type NatsEvent, type NatsStatus, statusOf, Watchers } from "./status.js";
+import type { NatsCallMap } from "./call-map.js";
+import type { NatsEvent, NatsStatus } from "./status.js";
 
 /**
  * Credentials. They appear in no message and no log line.
@@ -242,6 +245,8 @@ export interface NatsTransport {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** How calls come here: for those who watch. */
+const VIA: Via = { door: "nats" };
 const DISCOVER_FOR = 300;
 /** How often the native side hears that our event loop turns, and what is served is looked at for changes that nobody
  * tells of. In milliseconds. */
@@ -335,7 +340,7 @@ class Served implements Receiver {
 
   asked(_: string, request: CallRequestedEvent): void {
     lookAround();
-    this.answers?.requested(restored(request));
+    this.answers?.requested(restored(request), undefined, VIA);
   }
 
   aborted(requestId: string): void {

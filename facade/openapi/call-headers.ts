@@ -1,5 +1,6 @@
 // The headers of one call, from `context.metadata.headers`.
 
+import { outgoingTrace } from "../border/trace.js";
 import { type CallError, invalid } from "../errors.js";
 import { steering } from "../registry/protocol-context.js";
 import type { OperationContext } from "../types.js";
@@ -7,7 +8,8 @@ import type { OperationContext } from "../types.js";
 /** The headers as a JSON object; nothing when there are none. */
 export function callHeaders(context: OperationContext | undefined): string | undefined {
   const given: unknown = context === undefined ? undefined : steering(context, "headers");
-  if (given == null) return undefined;
+  const trace = outgoingTrace();
+  if (given == null) return trace === undefined ? undefined : JSON.stringify(trace);
   if (typeof given !== "object") throw refusal(`context.metadata.headers is ${typeof given}`);
   const entries =
     Symbol.iterator in given ? [...(given as Iterable<[string, unknown]>)] : Object.entries(given);
@@ -19,7 +21,10 @@ export function callHeaders(context: OperationContext | undefined): string | und
     // A list is one header, as it would arrive.
     headers[name] = Array.isArray(value) ? value.map(String).join(", ") : String(value);
   }
-  return JSON.stringify(headers);
+  if (trace === undefined) return JSON.stringify(headers);
+  // A user who sends one himself knows better.
+  const isTraced = Object.keys(headers).some((name) => name.toLowerCase() === "traceparent");
+  return JSON.stringify(isTraced ? headers : { ...headers, ...trace });
 }
 
 function refusal(what: string): CallError {

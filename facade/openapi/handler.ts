@@ -9,6 +9,7 @@ import { endingItself } from "../registry/deadline.js";
 import { limitHandler } from "../registry/limits.js";
 import { lookNowAndThen, markNative } from "../registry/native-handler.js";
 import { markCredentials } from "../registry/open-sources.js";
+import { markSource } from "../registry/source-about.js";
 import { markSpilling } from "../registry/spilling.js";
 import type { Spills } from "../registry/spills.js";
 import { makerOf } from "../schema/lazy.js";
@@ -44,6 +45,13 @@ export function createHandler(
     inputSchema: makerOf(operation, "inputSchema"),
     outputSchema: makerOf(operation, "outputSchema"),
   };
+  const { method, path } = Object(operation._meta);
+  markSource(handler, {
+    source: "http",
+    method: String(method),
+    template: String(path),
+    url: service.config.baseUrl,
+  });
   limitHandler(handler, service.limiter);
   if (service.hasCredentials) markCredentials(handler, service);
   markNative(handler, {

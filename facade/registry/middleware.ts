@@ -4,7 +4,7 @@ import { kindOf } from "../border/text.js";
 import { isResponseEnvelope, type ResponseEnvelope } from "../envelope.js";
 import { type CallError, failed } from "../errors.js";
 import type { OperationContext } from "../types.js";
-import { alwaysEnforceAccess, isDirect, isWatchedElsewhere, seesToDeadline } from "./protocol-context.js";
+import { carryMarks, isDirect } from "./protocol-context.js";
 import type { Middleware, MiddlewareAnswer, MiddlewareCall, MiddlewareNext } from "./watch-types.js";
 
 /** Does what is left to do when every middleware has let a call pass. */
@@ -42,15 +42,13 @@ function changed(call: MiddlewareCall, changes: Parameters<MiddlewareNext>[0]): 
 /** A context that a middleware has made. A call that came from outside stays one: no context makes it trusted. */
 function inPlaceOf(before: OperationContext, given: OperationContext): OperationContext {
   if (given === before) return given;
-  if (!isDirect(before)) {
-    if (given.trusted !== undefined) {
-      const { trusted: _, ...rest } = given;
-      given = rest;
-    }
-    alwaysEnforceAccess(given);
+  let context = given;
+  if (!isDirect(before) && given.trusted !== undefined) {
+    const { trusted: _, ...rest } = given;
+    context = rest;
   }
-  if (isWatchedElsewhere(before)) seesToDeadline(given);
-  return given;
+  carryMarks(before, context);
+  return context;
 }
 
 /** What a middleware answered a call with; throws unless that is an envelope. */

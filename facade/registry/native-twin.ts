@@ -13,6 +13,7 @@ import { tellIfOpen } from "./open-sources.js";
 import { ownMode } from "./output.js";
 import { spillsOf } from "./spilling.js";
 import type { Spills } from "./spills.js";
+import { isTold } from "./told.js";
 import type { Watch } from "./watch.js";
 
 /** Made when a registry is first served; then it follows each registration, and whoever serves it has it look for
@@ -25,7 +26,8 @@ export class NativeTwin {
   readonly #watchers = new Set<TwinWatcher>();
 
   readonly #entries: Map<string, Entry>;
-  /** Somebody in JavaScript has a say in every call. */
+  #watch: Watch | undefined;
+  /** Somebody in JavaScript has a say in every call, or is told of it. */
   #isHeld: boolean;
   /** Where large results go. */
   readonly #spills: Spills | undefined;
@@ -39,13 +41,23 @@ export class NativeTwin {
     this.#spills = spills;
     this.native = new native.NativeRegistry(runtime, output);
     this.#entries = entries;
-    this.#isHeld = watch?.hasSay === true;
+    this.#watch = watch;
+    this.#isHeld = this.#mustHold();
     for (const entry of entries.values()) this.set(entry);
   }
 
   /** Takes over who watches. */
   watchedBy(watch: Watch | undefined): void {
-    const isHeld = watch?.hasSay === true;
+    this.#watch = watch;
+    this.#look();
+  }
+
+  #mustHold(): boolean {
+    return this.#watch === undefined ? isTold() : this.#watch.needsCalls;
+  }
+
+  #look(): void {
+    const isHeld = this.#mustHold();
     if (isHeld === this.#isHeld) return;
     this.#isHeld = isHeld;
     for (const entry of this.#entries.values()) this.set(entry);
@@ -104,8 +116,10 @@ export class NativeTwin {
     for (const watcher of this.#watchers) watcher(id, undefined);
   }
 
-  /** Looks for what changes without a registration: rules that were changed in place, formats, a replaced `fetch`. */
+  /** Looks for what changes without a registration: rules that were changed in place, formats, a replaced `fetch`, who
+   * wants to know of calls. */
   look(): void {
+    this.#look();
     lookAround();
     this.#tellFormats();
     for (const told of this.#told.values()) if (!isStillSo(told)) this.set(told.entry);

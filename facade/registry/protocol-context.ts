@@ -71,6 +71,35 @@ export function isWatchedElsewhere(context: OperationContext): boolean {
   return watchedElsewhere.has(context);
 }
 
+/** How a call came from outside: for those who watch. */
+export interface Via {
+  readonly door: "http" | "mcp" | "nats" | "tool";
+  /** Of the request: `POST`, or `tools/call`. */
+  readonly method?: string;
+  /** Of an HTTP request. */
+  readonly path?: string;
+  readonly transport?: "tcp" | "pipe";
+}
+
+const ways = new WeakMap<OperationContext, Via>();
+
+export function markVia(context: OperationContext, via: Via): void {
+  ways.set(context, via);
+}
+
+/** Has a context count as the one that it was made of. */
+export function carryMarks(from: OperationContext, to: OperationContext): void {
+  if (!isDirect(from)) alwaysEnforceAccess(to);
+  if (isWatchedElsewhere(from)) seesToDeadline(to);
+  const via = viaIn(from);
+  if (via !== undefined) markVia(to, via);
+}
+
+/** How the call with this context came; nothing where it came through the call protocol alone, or was direct. */
+export function viaIn(context: OperationContext): Via | undefined {
+  return ways.get(context);
+}
+
 /** Metadata that came over a wire, and the members of it that may steer the package. */
 const offWire = new WeakMap<object, ReadonlySet<string>>();
 

@@ -260,12 +260,7 @@ export class OperationRegistry<TOperations = any> {
    */
   use(middleware: Middleware): () => void {
     aFunction(middleware, "use: middleware");
-    return this.#watched((watch) => watch.use(middleware, false));
-  }
-
-  /** The same for somebody who is told of native calls afterwards. @internal */
-  useBeside(middleware: Middleware): () => void {
-    return this.#watched((watch) => watch.use(middleware, true));
+    return this.#watched((watch) => watch.use(middleware));
   }
 
   /**

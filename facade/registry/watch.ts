@@ -15,14 +15,7 @@ const log = logger("registry");
 
 type Listener<T> = (event: T) => unknown;
 
-/** A middleware, and whether native calls are told to it afterwards instead of passing through it. */
-interface Used {
-  readonly middleware: Middleware;
-  readonly leavesNative: boolean;
-}
-
 export class Watch {
-  #used: readonly Used[] = [];
   /** In order of registration. A new list for each change: calls that are under way keep theirs. */
   middleware: readonly Middleware[] = [];
   readonly #listeners: { readonly [Name in keyof RegistryEvents]: Set<Listener<RegistryEvents[Name]>> } = {
@@ -36,12 +29,12 @@ export class Watch {
   /** Whether there is nobody. */
   get isIdle(): boolean {
     const sets = [...Object.values(this.#listeners), this.#auditors];
-    return this.#used.length === 0 && sets.every((set) => set.size === 0);
+    return this.middleware.length === 0 && sets.every((set) => set.size === 0);
   }
 
-  /** Whether every call has to pass through JavaScript. */
-  get hasSay(): boolean {
-    return this.#used.some(({ leavesNative }) => !leavesNative);
+  /** Whether every call has to pass through JavaScript: to be changed, or to be told. */
+  get needsCalls(): boolean {
+    return this.middleware.length > 0 || this.isAuditing || this.isReporting;
   }
 
   /** Whether decisions about access are to be told. */
@@ -54,15 +47,12 @@ export class Watch {
     return this.#listeners.call.size > 0 || isTold();
   }
 
-  use(middleware: Middleware, leavesNative: boolean): () => void {
-    const used: Used = { middleware, leavesNative };
-    this.#setUsed([...this.#used, used]);
-    return () => this.#setUsed(this.#used.filter((each) => each !== used));
-  }
-
-  #setUsed(used: readonly Used[]): void {
-    this.#used = used;
-    this.middleware = used.map(({ middleware }) => middleware);
+  use(middleware: Middleware): () => void {
+    const own: Middleware = (call, next) => middleware(call, next);
+    this.middleware = [...this.middleware, own];
+    return () => {
+      this.middleware = this.middleware.filter((each) => each !== own);
+    };
   }
 
   on<Name extends keyof RegistryEvents>(name: Name, listener: Listener<RegistryEvents[Name]>): () => void {

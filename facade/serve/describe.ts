@@ -1,10 +1,9 @@
 // What is served, as the native side shows it to clients (`crates/operations-serve/src/door/mcp/catalog.rs`).
 
 import { isRecord, optionOf } from "../border/options.js";
-import { copyOfRules, isCopyOf } from "../registry/native-rules.js";
-import { declaredErrors } from "../registry/native-twin.js";
+import { errorsOf, rulesOf, schemaText, wellFormed } from "../registry/described.js";
+import { isCopyOf } from "../registry/native-rules.js";
 import type { OperationRegistry } from "../registry/registry.js";
-import { lazySchemaText } from "../schema/lazy.js";
 import { type AccessControl, type OperationSpec, OperationType } from "../types.js";
 
 /** The access rules that were told, to notice when a user changes them in place. */
@@ -44,14 +43,6 @@ function areStill(rules: AccessControl | undefined, spec: OperationSpec): boolea
     return isCopyOf(rules, spec.accessControl);
   } catch {
     return false;
-  }
-}
-
-function rulesOf(spec: OperationSpec): AccessControl | undefined {
-  try {
-    return copyOfRules(spec.accessControl);
-  } catch {
-    return undefined;
   }
 }
 
@@ -95,19 +86,6 @@ function describe(spec: OperationSpec, rules: AccessControl, spills: boolean, ma
 function operationOf(spec: OperationSpec, access: AccessControl): object {
   const { namespace, name, version } = spec;
   return { namespace, name, version: String(version), access, errors: errorsOf(spec) };
-}
-
-/** What is declared, as far as it is JSON. */
-function errorsOf(spec: OperationSpec): object[] {
-  const { errorSchemas } = spec;
-  if (!Array.isArray(errorSchemas)) return [];
-  return errorSchemas.flatMap((declared) => {
-    try {
-      return [JSON.parse(JSON.stringify(declared))];
-    } catch {
-      return declaredErrors({ ...spec, errorSchemas: [declared] });
-    }
-  });
 }
 
 /** How an operation appears (`_meta.mcp`). What is declared to be a prompt or a resource is a tool only if it says so. */
@@ -154,18 +132,4 @@ function annotationsOf(spec: OperationSpec): object | undefined {
   return typeof annotations === "object" && annotations !== null && !Array.isArray(annotations)
     ? annotations
     : undefined;
-}
-
-/** A schema as JSON; null for one that contains itself or a bigint. */
-export function schemaText(spec: OperationSpec, field: "inputSchema" | "outputSchema"): string {
-  try {
-    return lazySchemaText(spec, field)?.text() ?? JSON.stringify(spec[field]) ?? "null";
-  } catch {
-    return "null";
-  }
-}
-
-/** Rust has no strings with half a surrogate pair, which JSON escapes. */
-export function wellFormed(json: string): string {
-  return json.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][\da-f]{2}/g, "$1\ufffd");
 }

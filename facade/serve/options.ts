@@ -28,6 +28,7 @@ import { kindOf } from "../border/text.js";
 import { isIdentity } from "../call/incoming.js";
 import type { PlaceLimits } from "../call/places.js";
 import type { Identity, OperationSpec } from "../types.js";
+import type { AcceptSpoke } from "./hub.js";
 import type { Identify } from "./identify.js";
 import { anInfo, type OpenAPIInfo } from "./info.js";
 import { stateFolder } from "./state-folder.js";
@@ -93,6 +94,30 @@ export interface McpDoorOptions {
 }
 
 /**
+ * The hub: the call protocol over WebSocket, for `connectHub` and for pages.
+ *
+ * @example
+ * ```ts
+ * const door: HubDoorOptions = { accept: (spoke) => ({ namespace: spoke.name }) };
+ * ```
+ */
+export interface HubDoorOptions {
+  /** Where it is (default `/hub`). */
+  path?: string;
+  /** Says under which namespace the operations that a spoke offers are registered here; `false` refuses them. Without it they
+   * are not registered, and can be called through `served.hub.spokes`. */
+  accept?: AcceptSpoke;
+  /** The largest frame that is taken (default: as `maxBodyBytes`). */
+  maxFrameBytes?: number;
+  /** How often the other end has to show that it is there, in milliseconds (default 15,000). After twice this time it is lost. */
+  heartbeat?: number;
+  /** Calls of one connection that run or wait at a time; more are refused (default 16,384). */
+  maxCalls?: number;
+  /** Connections at a time (default 10,000). */
+  maxConnections?: number;
+}
+
+/**
  * What is spoken. A door that is not named is closed.
  *
  * @example
@@ -105,6 +130,8 @@ export interface ServeDoors {
   http?: boolean | HttpDoorOptions;
   /** The Model Context Protocol. */
   mcp?: boolean | McpDoorOptions;
+  /** The call protocol over WebSocket. Only `serve` has this door. */
+  hub?: boolean | HubDoorOptions;
 }
 
 /**
@@ -197,6 +224,7 @@ export interface ServeOptions extends PlaceLimits {
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 const TIMEOUT = 60_000;
 const REQUEST_TIMEOUT = 30_000;
+const HUB = { heartbeat: 15_000, maxCalls: 16_384, maxConnections: 10_000 };
 const REQUEST_HEADERS = ["accept-language", "user-agent", "traceparent", "tracestate", "baggage"];
 const RESPONSE_HEADERS = [
   "cache-control",
@@ -283,6 +311,16 @@ export const DOORS: Fields<ServeDoors> = {
       tasks: someTasks,
     }),
   ),
+  hub: door(
+    group<HubDoorOptions>({
+      path: aPath,
+      accept: aFunction,
+      maxFrameBytes: aSize,
+      heartbeat: aDuration,
+      maxCalls: aSize,
+      maxConnections: aSize,
+    }),
+  ),
 };
 
 /** How each option is checked. */
@@ -316,6 +354,9 @@ export function checkedServe(options: ServeOptions, who = "serve"): ServeOptions
   if (!Object.values(checked.doors).some((value) => value !== undefined && value !== false)) {
     throw refusal(`${who}: doors`, "must open at least one door, for instance { http: true }");
   }
+  if (who !== "serve" && checked.doors.hub !== undefined && checked.doors.hub !== false) {
+    throw refusal(`${who}: doors.hub`, "needs a listener that can switch to WebSocket: use serve()");
+  }
   const { cors } = checked;
   if (typeof cors === "object" && cors.credentials === true && checked.allowedOrigins?.includes("*")) {
     throw refusal(
@@ -331,7 +372,7 @@ export function checkedServe(options: ServeOptions, who = "serve"): ServeOptions
 
 /** What the native side is told. */
 export function nativeOptions(options: ServeOptions): string {
-  const { http, mcp } = options.doors;
+  const { http, mcp, hub } = options.doors;
   const { tokens, cors } = options;
   return JSON.stringify({
     doors: {
@@ -340,6 +381,15 @@ export function nativeOptions(options: ServeOptions): string {
           ? undefined
           : { path: "/api", ...(http === true ? {} : defined(http)) },
       mcp: mcp === undefined || mcp === false ? undefined : nativeMcp(mcp === true ? {} : defined(mcp)),
+      hub:
+        hub === undefined || hub === false
+          ? undefined
+          : {
+              path: "/hub",
+              maxFrameBytes: options.maxBodyBytes ?? MAX_BODY_BYTES,
+              ...HUB,
+              ...(hub === true ? {} : defined(hub)),
+            },
     },
     identity: {
       tokens: tokens && Object.entries(tokens),

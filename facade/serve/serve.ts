@@ -3,19 +3,23 @@ import { closedOnce } from "../border/closing.js";
 import { Inbox, type Receiver } from "../border/inbox.js";
 import { keepAlive, keepAliveDuring, letGo } from "../border/keep-alive.js";
 import { Answers } from "../call/answers.js";
+import { describeAll } from "../call/described.js";
 import type { CallRequestedEvent } from "../call/events.js";
 import { lineOf } from "../call/remote.js";
 import { restored } from "../call/wire-value.js";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { CallError, InfrastructureErrorCode, mapError } from "../errors.js";
 import { logger } from "../logging.js";
 import type { RegistryServer } from "../native-binding.js";
+import { wellFormed } from "../registry/described.js";
 import { lookAround } from "../registry/native-handler.js";
 import type { NativeTwin } from "../registry/native-twin.js";
+import type { Via } from "../registry/protocol-context.js";
 import { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
 import type { OperationSpec } from "../types.js";
 import { describeMcp, ToldRules } from "./describe.js";
 import { describeHttp } from "./describe-http.js";
+import { Hub, type ServedHub, type SpokeNews } from "./hub.js";
 import { type AskedIdentity, failureOf, type Identify, identified } from "./identify.js";
 import { type ClientAnswer, ClientLine, type Offers } from "./line.js";
 import { checkedServe, nativeOptions, type ServeOptions } from "./options.js";
@@ -72,6 +76,8 @@ export interface Served {
   readonly url: string;
   /** What was counted. */
   readonly stats: () => ServeStats;
+  /** Who is connected to the hub; nothing where its door is closed. */
+  readonly hub?: ServedHub;
   /** What is at an address is another: MCP clients that watch it (`resources/subscribe`) are told. */
   readonly resourceUpdated: (uri: string) => void;
   /** Takes nothing new, ends streams, lets running calls finish, and ends what is left after `drain`. */
@@ -86,7 +92,16 @@ const LOOK_EVERY = 100;
 const log = logger("serve");
 
 /** A call, as the native side hands it over. */
-type AskedCall = CallRequestedEvent & { client?: Offers };
+type AskedCall = CallRequestedEvent & { client?: Offers; via?: Via };
+
+/** What it wants to know, or tells, beside calls. */
+type AskedOther =
+  | { identify: AskedIdentity }
+  | { describe: true | "http" | "hub" }
+  | { joined: SpokeNews }
+  | { left: { id: string } }
+  | { changed: string }
+  | { offer: { spoke: string; operations: unknown } };
 
 /**
  * Serves the operations of a registry. Access rules hold for every caller; internal operations do not exist.
@@ -108,8 +123,14 @@ export async function serve(registry: OperationRegistry, options: ServeOptions):
     throw new CallError(InfrastructureErrorCode.VALIDATION_ERROR, "serve: an OperationRegistry is needed");
   }
   const offered = new Offered(registry, checked);
-  const url = await keepAliveDuring(offered.native.listen(checked.host ?? "127.0.0.1", checked.port ?? 0));
-  return new Listening(offered, url);
+  try {
+    const url = await keepAliveDuring(offered.native.listen(checked.host ?? "127.0.0.1", checked.port ?? 0));
+    return new Listening(offered, url);
+  } catch (error) {
+    // Nobody looks after it any more.
+    await offered.close(0);
+    throw error;
+  }
 }
 
 /** A registry on the native side, and what it asks of us. */
@@ -123,6 +144,8 @@ export class Offered implements Receiver {
   readonly #unwatch: () => void;
   readonly #identify: Identify | undefined;
   readonly #rules = new ToldRules();
+  /** Nothing where the door is closed. */
+  readonly hub: Hub | undefined;
   /** With `catalogue: "search"`: the tools of the MCP door. */
   readonly #tools: OperationRegistry | undefined;
   readonly #toolAnswers: Answers | undefined;
@@ -142,6 +165,10 @@ export class Offered implements Receiver {
       concurrency: options.concurrency,
       handsOutFiles: true,
     });
+    const { hub } = options.doors;
+    if (hub !== undefined && hub !== false) {
+      this.hub = new Hub(this.native, registry, hub === true ? undefined : hub.accept);
+    }
     const { operations } = options;
     this.#tools = searchTools(registry, options, (id) => this.#isChosen(operations, id));
     if (this.#tools !== undefined) {
@@ -156,27 +183,43 @@ export class Offered implements Receiver {
     this.#looking = setInterval(() => this.#look(), LOOK_EVERY).unref();
   }
 
-  asked(id: string, asked: AskedCall | { identify: AskedIdentity } | { describe: true | "http" }): void {
-    if ("identify" in asked) {
-      void this.#tellIdentity(id, asked.identify);
-      return;
-    }
-    if ("describe" in asked) {
-      const isPlain = asked.describe === "http";
-      const text = isPlain
-        ? describeHttp(this.#registry, this.#rules)
-        : describeMcp(this.#registry, this.#rules, this.#tools);
-      this.native.sendEvent(id, text);
+  asked(id: string, asked: AskedCall | AskedOther): void {
+    if (!("operationId" in asked)) {
+      this.#askedOther(id, asked);
       return;
     }
     lookAround();
-    const { client, operationId } = asked;
+    const { client, operationId, via } = asked;
     const isTool = this.#tools?.entry(operationId) !== undefined;
     const answers = (isTool && this.#toolAnswers) || this.#answers;
     answers.requested(
       restored(asked),
       client === undefined ? undefined : new ClientLine(this.native, id, client),
+      via,
     );
+  }
+
+  #askedOther(id: string, asked: AskedOther): void {
+    if ("identify" in asked) {
+      const work = identified(this.#identify as Identify, asked.identify);
+      void this.#answer(id, work, failureOf);
+    } else if ("describe" in asked) {
+      this.native.sendEvent(id, this.#describe(asked.describe));
+    } else if ("joined" in asked) {
+      this.hub?.joined(asked.joined);
+    } else if ("left" in asked) {
+      this.hub?.left(asked.left.id);
+    } else if ("offer" in asked) {
+      const { spoke, operations } = asked.offer;
+      const work = (this.hub as Hub).offered(spoke, operations);
+      void this.#answer(id, work, mapError);
+    }
+  }
+
+  #describe(what: true | "http" | "hub"): string {
+    if (what === "http") return describeHttp(this.#registry, this.#rules);
+    if (what === "hub") return describeForPeers(this.#registry);
+    return describeMcp(this.#registry, this.#rules, this.#tools);
   }
 
   /** A client answers a question of a handler. */
@@ -185,11 +228,11 @@ export class Offered implements Receiver {
     if (line instanceof ClientLine) line.answered(answer);
   }
 
-  async #tellIdentity(id: string, asked: AskedIdentity): Promise<void> {
+  async #answer(id: string, work: Promise<string>, told: (error: unknown) => CallError): Promise<void> {
     try {
-      this.native.sendEvent(id, await identified(this.#identify as Identify, asked));
+      this.native.sendEvent(id, await work);
     } catch (error) {
-      const { code, message, details } = failureOf(error);
+      const { code, message, details } = told(error);
       this.native.fail(id, code, message, details === undefined ? null : JSON.stringify(details));
     }
   }
@@ -263,11 +306,13 @@ export class Offered implements Receiver {
 /** One that is up until it is closed. */
 export class Listening implements Served {
   readonly url: string;
+  readonly hub?: ServedHub;
   readonly #offered: Offered;
 
   constructor(offered: Offered, url: string) {
     this.url = url;
     this.#offered = offered;
+    if (offered.hub !== undefined) this.hub = offered.hub;
     // A server stays up until it is closed.
     keepAlive(this);
   }
@@ -291,4 +336,13 @@ export class Listening implements Served {
       letGo(this);
     }
   }
+}
+
+/** All operations for peers, as a JSON list (`crates/operations-serve/src/door/hub/listed.rs`). */
+function describeForPeers(registry: OperationRegistry): string {
+  const all = describeAll(registry).map(({ id, access, text }) => {
+    const head = JSON.stringify({ id, access }).slice(0, -1);
+    return wellFormed(`${head},"spec":${text}}`);
+  });
+  return `[${all.join(",")}]`;
 }

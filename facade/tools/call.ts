@@ -4,7 +4,7 @@ import type { ResponseEnvelope } from "../envelope.js";
 import { isTimeout } from "../error-guards.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { offerEnv } from "../registry/offered-env.js";
-import { alwaysEnforceAccess } from "../registry/protocol-context.js";
+import { alwaysEnforceAccess, markVia } from "../registry/protocol-context.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { subscribe } from "../registry/subscribe.js";
 import { type CallContext, type OperationContext, OperationType } from "../types.js";
@@ -29,6 +29,7 @@ export async function callTool(
     // A copy: a model is never trusted for being called directly, and the user's own context stays unmarked.
     const given = { ...context } as OperationContext;
     alwaysEnforceAccess(given);
+    markVia(given, { door: "tool" });
     if (given.env === undefined) offerEnv(registry, given);
     if (tool.spec.type === OperationType.SUBSCRIPTION) {
       return resultOf(await firstEvents(registry, tool.id, restored, given, form.maxResultBytes), form);

@@ -19,6 +19,7 @@ pub mod panic;
 pub mod registry;
 pub mod secrets;
 pub mod spec;
+pub mod trace;
 
 pub use operations_schema::json;
 

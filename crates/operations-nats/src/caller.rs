@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+pub use operations_core::call::submission::NewRequest;
 use operations_core::call::{Answer, CallEvent, Effect, Kind, PendingRequests, Request};
 use operations_core::error::CallError;
 use operations_core::mailbox::Item;
@@ -70,19 +71,6 @@ struct Held {
     /// The name that its user gave it, or nothing.
     name: String,
     ids: HashSet<Arc<str>>,
-}
-
-/// A request of JavaScript's.
-#[derive(Debug)]
-pub struct NewRequest {
-    /// Correlates it; a token.
-    pub id: String,
-    /// What is called.
-    pub operation_id: String,
-    /// The payload of `call.requested`, without a deadline.
-    pub payload: String,
-    /// How it is consumed.
-    pub kind: Kind,
 }
 
 /// The requests of one connection.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_nats::connection::State as Link;
-use async_nats::{Client, Message, StatusCode, Subscriber};
+use async_nats::{Client, HeaderMap, HeaderValue, Message, StatusCode, Subscriber};
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
 use operations_core::clock::now;
@@ -15,6 +15,7 @@ use operations_core::lock::locked;
 use operations_core::log::{Level, Logger};
 use operations_core::mailbox::{Item, Mailbox};
 use operations_core::registry::Registry;
+use operations_core::trace;
 use serde_json::json;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -96,6 +97,7 @@ struct Outgoing {
     subject: String,
     reply: Option<String>,
     payload: Bytes,
+    headers: Option<HeaderMap>,
 }
 
 impl From<Publication> for Outgoing {
@@ -104,8 +106,20 @@ impl From<Publication> for Outgoing {
             subject: publication.subject,
             reply: publication.reply,
             payload: publication.payload.into_bytes().into(),
+            headers: publication.trace.as_deref().map(headers_of),
         }
     }
+}
+
+/// A trace as headers. A value that no header can hold is left out: the payload has it too.
+fn headers_of(trace: &str) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for (name, value) in trace::fields(trace) {
+        if let Ok(value) = value.parse::<HeaderValue>() {
+            headers.insert(name, value);
+        }
+    }
+    headers
 }
 
 /// Hands a message to the client. It fails when the connection is over, or when a new broker takes less than the
@@ -115,10 +129,15 @@ async fn send(client: &Client, message: Outgoing) {
         subject,
         reply,
         payload,
+        headers,
     } = message;
-    let _ = match reply {
-        Some(reply) => client.publish_with_reply(subject, reply, payload).await,
-        None => client.publish(subject, payload).await,
+    let _ = match (reply, headers) {
+        (Some(reply), None) => client.publish_with_reply(subject, reply, payload).await,
+        (Some(reply), Some(headers)) => {
+            let sent = client.publish_with_reply_and_headers(subject, reply, headers, payload);
+            sent.await
+        }
+        (None, _) => client.publish(subject, payload).await,
     };
 }
 

@@ -9,7 +9,7 @@
 //! - [`wire`]: the messages.
 //! - [`caller`], [`worker`], [`peers`]: the two roles of a connection and whom they know, without I/O.
 //! - [`state`]: one connection's roles together; a message goes in, what is to be done comes out.
-//! - [`discovery`], [`serving`], [`status`]: what is said about workers, and about the connection.
+//! - [`discovery`], [`serving`]: what is said about workers.
 //! - [`connection`]: the part that waits.
 
 #![forbid(unsafe_code)]
@@ -25,11 +25,10 @@ pub mod peers;
 pub mod serving;
 pub mod state;
 pub mod stats;
-pub mod status;
 pub mod subjects;
-pub mod submission;
 pub mod wire;
 pub mod worker;
 
 pub use connection::Connection;
+pub use operations_core::call::{status, submission};
 pub use options::Options;

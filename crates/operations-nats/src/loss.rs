@@ -4,34 +4,9 @@
 use operations_core::call::Refusal;
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::json::Malformed;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
-/// What a caller may conclude, where the error itself does not say it.
-#[must_use]
-pub fn with_delivery(mut error: CallError, delivery: &str) -> CallError {
-    let details = error
-        .details
-        .get_or_insert_with(|| Value::Object(Map::new()));
-    // What an operation throws may be anything.
-    if let Some(details) = details.as_object_mut() {
-        details
-            .entry("delivery")
-            .or_insert_with(|| Value::from(delivery));
-    }
-    error
-}
-
-/// An error that a worker has answered with. That it has no such operation, it says before it does anything.
-#[must_use]
-pub fn answered(operation_id: &str, error: CallError) -> CallError {
-    let about = error
-        .details
-        .as_ref()
-        .and_then(|details| details.get("operationId"));
-    let is_unknown = &*error.code == InfrastructureErrorCode::OperationNotFound.as_str()
-        && about.and_then(Value::as_str) == Some(operation_id);
-    with_delivery(error, if is_unknown { "none" } else { "done" })
-}
+pub use operations_core::call::{answered, with_delivery};
 
 fn lost(reason: &str, delivery: &str, operation_id: &str, message: String) -> CallError {
     CallError::failed(message).with_details(json!({

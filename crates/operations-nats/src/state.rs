@@ -16,7 +16,7 @@ use crate::peers::Peers;
 use crate::stats::Stats;
 use crate::status::{Link, Status};
 use crate::subjects::{Public, Subjects, peer_gone, token_of};
-use crate::wire::{Arrival, Notice, Served};
+use crate::wire::{self, Arrival, Notice, Served};
 use crate::worker::Worker;
 
 /// A message to be sent.
@@ -28,6 +28,8 @@ pub struct Publication {
     pub reply: Option<String>,
     /// What.
     pub payload: String,
+    /// The trace that it belongs to, for the headers: a JSON object.
+    pub trace: Option<String>,
     /// It may be dropped when too much waits: it is repeated, or made up for.
     pub is_notice: bool,
 }
@@ -75,6 +77,18 @@ impl Todo {
             subject,
             reply,
             payload,
+            trace: None,
+            is_notice: false,
+        });
+    }
+
+    /// A request, with its trace where whatever is between us and the worker can see it.
+    pub fn request(&mut self, subject: String, reply: String, payload: String) {
+        self.publish.push(Publication {
+            subject,
+            reply: Some(reply),
+            trace: wire::trace_of(&payload),
+            payload,
             is_notice: false,
         });
     }
@@ -85,6 +99,7 @@ impl Todo {
             subject,
             reply,
             payload: notice.to_json(),
+            trace: None,
             is_notice: true,
         });
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use operations_core::call::{CallEvent, EventType, Refusal, RequestedEvent};
 use operations_core::error::CallError;
 use operations_core::json::Object;
+use operations_core::trace;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -260,6 +261,16 @@ pub fn request(from: &str, payload: &str, beside: Beside) -> String {
     }
     json.push('}');
     json
+}
+
+/// The trace that a request belongs to, as JSON; nothing for most, and to find that out costs little.
+#[must_use]
+pub fn trace_of(request: &str) -> Option<String> {
+    if !request.contains("\"traceparent\":") {
+        return None;
+    }
+    let message = Object::read(request).ok()?;
+    trace::carried_in(&message.object("payload")?.object("trace")?)
 }
 
 /// The payload of a request, for JavaScript, with who asks.

@@ -54,10 +54,16 @@ pub struct NewCall {
     pub deadline: Option<f64>,
     /// What handlers learn of the request: a JSON object.
     pub metadata: Option<String>,
+    /// The trace that it belongs to: a JSON object ([`operations_core::trace`]).
+    pub trace: Option<String>,
+    /// How it came, for those who watch: a JSON object.
+    pub via: Option<String>,
     /// Where the host talks with whoever called.
     pub line: Option<Line>,
     /// Whether a large result may be a file, which the door hands out.
     pub takes_files: bool,
+    /// The call that makes this one, where the protocol can say so.
+    pub parent_request_id: Option<String>,
 }
 
 /// What a subscription gives: envelopes, and an error as the last item.
@@ -325,6 +331,9 @@ fn native_call(call: &NewCall, cancel: &CancellationToken) -> Call {
         input: call.input.clone(),
         context: Context {
             identity: call.caller.identity.clone(),
+            identity_text: call.caller.text.clone(),
+            request_id: Some(call.request_id.to_string()),
+            passed_on: call.metadata.clone(),
             // To handlers it is data, and those that are done here look at no data.
             metadata: None,
             deadline: call.deadline,
@@ -357,7 +366,15 @@ impl NewCall {
         };
         add("input", self.input.as_deref());
         add("identity", self.caller.text.as_deref());
+        let parent = self.parent_request_id.as_deref().map(|parent| {
+            let mut text = String::new();
+            push_string(&mut text, parent);
+            text
+        });
+        add("parentRequestId", parent.as_deref());
         add("metadata", self.metadata.as_deref());
+        add("trace", self.trace.as_deref());
+        add("via", self.via.as_deref());
         let deadline = self.deadline.map(|deadline| deadline.to_string());
         add("deadline", deadline.as_deref());
         add(

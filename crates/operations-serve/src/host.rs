@@ -183,6 +183,11 @@ impl Host {
         })
     }
 
+    /// Tells the host something that needs no answer: JSON.
+    pub fn announce(&self, news: &str) {
+        self.mailbox.push(Item::asked("", news));
+    }
+
     fn question(&self, id: &str) -> Option<Arc<Question>> {
         locked(&self.asked).get(id).map(Arc::clone)
     }

@@ -100,9 +100,16 @@ impl Listener {
         self.service.shared().closing.cancel();
         self.stop.cancel();
         self.tasks.close();
-        if timeout(drain, self.tasks.wait()).await.is_err() {
-            self.kill.cancel();
+        let hub = &self.service.shared().hub;
+        let waiting = async {
             self.tasks.wait().await;
+            hub.wait().await;
+        };
+        if timeout(drain, waiting).await.is_err() {
+            self.kill.cancel();
+            hub.kill();
+            self.tasks.wait().await;
+            hub.wait().await;
         }
     }
 }
@@ -112,6 +119,7 @@ impl Drop for Listener {
     fn drop(&mut self) {
         self.stop.cancel();
         self.kill.cancel();
+        self.service.shared().hub.kill();
     }
 }
 
@@ -230,8 +238,16 @@ impl Talk {
             .timer(TokioTimer::new())
             .header_read_timeout(options.request_timeout)
             .max_buf_size(HEADER_BYTES.into())
-            .serve_connection(stream, answer);
-        serve(connection, http1::Connection::graceful_shutdown, stop, kill).await;
+            .serve_connection(stream, answer)
+            // To WebSocket, at the hub's door.
+            .with_upgrades();
+        serve(
+            connection,
+            http1::UpgradeableConnection::graceful_shutdown,
+            stop,
+            kill,
+        )
+        .await;
     }
 }
 

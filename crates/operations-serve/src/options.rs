@@ -82,6 +82,26 @@ pub struct Doors {
     /// The Model Context Protocol.
     #[serde(default)]
     pub mcp: Option<McpDoor>,
+    /// The call protocol over WebSocket.
+    #[serde(default)]
+    pub hub: Option<HubDoor>,
+}
+
+/// The call protocol over WebSocket.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HubDoor {
+    /// Where it is, as for [`HttpDoor`].
+    pub path: String,
+    /// The largest frame that is taken.
+    pub max_frame_bytes: usize,
+    /// How often the other end has to show that it is there.
+    #[serde(deserialize_with = "some_duration")]
+    pub heartbeat: Duration,
+    /// Calls of one connection that are worked on, or wait, at a time.
+    pub max_calls: usize,
+    /// Connections at a time.
+    pub max_connections: usize,
 }
 
 /// The Model Context Protocol.

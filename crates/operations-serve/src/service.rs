@@ -75,6 +75,8 @@ pub struct Shared {
     pub(crate) http: Kept<door::http::Routes>,
     /// Results in files that clients may read.
     pub(crate) downloads: Downloads,
+    /// Those who are connected to the hub.
+    pub hub: door::hub::State,
 }
 
 /// A request on its way through a door.
@@ -129,6 +131,7 @@ impl Service {
                 mcp: door::mcp::State::new(options.doors.mcp.as_ref())?,
                 http: Kept::default(),
                 downloads: Downloads::new(spilled),
+                hub: door::hub::State::default(),
                 options,
             }),
         })
@@ -192,7 +195,17 @@ impl Shared {
     }
 
     /// Finds out who calls, and hands them to their door.
-    async fn admit(self: &Arc<Self>, head: Parts, body: Body, request_id: &Arc<str>) -> Answered {
+    async fn admit(
+        self: &Arc<Self>,
+        mut head: Parts,
+        body: Body,
+        request_id: &Arc<str>,
+    ) -> Answered {
+        if let Some(hub) = &self.options.doors.hub
+            && hub.path == head.uri.path()
+        {
+            door::hub::upgrade::show_token(&mut head.headers);
+        }
         let oauth = self.options.oauth.as_ref();
         if let Some(metadata) = oauth.and_then(|oauth| oauth.metadata(head.uri.path())) {
             return Ok(metadata);
@@ -232,6 +245,11 @@ impl Shared {
             && door.path == path
         {
             return door::mcp::serve(self, door, exchange).await;
+        }
+        if let Some(door) = &self.options.doors.hub
+            && door.path == path
+        {
+            return Ok(door::hub::serve(self, door, exchange));
         }
         Ok(problem::not_found(&exchange.request_id))
     }

@@ -7,22 +7,28 @@ use operations_core::error::CallError;
 use operations_core::json::Object;
 use serde_json::{Map, Value};
 
-/// The names of the headers that are handed on, in lower case.
+/// The names of the headers that are handed on, in lower case; nothing for all.
 #[derive(Debug, Clone)]
-pub struct AllowedHeaders(Arc<[String]>);
+pub struct AllowedHeaders(Option<Arc<[String]>>);
 
 impl AllowedHeaders {
     /// These, and no others.
     #[must_use]
     pub fn new(names: &[String]) -> Self {
-        Self(names.into())
+        Self(Some(names.into()))
+    }
+
+    /// All of them, for somebody who decides on their own what to hand on.
+    #[must_use]
+    pub fn all() -> Self {
+        Self(None)
     }
 
     /// Those of an upstream answer that are allowed.
     #[must_use]
     pub fn of(&self, headers: &Object<'_>) -> Map<String, Value> {
-        self.0
-            .iter()
+        let named = self.0.iter().flat_map(|names| names.iter());
+        named
             .filter_map(|name| Some((name.clone(), Value::String(headers.string(name)?))))
             .collect()
     }
@@ -30,6 +36,9 @@ impl AllowedHeaders {
     /// An envelope, which is JSON, with only the allowed headers in its `meta`.
     #[must_use]
     pub fn in_envelope(&self, envelope: &str) -> String {
+        if self.0.is_none() {
+            return envelope.to_owned();
+        }
         let meta = Object::read(envelope)
             .ok()
             .and_then(|members| members.object("meta"));
@@ -55,7 +64,7 @@ impl AllowedHeaders {
     /// details. What the server said (`body`) is what the operation answers, and stays.
     #[must_use]
     pub fn in_error(&self, mut error: CallError) -> CallError {
-        let Some(details) = &mut error.details else {
+        let (Some(details), Some(names)) = (&mut error.details, &self.0) else {
             return error;
         };
         // Of an answer that failed, and of one that was refused because it is not as declared.
@@ -66,7 +75,7 @@ impl AllowedHeaders {
         };
         for place in places {
             if let Some(Value::Object(headers)) = details.pointer_mut(place) {
-                headers.retain(|name, _| self.0.iter().any(|allowed| allowed == name));
+                headers.retain(|name, _| names.iter().any(|allowed| allowed == name));
             }
         }
         // Errors of handlers that say nothing about a delivery may have a host of their own.

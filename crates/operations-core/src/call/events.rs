@@ -74,6 +74,8 @@ pub struct RequestedEvent<'a> {
     pub identity: Option<&'a str>,
     /// Whatever the caller adds, as JSON: an object.
     pub metadata: Option<&'a str>,
+    /// The trace that it belongs to, as JSON ([`crate::trace`]): an object.
+    pub trace: Option<&'a str>,
 }
 
 /// An event that can be believed.
@@ -256,6 +258,10 @@ impl<'a> RequestedEvent<'a> {
             metadata: optional(payload, "metadata", |text| {
                 Object::read(text).ok().map(|_| text)
             })?,
+            // A call does not fail because of those who watch it.
+            trace: payload
+                .get("trace")
+                .filter(|text| Object::read(text).is_ok()),
         })
     }
 
@@ -285,6 +291,7 @@ impl<'a> RequestedEvent<'a> {
             ("input", self.input),
             ("identity", self.identity),
             ("metadata", self.metadata),
+            ("trace", self.trace),
         ];
         for (name, text) in texts {
             if let Some(text) = text {

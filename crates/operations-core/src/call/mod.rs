@@ -4,12 +4,16 @@
 //! to do. The process-internal protocol of the facade (`facade/call/`) has a machine of its own, because crossing
 //! into Rust for each event costs more than it saves; a test runs both on the same random histories.
 
+mod delivery;
 mod due;
 mod events;
 mod outcome;
 mod pending;
+pub mod status;
+pub mod submission;
 mod wire;
 
+pub use delivery::{answered, with_delivery};
 pub use events::{CallEvent, EventType, Refusal, Refused, RequestedEvent};
 pub use outcome::{
     malformed_answer, timed_out, too_slow, took_too_long, was_aborted, was_silent, without_response,

@@ -25,8 +25,14 @@ pub struct Call {
 pub struct Context {
     /// Who calls.
     pub identity: Option<Identity>,
+    /// The same as JSON, with whatever else is known of them, for handlers that hand it on.
+    pub identity_text: Option<String>,
+    /// The name of the call, for handlers that make another one of it.
+    pub request_id: Option<String>,
     /// Whatever the caller added, as JSON: an object.
     pub metadata: Option<String>,
+    /// The same, or what a server has put in its place, for handlers that hand it on: nothing here looks into it.
+    pub passed_on: Option<String>,
     /// Unix milliseconds.
     pub deadline: Option<f64>,
     /// Cancelled when nobody waits any more. A handler ends soon after that.
@@ -46,7 +52,10 @@ impl Call {
                 identity: event
                     .identity
                     .and_then(|text| serde_json::from_str(text).ok()),
+                identity_text: event.identity.map(ToOwned::to_owned),
+                request_id: Some(event.request_id.clone()),
                 metadata: event.metadata.map(ToOwned::to_owned),
+                passed_on: event.metadata.map(ToOwned::to_owned),
                 deadline: event.deadline,
                 cancel,
                 takes_files: false,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::json::{MAX_ANSWER_DEPTH, is_too_deep};
+use operations_core::trace;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -39,6 +40,8 @@ pub struct CallOptions {
     pub on_progress: Option<OnProgress>,
     /// Where a large result goes, and what became of it.
     pub slot: Option<Arc<SpillSlot>>,
+    /// The trace that it belongs to: a JSON object ([`operations_core::trace`]).
+    pub trace: Option<String>,
 }
 
 /// Something to call, and how far it got.
@@ -105,9 +108,21 @@ enum Next {
     Again,
 }
 
+/// The fields of a trace as members of an object.
+fn members_of(trace: &str) -> String {
+    let fields = trace::fields(trace).into_iter();
+    let members: Vec<String> = fields
+        .map(|(name, value)| format!(r#""{name}":{}"#, message::text(&value)))
+        .collect();
+    members.join(",")
+}
+
 impl Client {
     pub(crate) fn prepare(&self, mut request: Request, options: CallOptions) -> Call {
         request.slot = options.slot;
+        if let Some(trace) = &options.trace {
+            request.meta = members_of(trace);
+        }
         let config = self.config();
         let left = options.deadline.unwrap_or(Duration::MAX);
         Call {

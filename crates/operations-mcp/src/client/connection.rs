@@ -38,6 +38,8 @@ pub(crate) struct Request {
     pub(crate) params: String,
     /// Where a large result goes.
     pub(crate) slot: Option<Arc<SpillSlot>>,
+    /// The members of its `_meta` that are its own, as JSON.
+    pub(crate) meta: String,
 }
 
 impl Request {
@@ -47,6 +49,7 @@ impl Request {
             name: None,
             params: String::new(),
             slot: None,
+            meta: String::new(),
         }
     }
 }
@@ -108,15 +111,10 @@ impl Connection {
         if let Some(slot) = &request.slot {
             requests.offer_file(id, slot);
         }
-        let token = format!(r#""progressToken":{id}"#);
-        let text = match (wants_progress, self.meta.is_empty()) {
-            (false, _) => message::request(id, request.method, &request.params, &self.meta),
-            (true, true) => message::request(id, request.method, &request.params, &token),
-            (true, false) => {
-                let meta = format!("{},{token}", self.meta);
-                message::request(id, request.method, &request.params, &meta)
-            }
-        };
+        let token = wants_progress.then(|| format!(r#""progressToken":{id}"#));
+        let members = [&*self.meta, &*request.meta, token.as_deref().unwrap_or("")];
+        let members: Vec<&str> = members.into_iter().filter(|it| !it.is_empty()).collect();
+        let text = message::request(id, request.method, &request.params, &members.join(","));
         let kind = Kind::Request {
             id,
             method: request.method,

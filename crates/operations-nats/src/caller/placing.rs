@@ -53,7 +53,7 @@ impl Caller {
         }
         let message = wire::request(&self.me, &outgoing.payload, beside);
         let reply = self.subjects.to_peer(&self.me, id);
-        todo.publish(subject, Some(reply), message);
+        todo.request(subject, reply, message);
         self.unconfirmed.push_back((now, Arc::clone(id)));
     }
 

@@ -1,4 +1,5 @@
 //! Doors: each speaks one protocol.
 
 pub mod http;
+pub mod hub;
 pub mod mcp;

@@ -132,6 +132,8 @@ async fn call(
     let request_id = exchange.request_id.clone();
     let wants_envelope = request::accepts_envelope(&exchange.head.headers);
     let metadata = request::metadata(&exchange.head.headers, &shared.options.request_headers);
+    let trace = request::trace(&exchange.head.headers);
+    let via = request::via(&exchange.head);
     let caller = exchange.caller.clone();
     let deadline = exchange.deadline;
     let last_event_id = request::last_event_id(&exchange.head.headers);
@@ -147,8 +149,11 @@ async fn call(
         request_id: request_id.clone(),
         deadline,
         metadata: Some(metadata),
+        trace,
+        via: Some(via),
         line: None,
         takes_files: true,
+        parent_request_id: None,
     };
     let spec = &call.operation.clone().spec;
     let answered = if call.is_subscription() {

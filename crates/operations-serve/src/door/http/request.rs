@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 
 use http::header::{ACCEPT, CONTENT_TYPE};
+use http::request::Parts;
 use http::{HeaderMap, Response};
 use operations_core::error::CallError;
 use operations_core::json;
+use operations_core::trace;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
@@ -67,6 +69,24 @@ pub(crate) fn metadata(headers: &HeaderMap, allowed: &[String]) -> String {
         metadata.insert("lastEventId".to_owned(), Value::String(id));
     }
     Value::Object(metadata).to_string()
+}
+
+/// The trace that a request belongs to, as JSON.
+pub(crate) fn trace(headers: &HeaderMap) -> Option<String> {
+    trace::carried(|name| {
+        let values: Vec<&str> = headers
+            .get_all(name)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .collect();
+        (!values.is_empty()).then(|| values.join(","))
+    })
+}
+
+/// How a call came, as JSON.
+pub(super) fn via(head: &Parts) -> String {
+    serde_json::json!({ "door": "http", "method": head.method.as_str(), "path": head.uri.path() })
+        .to_string()
 }
 
 /// The last event that a client has of a stream.

@@ -337,6 +337,7 @@ impl Origin {
             request_id: Arc::clone(&self.request_id),
             deadline: self.deadline,
             metadata: Some(plain::metadata(&self.headers, allowed)),
+            trace: request::trace_of(params).or_else(|| plain::trace(&self.headers)),
             out,
             questions: self.shared.mcp.questions.clone(),
             server: request::server_info(&self.door),

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use operations_core::error::CallError;
 use operations_core::json::Object;
+use operations_core::trace;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -24,6 +25,11 @@ use operations_core::registry::Operation;
 
 /// Where the newer generation has what a server says about itself.
 pub(super) const SERVER_KEY: &str = "io.modelcontextprotocol/serverInfo";
+
+/// The trace that a request belongs to.
+pub(super) fn trace_of(params: &Object<'_>) -> Option<String> {
+    trace::carried_in(&params.object("_meta")?)
+}
 
 /// A request.
 #[derive(Debug)]
@@ -46,6 +52,8 @@ pub(super) struct Asked {
     pub(super) deadline: Option<f64>,
     /// What handlers learn of it: a JSON object.
     pub(super) metadata: Option<String>,
+    /// The trace that it belongs to: a JSON object.
+    pub(super) trace: Option<String>,
     /// Messages to the client before the answer.
     pub(super) out: Option<mpsc::Sender<String>>,
     /// Where answers of the client to messages of ours are waited for.
@@ -64,9 +72,22 @@ impl Asked {
             request_id: Arc::clone(&self.request_id),
             deadline: self.deadline,
             metadata: self.metadata.clone(),
+            trace: self.trace.clone(),
+            via: Some(self.via()),
             line: None,
             takes_files: false,
+            parent_request_id: None,
         }
+    }
+
+    /// How a call came, as JSON.
+    fn via(&self) -> String {
+        let transport = if self.metadata.is_some() {
+            "tcp"
+        } else {
+            "pipe"
+        };
+        json!({ "door": "mcp", "method": self.method, "transport": transport }).to_string()
     }
 
     /// What results have in this generation: `_meta` and what else belongs to it, as members of an object that has others.

@@ -197,6 +197,7 @@ impl Conversation {
             deadline: timeout
                 .map(|timeout| (clock::now() + timeout.as_secs_f64() * 1_000.0).ceil()),
             metadata: None,
+            trace: request::trace_of(params),
             out: Some(say),
             questions: self.shared.mcp.questions.clone(),
             server: request::server_info(&self.door),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// What is with the connection to the broker.
+/// What is with a connection, to a broker or to a hub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Link {
     /// There was none yet.

@@ -1,9 +1,20 @@
 //! What JavaScript hands over in one piece: all that it has called, or answered, in one turn of its event loop.
 //! One line for each; JSON that `JSON.stringify` has written has no line breaks and no tabs in it.
 
-use operations_core::call::Kind;
+use super::Kind;
 
-use crate::caller::NewRequest;
+/// A request of JavaScript's.
+#[derive(Debug)]
+pub struct NewRequest {
+    /// Correlates it; a token.
+    pub id: String,
+    /// What is called.
+    pub operation_id: String,
+    /// The payload of `call.requested`, without a deadline.
+    pub payload: String,
+    /// How it is consumed.
+    pub kind: Kind,
+}
 
 /// Calls: the id, the operation's id as JSON, the deadline or nothing, the payload.
 pub fn calls(text: &str) -> impl Iterator<Item = NewRequest> {

@@ -1,0 +1,453 @@
+// Spokes: connections that call the hub, serve it, lose it and find it again.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { describe, it } from "node:test";
+import { buildEnv } from "@alkdev/operations";
+import { serve } from "@alkdev/operations/serve";
+import { connectHub } from "@alkdev/operations/transport-websocket";
+import { Type } from "@sinclair/typebox";
+import { startProxy } from "../support/proxy.mjs";
+import { runModule } from "../support/run-node.mjs";
+import {
+  ADA,
+  bareSocket,
+  deferred,
+  eventually,
+  failureOf,
+  hubOf,
+  operation,
+  registryOf,
+  spokeOf,
+  spokeProcess,
+  subscription,
+} from "./support.mjs";
+
+const greet = operation({
+  namespace: "demo",
+  name: "greet",
+  inputSchema: Type.Object({ name: Type.String() }),
+  outputSchema: Type.String(),
+  handler: ({ name }) => `Hello, ${name}`,
+});
+const whoami = operation({
+  namespace: "demo",
+  name: "whoami",
+  handler: (_, { identity, trusted }) => ({ id: identity?.id ?? null, trusted: trusted ?? null }),
+});
+const numbers = subscription({
+  namespace: "demo",
+  name: "numbers",
+  inputSchema: Type.Object({ to: Type.Number() }),
+  outputSchema: Type.Number(),
+  handler: async function* ({ to }) {
+    for (let n = 0; n < to; n++) yield n;
+  },
+});
+const read = operation({
+  namespace: "files",
+  name: "read",
+  inputSchema: Type.Object({ path: Type.String() }),
+  outputSchema: Type.Object({ path: Type.String(), who: Type.Union([Type.String(), Type.Null()]) }),
+  handler: ({ path }, { identity }) => ({ path, who: identity?.id ?? null }),
+});
+const byName = { hub: { accept: (spoke) => ({ namespace: spoke.name }) } };
+
+async function all(events) {
+  const got = [];
+  for await (const { data } of events) got.push(data);
+  return got;
+}
+
+describe("a spoke that calls", () => {
+  it("calls and subscribes as its token says who it is", async () => {
+    const { address } = await hubOf([greet, whoami, numbers]);
+    const hub = await spokeOf(address, { token: "ada" });
+    assert.equal((await hub.callMap.call("demo.greet", { name: "Ada" })).data, "Hello, Ada");
+    assert.equal((await hub.callMap.call("demo.whoami", {})).data.id, "ada");
+    assert.equal((await all(hub.callMap.subscribe("demo.numbers", { to: 1000 }))).length, 1000);
+    assert.equal(hub.callMap.getPendingCount(), 0);
+  });
+
+  it("has 10,000 calls in flight", async () => {
+    const gate = deferred();
+    const wait = operation({
+      namespace: "demo",
+      name: "wait",
+      handler: (input) => gate.promise.then(() => input),
+    });
+    const { address } = await hubOf([wait]);
+    const hub = await spokeOf(address);
+    const calls = Array.from({ length: 10_000 }, (_, n) => hub.callMap.call("demo.wait", n));
+    assert.equal(hub.callMap.getPendingCount(), 10_000);
+    gate.resolve();
+    const answers = await Promise.all(calls);
+    assert.ok(answers.every(({ data }, n) => data === n));
+    assert.equal(hub.callMap.getPendingCount(), 0);
+  });
+
+  it("aborts by signal, by deadline and by leaving a stream", async () => {
+    const aborted = [];
+    const hang = operation({
+      namespace: "demo",
+      name: "hang",
+      handler: (tag, { signal }) => {
+        signal.addEventListener("abort", () => aborted.push(tag));
+        return new Promise(() => {});
+      },
+    });
+    const endless = subscription({
+      namespace: "demo",
+      name: "endless",
+      handler: async function* () {
+        try {
+          for (let n = 0; ; n++) yield n;
+        } finally {
+          aborted.push("stream");
+        }
+      },
+    });
+    const { address } = await hubOf([hang, endless]);
+    const hub = await spokeOf(address);
+    const controller = new AbortController();
+    const bySignal = failureOf(hub.callMap.call("demo.hang", "signal", { signal: controller.signal }));
+    const byTime = failureOf(hub.callMap.call("demo.hang", "deadline", { deadline: Date.now() + 100 }));
+    setTimeout(() => controller.abort(), 50);
+    assert.equal((await bySignal).code, "ABORTED");
+    assert.equal((await byTime).code, "TIMEOUT");
+    for await (const { data } of hub.callMap.subscribe("demo.endless", {})) if (data === 300) break;
+    await eventually(() => aborted.length === 3);
+    assert.deepEqual([...aborted].sort(), ["deadline", "signal", "stream"]);
+  });
+
+  it("is slow without anybody keeping more than a window for it", async () => {
+    let yielded = 0;
+    const endless = subscription({
+      namespace: "demo",
+      name: "endless",
+      handler: async function* () {
+        for (;;) {
+          yielded += 1;
+          yield yielded;
+        }
+      },
+    });
+    const { address } = await hubOf([endless]);
+    const hub = await spokeOf(address);
+    const events = hub.callMap.subscribe("demo.endless", {});
+    await events.next();
+    let before = -1;
+    await eventually(async () => {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      const isStill = before === yielded;
+      before = yielded;
+      return isStill;
+    });
+    assert.ok(yielded <= 128 + 64 + 2, `${yielded} events were made for one that was read`);
+    await events.return();
+  });
+
+  it("is told where the hub is not, and why it is not let in", async () => {
+    const { address, url } = await hubOf();
+    const nowhere = await failureOf(connectHub("ws://127.0.0.1:1/hub", { name: "x" }));
+    assert.equal(nowhere.details.reason, "unreachable");
+    const wrong = await failureOf(connectHub(address, { name: "x", token: "s3cret" }));
+    assert.equal(wrong.code, "ACCESS_DENIED");
+    assert.equal(wrong.details.statusCode, 401);
+    assert.ok(!JSON.stringify([wrong.message, wrong.details]).includes("s3cret"));
+    const path = await failureOf(connectHub(`${url}/other`, { name: "x" }));
+    assert.equal(path.details.statusCode, 404);
+    for (const [bad, options] of [
+      ["ftp://127.0.0.1/hub", { name: "x" }],
+      ["ws://user:pass@127.0.0.1/hub", { name: "x" }],
+      [address, {}],
+      [address, { name: "x", headers: { "bad name": "v" } }],
+      [address, { name: "x", tokn: "y" }],
+    ]) {
+      const error = await failureOf(connectHub(bad, options));
+      assert.equal(error.code, "VALIDATION_ERROR", bad);
+      assert.ok(!error.message.includes("pass@"), error.message);
+    }
+  });
+
+  it("has operations of the hub as its own", async () => {
+    const hidden = operation({ namespace: "demo", name: "hidden", visibility: "internal" });
+    const { address, registry } = await hubOf([greet, whoami, numbers, hidden]);
+    const hub = await spokeOf(address, { token: "proxy" });
+    const { operations } = await hub.discover();
+    assert.deepEqual(
+      operations.map(({ name }) => name),
+      ["greet", "whoami", "numbers"],
+    );
+    const mine = registryOf();
+    const imported = await hub.import({ namespace: "remote", exclude: ["demo.greet"], keepInStep: mine });
+    assert.deepEqual(
+      imported.map(({ name }) => name),
+      ["whoami", "numbers"],
+    );
+    assert.equal((await mine.execute("remote.whoami", {}, { identity: ADA, trusted: true })).data.id, "ada");
+    assert.equal(
+      (await mine.execute("remote.whoami", {}, { identity: ADA, trusted: true })).data.trusted,
+      null,
+    );
+    assert.deepEqual(await all(mine.subscribe("remote.numbers", { to: 3 }, {})), [0, 1, 2]);
+    const env = buildEnv({ registry: mine, context: {} });
+    assert.equal((await env.remote.whoami({})).data.id, "proxy");
+    registry.register(operation({ namespace: "late", name: "one" }));
+    registry.unregister("demo.whoami");
+    await eventually(() => mine.get("remote.one") !== undefined && mine.get("remote.whoami") === undefined);
+    await hub.close();
+    assert.deepEqual(mine.list(), []);
+  });
+});
+
+describe("a spoke that serves", () => {
+  it("has its operations in the registry of the hub until it leaves", async () => {
+    const { address, registry, spokes, url } = await hubOf([], byName);
+    const heard = [];
+    for (const event of ["joined", "registered", "left"]) {
+      spokes.on(event, ({ name }) => heard.push(`${event} ${name}`));
+    }
+    const spoke = await spokeOf(address, { name: "laptop", token: "bob" });
+    assert.deepEqual(await spoke.serve(registryOf(read, numbers)), {
+      operations: ["laptop.read", "laptop.numbers"],
+    });
+    const [there] = spokes.list();
+    assert.equal(there.name, "laptop");
+    assert.equal(there.identity.id, "bob");
+    assert.deepEqual(there.registered, ["laptop.read", "laptop.numbers"]);
+    assert.deepEqual((await registry.execute("laptop.read", { path: "/a" }, { identity: ADA })).data, {
+      path: "/a",
+      who: "ada",
+    });
+    // The input is checked before anything is sent.
+    assert.equal((await failureOf(registry.execute("laptop.read", {}))).code, "VALIDATION_ERROR");
+    assert.deepEqual(await all(registry.subscribe("laptop.numbers", { to: 3 }, {})), [0, 1, 2]);
+    const served = await fetch(`${url}/api/laptop/read?path=/b`, {
+      headers: { authorization: "Bearer ada" },
+    });
+    assert.deepEqual(await served.json(), { path: "/b", who: "ada" });
+    assert.equal((await there.callMap.call("files.read", { path: "/c" })).data.path, "/c");
+    await spoke.close();
+    await eventually(() => registry.get("laptop.read") === undefined);
+    assert.deepEqual(heard, ["joined laptop", "registered laptop", "left laptop"]);
+    assert.deepEqual(spokes.list(), []);
+  });
+
+  it("is called by other spokes through the hub, as who they are", async () => {
+    const { address } = await hubOf([], byName);
+    const laptop = await spokeOf(address, { name: "laptop", token: "bob" });
+    await laptop.serve(registryOf(read));
+    const caller = await spokeOf(address, { name: "caller", token: "ada" });
+    const { data } = await caller.callMap.call("laptop.read", { path: "/a" });
+    assert.deepEqual(data, { path: "/a", who: "ada" });
+    // It does not see its own operations in the hub's list.
+    assert.deepEqual((await laptop.discover()).operations, []);
+    assert.deepEqual(
+      (await caller.discover()).operations.map(({ name }) => name),
+      ["read"],
+    );
+  });
+
+  it("is answered while the JavaScript of the hub is busy", async () => {
+    const { address, url, registry } = await hubOf([], byName);
+    const spoke = await spokeProcess(address, "laptop");
+    await eventually(() => registry.get("laptop.pid") !== undefined);
+    const ask = `process.stdout.write(await (await fetch("${url}/api/laptop/pid", { method: "POST" })).text())`;
+    // The list of operations is JavaScript's to tell, once.
+    const { stdout } = await runModule(ask);
+    assert.equal(stdout, String(spoke.pid));
+    // Our event loop does not turn before the answer is there.
+    const options = { encoding: "utf8", timeout: 20_000 };
+    const answer = execFileSync(process.execPath, ["--input-type=module", "--eval", ask], options);
+    assert.equal(answer, String(spoke.pid));
+    spoke.kill("SIGKILL");
+  });
+
+  it("is refused where the hub says no, or names collide", async () => {
+    const accept = ({ name }) => name !== "stranger" && { namespace: "shared" };
+    const { address, registry } = await hubOf([operation({ namespace: "shared", name: "taken" })], {
+      hub: { accept },
+    });
+    const stranger = await spokeOf(address, { name: "stranger" });
+    const refused = await failureOf(stranger.serve(registryOf(read)));
+    assert.equal(refused.code, "ACCESS_DENIED");
+    assert.equal(refused.details.reason, "not-accepted");
+    const first = await spokeOf(address, { name: "first" });
+    await first.serve(registryOf(read));
+    const second = await spokeOf(address, { name: "second" });
+    const collision = await failureOf(second.serve(registryOf(read)));
+    assert.equal(collision.details.reason, "collision");
+    assert.match(collision.message, /shared\.read/);
+    const third = await spokeOf(address, { name: "third" });
+    const taken = await failureOf(third.serve(registryOf(operation({ namespace: "x", name: "taken" }))));
+    assert.match(taken.message, /shared\.taken/);
+    const twice = await failureOf(
+      third.serve(
+        registryOf(operation({ namespace: "x", name: "same" }), operation({ namespace: "y", name: "same" })),
+      ),
+    );
+    assert.match(twice.message, /x\.same and y\.same/);
+    assert.deepEqual(
+      registry.list().map(({ name }) => name),
+      ["taken", "read"],
+    );
+  });
+
+  it("follows what is registered later", async () => {
+    const { address, registry } = await hubOf([], byName);
+    const spoke = await spokeOf(address, { name: "laptop" });
+    const mine = registryOf(read);
+    await spoke.serve(mine);
+    mine.register(operation({ namespace: "files", name: "write" }));
+    mine.unregister("files.read");
+    await eventually(
+      () => registry.get("laptop.write") !== undefined && registry.get("laptop.read") === undefined,
+    );
+  });
+
+  it("can be a page with nothing but a WebSocket", async () => {
+    const { address, registry } = await hubOf([], byName);
+    const page = await bareSocket(`${address}?name=page`);
+    page.send("hub.offer", { operations: [{ namespace: "tab", name: "title", type: "query" }] }, "1");
+    const accepted = await page.until(({ type }) => type === "hub.accepted");
+    assert.deepEqual(accepted.payload.operations, ["page.title"]);
+    const calling = registry.execute("page.title", {});
+    const { payload } = await page.until(({ type }) => type === "call.requested");
+    assert.equal(payload.operationId, "tab.title");
+    const meta = { source: "local", operationId: "tab.title", timestamp: Date.now() };
+    page.send("call.responded", { requestId: payload.requestId, output: { data: "Hello", meta } });
+    assert.equal((await calling).data, "Hello");
+  });
+
+  it("takes its calls with it: peer-lost", async () => {
+    const begun = deferred();
+    const hang = operation({
+      namespace: "files",
+      name: "hang",
+      handler: () => {
+        begun.resolve();
+        return new Promise(() => {});
+      },
+    });
+    const { address, registry } = await hubOf([], byName);
+    const proxy = await startProxy(Number(new URL(address).port));
+    const spoke = await spokeOf(`ws://127.0.0.1:${proxy.port}/hub`, { name: "laptop", reconnect: false });
+    await spoke.serve(registryOf(hang));
+    const failing = failureOf(registry.execute("laptop.hang", {}));
+    await begun.promise;
+    await proxy.stop();
+    const error = await failing;
+    assert.equal(error.code, "EXECUTION_ERROR");
+    assert.equal(error.details.reason, "peer-lost");
+    assert.equal(error.details.delivery, "unknown");
+    assert.match(error.message, /laptop/);
+    await eventually(() => registry.get("laptop.hang") === undefined);
+  });
+});
+
+describe("a connection that is lost", () => {
+  it("is found to be half-open, and made again", async () => {
+    const { address, registry } = await hubOf([greet], { hub: { ...byName.hub, heartbeat: 100 } });
+    const proxy = await startProxy(Number(new URL(address).port));
+    const spoke = await spokeOf(`ws://127.0.0.1:${proxy.port}/hub`, {
+      name: "laptop",
+      heartbeat: 100,
+      reconnect: { minDelay: 10, maxDelay: 50 },
+    });
+    await spoke.serve(registryOf(read));
+    const heard = [];
+    spoke.on("disconnected", () => heard.push("disconnected"));
+    spoke.on("reconnected", () => heard.push("reconnected"));
+    proxy.cut();
+    // Sent into a connection that is dead, and nobody knows it.
+    const error = await failureOf(spoke.callMap.call("demo.greet", { name: "Ada" }));
+    assert.equal(error.details.reason, "peer-lost");
+    assert.equal(error.details.delivery, "unknown");
+    await eventually(() => registry.get("laptop.read") === undefined);
+    proxy.mend();
+    await eventually(() => heard.includes("reconnected"));
+    assert.equal((await spoke.callMap.call("demo.greet", { name: "Ada" })).data, "Hello, Ada");
+    await eventually(() => registry.get("laptop.read") !== undefined);
+    assert.equal((await registry.execute("laptop.read", { path: "/" })).data.path, "/");
+    assert.equal(spoke.stats().reconnections >= 1, true);
+    await proxy.stop();
+  });
+
+  it("lets calls wait for the hub to come back", async () => {
+    const first = await hubOf([greet], byName);
+    const port = Number(new URL(first.url).port);
+    const spoke = await spokeOf(first.address, { name: "laptop", reconnect: { minDelay: 10, maxDelay: 50 } });
+    await spoke.serve(registryOf(read));
+    await first.served.close();
+    await eventually(() => spoke.status().state === "disconnected");
+    const waiting = spoke.callMap.call("demo.greet", { name: "Ada" });
+    const impatient = await failureOf(
+      spoke.callMap.call("demo.greet", { name: "Ada" }, { deadline: Date.now() + 30 }),
+    );
+    assert.equal(impatient.code, "TIMEOUT");
+    assert.equal(impatient.details.delivery, "none");
+    const registry = registryOf(greet);
+    const again = await serve(registry, { port, doors: { hub: byName.hub } });
+    assert.equal((await waiting).data, "Hello, Ada");
+    await eventually(() => registry.get("laptop.read") !== undefined);
+    await spoke.close();
+    await again.close();
+  });
+
+  it("is not made again without reconnect", async () => {
+    const { served, address } = await hubOf([greet]);
+    const spoke = await spokeOf(address, { reconnect: false });
+    await served.close();
+    await eventually(() => spoke.status().state === "closed");
+    const error = await failureOf(spoke.callMap.call("demo.greet", { name: "Ada" }));
+    assert.equal(error.details.delivery, "none");
+  });
+});
+
+describe("the end", () => {
+  it("lets running calls finish, on either side", async () => {
+    const gate = deferred();
+    const begun = deferred();
+    const work = operation({
+      namespace: "demo",
+      name: "work",
+      handler: async () => {
+        begun.resolve();
+        await gate.promise;
+        return "done";
+      },
+    });
+    const { address, served } = await hubOf([work]);
+    const spoke = await spokeOf(address, { reconnect: false });
+    const working = spoke.callMap.call("demo.work", {});
+    await begun.promise;
+    const closing = served.close();
+    setTimeout(() => gate.resolve(), 50);
+    assert.equal((await working).data, "done");
+    await closing;
+  });
+
+  it("fails what has no answer when the spoke is closed", async () => {
+    const begun = deferred();
+    const hang = operation({
+      namespace: "demo",
+      name: "hang",
+      handler: () => {
+        begun.resolve();
+        return new Promise(() => {});
+      },
+    });
+    const { address } = await hubOf([hang]);
+    const spoke = await spokeOf(address);
+    const failing = failureOf(spoke.callMap.call("demo.hang", {}));
+    await begun.promise;
+    await spoke.close();
+    const error = await failing;
+    assert.equal(error.details.reason, "closed");
+    assert.equal(error.details.delivery, "unknown");
+    assert.equal(spoke.status().state, "closed");
+    const late = await failureOf(spoke.callMap.call("demo.hang", {}));
+    assert.equal(late.details.delivery, "none");
+  });
+});

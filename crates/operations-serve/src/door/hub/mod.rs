@@ -1,0 +1,152 @@
+//! The call protocol over WebSocket: whoever connects may call operations, and may offer some of their own.
+//!
+//! `upgrade` makes a connection of a request, `spoke` does what the other end wants done, `listed` keeps what it may see.
+
+mod listed;
+mod spoke;
+pub(crate) mod upgrade;
+
+use std::sync::{Arc, RwLock};
+
+use http::{Response, StatusCode};
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use indexmap::IndexMap;
+use operations_core::clock;
+use operations_core::error::CallError;
+use operations_core::lock::{reading, writing};
+use operations_websocket::session::Settings;
+use operations_websocket::{Peer, Role, Session, WebSocketStream};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use super::http::problem;
+use crate::body::Body;
+use crate::described::Kept;
+use crate::options::HubDoor;
+use crate::service::{Exchange, Shared};
+use spoke::Serves;
+pub use spoke::Spoke;
+
+/// Those who are connected, and what is kept for them.
+#[derive(Debug, Default)]
+pub struct State {
+    spokes: RwLock<IndexMap<Arc<str>, Arc<Spoke>>>,
+    tasks: TaskTracker,
+    /// Nothing is waited for.
+    kill: CancellationToken,
+    listed: Kept<listed::List>,
+}
+
+impl State {
+    /// One who is connected.
+    #[must_use]
+    pub fn spoke(&self, id: &str) -> Option<Arc<Spoke>> {
+        reading(&self.spokes).get(id).map(Arc::clone)
+    }
+
+    /// How many are connected.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        reading(&self.spokes).len()
+    }
+
+    /// Ends all connections.
+    pub(crate) fn kill(&self) {
+        self.kill.cancel();
+    }
+
+    /// Returns when no connection is left.
+    pub(crate) async fn wait(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+/// Makes a connection of a request.
+pub(crate) fn serve(
+    shared: &Arc<Shared>,
+    door: &HubDoor,
+    mut exchange: Exchange,
+) -> Response<Body> {
+    let request_id = &exchange.request_id;
+    let switching = match upgrade::answer(&exchange.head) {
+        Ok(switching) => switching,
+        Err(why) => return upgrade::required(why, request_id),
+    };
+    let refusal = |message: &str, reason: &str| {
+        let details = json!({ "reason": reason, "delivery": "none" });
+        CallError::failed(message).with_details(details)
+    };
+    let Some(upgraded) = exchange.head.extensions.remove::<OnUpgrade>() else {
+        let message = "This server cannot switch to WebSocket: only serve() has a door for it, and only over HTTP/1.1";
+        let error = refusal(message, "no-upgrade");
+        return problem::of(&error, StatusCode::NOT_IMPLEMENTED, request_id);
+    };
+    if shared.hub.count() >= door.max_connections || shared.closing.is_cancelled() {
+        let message = "The hub takes no more connections now. Try again later";
+        let error = refusal(message, "overloaded");
+        return problem::of(&error, StatusCode::SERVICE_UNAVAILABLE, request_id);
+    }
+    let settings = Settings {
+        max_frame_bytes: door.max_frame_bytes,
+        heartbeat: door.heartbeat,
+        max_calls: door.max_calls,
+    };
+    let name = upgrade::name_of(exchange.head.uri.query());
+    let caller = exchange.caller;
+    let shared = Arc::clone(shared);
+    let tasks = shared.hub.tasks.clone();
+    tasks.spawn(async move {
+        let patience = shared.options.request_timeout;
+        // Who does not wait for the answer was never here.
+        let Ok(Ok(upgraded)) = timeout(patience, upgraded).await else {
+            return;
+        };
+        let _counted = shared.stats.connection();
+        let config = Some(settings.websocket());
+        let socket = TokioIo::new(upgraded);
+        let socket = WebSocketStream::from_raw_socket(socket, Role::Server, config).await;
+        let id: Arc<str> = Uuid::new_v4().to_string().into();
+        let shown = if name.is_empty() { &*id } else { &*name };
+        let spoke = Arc::new(Spoke {
+            peer: Peer::new(&format!("spoke {shown}")),
+            id: Arc::clone(&id),
+            name,
+            caller,
+            since: clock::now(),
+            registered: RwLock::default(),
+        });
+        let serving = Arc::new(Serves {
+            shared: Arc::clone(&shared),
+            spoke: Arc::clone(&spoke),
+        });
+        let peer = Arc::clone(&spoke.peer);
+        let closing = shared.closing.clone();
+        let session = Session::new(Arc::clone(&peer), serving, settings, closing);
+        writing(&shared.hub.spokes).insert(Arc::clone(&id), Arc::clone(&spoke));
+        shared
+            .host
+            .announce(&json!({ "joined": spoke.to_json() }).to_string());
+        let end = session.run(socket, &shared.hub.kill).await;
+        writing(&shared.hub.spokes).shift_remove(&id);
+        peer.lost(&end.why);
+        let left = json!({ "left": { "id": &*id, "reason": end.why } });
+        shared.host.announce(&left.to_string());
+    });
+    switching
+}
+
+impl Spoke {
+    fn to_json(&self) -> Value {
+        let identity: Option<Value> = self
+            .caller
+            .text
+            .as_deref()
+            .and_then(|text| serde_json::from_str(text).ok());
+        json!({ "id": &*self.id, "name": self.name, "since": self.since, "identity": identity })
+    }
+}

@@ -1,0 +1,156 @@
+//! Somebody who is connected, and what is done for them.
+
+use std::collections::HashSet;
+use std::sync::{Arc, RwLock};
+
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt, stream};
+use operations_core::access::Identity;
+use operations_core::clock;
+use operations_core::error::{CallError, InfrastructureErrorCode as Code};
+use operations_core::lock::{reading, writing};
+use operations_websocket::{Answered, Incoming, Peer, Serving};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::failure;
+use crate::host::Wanted;
+use crate::identity::Caller;
+use crate::peer_calls;
+use crate::service::Shared;
+
+/// Whoever has this scope may call on behalf of others.
+const IMPERSONATE: &str = "hub:impersonate";
+
+/// Somebody who is connected.
+#[derive(Debug)]
+pub struct Spoke {
+    /// How they are told apart.
+    pub id: Arc<str>,
+    /// How they call themselves; nothing where they do not.
+    pub name: String,
+    /// Who they are.
+    pub caller: Arc<Caller>,
+    /// Unix milliseconds.
+    pub since: f64,
+    /// To call them.
+    pub peer: Arc<Peer>,
+    /// The ids under which their operations are registered here.
+    pub(super) registered: RwLock<HashSet<String>>,
+}
+
+/// What is done for a spoke.
+pub(super) struct Serves {
+    pub(super) shared: Arc<Shared>,
+    pub(super) spoke: Arc<Spoke>,
+}
+
+impl Serving for Serves {
+    fn call(&self, incoming: Incoming) -> BoxFuture<'static, Result<Answered, CallError>> {
+        let (shared, spoke) = (Arc::clone(&self.shared), Arc::clone(&self.spoke));
+        async move {
+            let caller = spoke.speaks_as(&incoming)?;
+            let deadline = shared
+                .options
+                .timeout
+                .map(|timeout| (clock::now() + timeout.as_secs_f64() * 1_000.0).ceil());
+            let request_id = incoming.request_id.clone();
+            let done = peer_calls::call(&shared.calls, incoming, caller, deadline).await;
+            let tell = move |error: CallError| {
+                if failure::is_masked(&error) {
+                    shared.log_failure(&request_id, &error);
+                }
+                failure::masked(error)
+            };
+            match done {
+                Ok(Answered::Many(events)) => {
+                    let events = events.map(move |event| event.map_err(&tell));
+                    Ok(Answered::Many(events.boxed()))
+                }
+                Ok(one) => Ok(one),
+                Err(error) => Err(tell(error)),
+            }
+        }
+        .boxed()
+    }
+
+    fn operations(&self) -> BoxFuture<'static, Result<Vec<String>, CallError>> {
+        let (shared, spoke) = (Arc::clone(&self.shared), Arc::clone(&self.spoke));
+        async move {
+            let listed = shared.hub.listed.current(&shared).await?;
+            let own = reading(&spoke.registered).clone();
+            let identity = spoke.caller.identity.as_ref();
+            let is_shown = |id: &str| !own.contains(id) && shared.calls.operation(id).is_some();
+            Ok(listed.shown_to(identity, is_shown))
+        }
+        .boxed()
+    }
+
+    fn offered(&self, operations: String) -> BoxFuture<'static, Result<String, CallError>> {
+        let (shared, spoke) = (Arc::clone(&self.shared), Arc::clone(&self.spoke));
+        async move {
+            let id: Arc<str> = Uuid::new_v4().to_string().into();
+            let question = |_: &str| {
+                let spoke = json!(&*spoke.id);
+                format!("{{\"offer\":{{\"spoke\":{spoke},\"operations\":{operations}}}}}")
+            };
+            let answers =
+                shared
+                    .host
+                    .ask(&id, "an offer of operations", Wanted::One, None, question)?;
+            let answer = answers.first().await?;
+            let ids = serde_json::from_str::<Value>(&answer)
+                .ok()
+                .and_then(|answer| serde_json::from_value(answer.get("operations")?.clone()).ok());
+            *writing(&spoke.registered) = ids.unwrap_or_default();
+            Ok(answer)
+        }
+        .boxed()
+    }
+
+    fn changed(&self) {
+        let news = json!({ "changed": &*self.spoke.id });
+        self.shared.host.announce(&news.to_string());
+    }
+
+    fn changes(&self) -> BoxStream<'static, ()> {
+        let revision = self.shared.calls.changes();
+        stream::unfold(revision, |mut revision| async move {
+            revision.changed().await.ok()?;
+            Some(((), revision))
+        })
+        .boxed()
+    }
+}
+
+impl Spoke {
+    /// On whose behalf a call is made. Nobody speaks for others unless they were given that right.
+    fn speaks_as(&self, incoming: &Incoming) -> Result<Arc<Caller>, CallError> {
+        let Some(text) = &incoming.identity else {
+            return Ok(Arc::clone(&self.caller));
+        };
+        let own = self.caller.identity.as_ref();
+        let claimed = Caller::of(text)?;
+        if own.is_some() && claimed.identity.as_ref() == own {
+            return Ok(Arc::clone(&self.caller));
+        }
+        let may = |identity: &Identity| identity.scopes.iter().any(|scope| scope == IMPERSONATE);
+        if own.is_some_and(may) {
+            return Ok(Arc::new(claimed));
+        }
+        let message = format!(
+            "Access denied to operation {}: this connection may not call on behalf of another identity. \
+             Leave the identity out, or give the connection's own the scope {IMPERSONATE}",
+            incoming.operation_id
+        );
+        Err(
+            CallError::new(Code::AccessDenied, message).with_details(json!({
+                "operationId": incoming.operation_id,
+                "missingScopes": [IMPERSONATE],
+                "reason": "impersonation",
+                "delivery": "none",
+            })),
+        )
+    }
+}

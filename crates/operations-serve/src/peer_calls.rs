@@ -1,0 +1,51 @@
+//! Calls that come over a connection of two peers, done as those of any other door.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use operations_core::error::CallError;
+use operations_websocket::{Answered, Incoming, loss};
+
+use crate::call::{Calls, NewCall};
+use crate::identity::Caller;
+
+/// Does a call. `deadline` is when it must be done, whatever the other end says, in Unix milliseconds; a subscription ends
+/// with its client.
+///
+/// # Errors
+///
+/// As the operation has it.
+pub async fn call(
+    calls: &Calls,
+    incoming: Incoming,
+    caller: Arc<Caller>,
+    deadline: Option<f64>,
+) -> Result<Answered, CallError> {
+    let Some(operation) = calls.operation(&incoming.operation_id) else {
+        return Err(loss::not_found(&incoming.operation_id, true));
+    };
+    let mut new = NewCall {
+        operation,
+        input: incoming.input,
+        caller,
+        request_id: incoming.request_id.into(),
+        deadline: incoming.deadline,
+        metadata: incoming.metadata,
+        // A file of this machine is of no use to a peer.
+        takes_files: false,
+        line: None,
+        parent_request_id: incoming.parent_request_id,
+    };
+    let headers = calls.headers.clone();
+    if new.is_subscription() {
+        let events = calls.subscribe(new).await?;
+        let events = events.map(move |event| event.map(|event| headers.in_envelope(&event)));
+        return Ok(Answered::Many(events.boxed()));
+    }
+    new.deadline = match (new.deadline, deadline) {
+        (Some(theirs), Some(ours)) => Some(theirs.min(ours)),
+        (theirs, ours) => theirs.or(ours),
+    };
+    let envelope = calls.call(new).await?;
+    Ok(Answered::One(headers.in_envelope(&envelope)))
+}

@@ -1,0 +1,449 @@
+//! A spoke: a connection to a hub that is made again whenever it is lost.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use http::StatusCode;
+use operations_core::call::status::{Link, Status};
+use operations_core::clock::now;
+use operations_core::error::{CallError, InfrastructureErrorCode as Code};
+use operations_core::lock::locked;
+use operations_core::log::{Level, Logger};
+use operations_core::mailbox::Mailbox;
+use rustls::pki_types::ServerName;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsConnector;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::client_async_with_config;
+use tokio_tungstenite::tungstenite::Error;
+use tokio_util::sync::CancellationToken;
+
+use crate::limits::CONNECTING;
+use crate::loss;
+use crate::options::{Options, Plan, Reconnect};
+use crate::peer::Peer;
+use crate::serving::Serving;
+use crate::session::{Session, Settings, Socket};
+
+/// The module under which log lines appear.
+const MODULE: &str = "hub";
+
+/// A connection to a hub. Dropping it ends it at once; [`Connection::close`] ends it in good order.
+pub struct Connection {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    peer: Arc<Peer>,
+    serving: Arc<dyn Serving>,
+    options: Options,
+    plan: Plan,
+    settings: Settings,
+    tls: Option<Arc<ClientConfig>>,
+    status: Mutex<Status>,
+    /// What is served here, each operation as JSON; nothing while nothing is.
+    offer: Mutex<Option<Vec<String>>>,
+    /// Where JavaScript finds what there is for it.
+    mailbox: Arc<Mailbox>,
+    session: Mutex<Option<Arc<Session>>>,
+    /// It is to end in good order.
+    closing: CancellationToken,
+    /// It is to end now.
+    kill: CancellationToken,
+    /// It is over.
+    ended: Notify,
+    logger: Logger,
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.shared.closing.cancel();
+        self.shared.kill.cancel();
+        self.shared.peer.end(loss::closed, "it was closed");
+    }
+}
+
+type Connected = WebSocketStream<Box<dyn Socket>>;
+
+impl Connection {
+    /// Connects. What there is for JavaScript goes to the mailbox.
+    ///
+    /// # Errors
+    ///
+    /// When the options are wrong, or the hub cannot be reached or does not let us in.
+    pub async fn open(
+        options: Options,
+        serving: Arc<dyn Serving>,
+        logger: Logger,
+        mailbox: Arc<Mailbox>,
+    ) -> Result<Self, CallError> {
+        let plan = options.plan()?;
+        let tls = if plan.is_tls {
+            Some(Arc::new(tls_config(options.ca_file.as_deref()).await?))
+        } else {
+            None
+        };
+        let peer = Peer::new(&plan.shown);
+        peer.limit_waiting(options.max_waiting());
+        let shared = Arc::new(Shared {
+            peer,
+            serving,
+            settings: options.settings(),
+            plan,
+            tls,
+            status: Mutex::new(Status::new(now())),
+            offer: Mutex::default(),
+            mailbox,
+            session: Mutex::default(),
+            closing: CancellationToken::new(),
+            kill: CancellationToken::new(),
+            ended: Notify::new(),
+            logger,
+            options,
+        });
+        let connection = Self {
+            shared: Arc::clone(&shared),
+        };
+        let first = match shared.connect().await {
+            Ok(socket) => {
+                shared.change(Link::Connected);
+                Some(socket)
+            }
+            Err(error) if shared.options.wait_on_first_connect => {
+                shared.failed(&error);
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        tokio::spawn(Arc::clone(&shared).stay(first));
+        Ok(connection)
+    }
+
+    /// The other end.
+    #[must_use]
+    pub fn peer(&self) -> &Arc<Peer> {
+        &self.shared.peer
+    }
+
+    /// Offers operations to the hub, each of which is JSON, now and after every loss of the connection. Gives what the hub
+    /// makes of it, a JSON object.
+    ///
+    /// # Errors
+    ///
+    /// When the hub does not take them.
+    pub async fn offer(&self, operations: Vec<String>) -> Result<String, CallError> {
+        *locked(&self.shared.offer) = Some(operations.clone());
+        // Without a connection it is offered as soon as there is one.
+        if locked(&self.shared.status).link() != Link::Connected {
+            return Ok("{}".to_owned());
+        }
+        let answer = self.shared.peer.offer(&operations).await;
+        if let Err(error) = &answer
+            && !is_lost(error)
+        {
+            *locked(&self.shared.offer) = None;
+        }
+        match answer {
+            Err(error) if is_lost(&error) && self.shared.options.reconnect.is_some() => {
+                Ok("{}".to_owned())
+            }
+            answer => answer,
+        }
+    }
+
+    /// Whether there is a connection, as JSON.
+    #[must_use]
+    pub fn status(&self) -> Value {
+        locked(&self.shared.status).to_json()
+    }
+
+    /// What was counted, as JSON.
+    #[must_use]
+    pub fn stats(&self) -> Value {
+        let refused = self.shared.peer.refused();
+        let by_reason: std::collections::BTreeMap<&str, u64> = refused.by_reason().collect();
+        let running = locked(&self.shared.session)
+            .as_ref()
+            .map_or(0, |session| session.running());
+        json!({
+            "malformed": refused.total(),
+            "malformedBy": by_reason,
+            "reconnections": locked(&self.shared.status).reconnections(),
+            "running": running,
+        })
+    }
+
+    /// Ends it, after what is being worked on, but not after more than this.
+    pub async fn close(&self, drain: Duration) {
+        let shared = &self.shared;
+        shared.closing.cancel();
+        let is_over = || locked(&shared.status).link() == Link::Closed;
+        let waiting = async {
+            loop {
+                let ended = shared.ended.notified();
+                if is_over() {
+                    return;
+                }
+                ended.await;
+            }
+        };
+        if timeout(drain, waiting).await.is_err() {
+            shared.kill.cancel();
+            while !is_over() {
+                sleep(Duration::from_millis(5)).await;
+            }
+        }
+    }
+}
+
+fn is_lost(error: &CallError) -> bool {
+    error
+        .details
+        .as_ref()
+        .and_then(|details| details.get("reason"))
+        .and_then(Value::as_str)
+        == Some("peer-lost")
+}
+
+impl Shared {
+    /// From the first connection to the last.
+    async fn stay(self: Arc<Self>, mut first: Option<Connected>) {
+        let mut attempt = 0;
+        loop {
+            let socket = match first.take() {
+                Some(socket) => Some(socket),
+                None => self.again(&mut attempt).await,
+            };
+            let Some(socket) = socket else { break };
+            attempt = 0;
+            self.change(Link::Connected);
+            let why = self.converse(socket).await;
+            if self.closing.is_cancelled() {
+                break;
+            }
+            let warning = format!("The connection to {} is lost: {why}", self.plan.shown);
+            self.logger.log(Level::Warning, MODULE, warning, []);
+            locked(&self.status).failed(&why);
+            self.change(Link::Disconnected);
+            if self.options.reconnect.is_none() {
+                self.peer.lost(&why);
+                break;
+            }
+            self.peer.disconnected(&why);
+        }
+        self.peer.end(loss::closed, "it was closed");
+        self.change(Link::Closed);
+        self.ended.notify_waiters();
+    }
+
+    async fn converse(self: &Arc<Self>, socket: Connected) -> String {
+        let session = Session::new(
+            Arc::clone(&self.peer),
+            Arc::clone(&self.serving),
+            self.settings.clone(),
+            self.closing.clone(),
+        );
+        *locked(&self.session) = Some(Arc::clone(&session));
+        let offering = self.offer_again();
+        let running = session.run(socket, &self.kill);
+        let (end, ()) = futures::future::join(
+            async {
+                let end = running.await;
+                if self.closing.is_cancelled() {
+                    self.peer.end(loss::closed, "it was closed");
+                }
+                self.peer.disconnected(&end.why);
+                end
+            },
+            offering,
+        )
+        .await;
+        *locked(&self.session) = None;
+        end.why.into_owned()
+    }
+
+    /// What is served is offered to the hub again.
+    async fn offer_again(&self) {
+        let offer = locked(&self.offer).clone();
+        let Some(offer) = offer else { return };
+        // The link has to be up, which the session says first of all.
+        tokio::task::yield_now().await;
+        if let Err(error) = self.peer.offer(&offer).await {
+            let message = format!(
+                "The hub at {} did not take the operations again: {}",
+                self.plan.shown, error.message
+            );
+            self.logger.log(Level::Error, MODULE, message, []);
+        }
+    }
+
+    /// Tries until there is a connection; gives nothing when it is to end instead.
+    async fn again(&self, attempt: &mut u32) -> Option<Connected> {
+        let reconnect = self.options.reconnect.unwrap_or(Reconnect {
+            min_delay: 200.0,
+            max_delay: 10_000.0,
+        });
+        loop {
+            tokio::select! {
+                biased;
+                () = self.closing.cancelled() => return None,
+                () = sleep(reconnect.delay(*attempt)) => {}
+            }
+            *attempt += 1;
+            let connected = tokio::select! {
+                biased;
+                () = self.closing.cancelled() => return None,
+                connected = self.connect() => connected,
+            };
+            match connected {
+                Ok(socket) => return Some(socket),
+                Err(error) => self.failed(&error),
+            }
+        }
+    }
+
+    fn failed(&self, error: &CallError) {
+        let is_news = locked(&self.status).failed(&error.message);
+        if is_news {
+            self.logger
+                .log(Level::Warning, MODULE, error.message.clone(), []);
+            self.tell();
+        }
+    }
+
+    fn change(&self, link: Link) {
+        locked(&self.status).change(now(), link);
+        self.tell();
+    }
+
+    fn tell(&self) {
+        let status = locked(&self.status).to_json();
+        self.mailbox.set("link", &status.to_string());
+    }
+
+    async fn connect(&self) -> Result<Connected, CallError> {
+        match timeout(CONNECTING, self.dial()).await {
+            Ok(connected) => connected,
+            Err(_) => Err(self.unreachable("timeout", "it takes too long", None)),
+        }
+    }
+
+    fn unreachable(&self, reason: &str, why: &str, cause: Option<String>) -> CallError {
+        let message = format!("No connection to the hub at {}: {why}", self.plan.shown);
+        let mut details = json!({ "reason": reason, "delivery": "none", "url": self.plan.shown });
+        if let (Some(cause), Some(details)) = (cause, details.as_object_mut()) {
+            details.insert("cause".to_owned(), cause.into());
+        }
+        CallError::failed(message).with_details(details)
+    }
+
+    async fn dial(&self) -> Result<Connected, CallError> {
+        let Plan { host, port, .. } = &self.plan;
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        let stream = TcpStream::connect((bare, *port)).await.map_err(|error| {
+            self.unreachable("unreachable", &error.to_string(), Some(error.to_string()))
+        })?;
+        let _ = stream.set_nodelay(true);
+        let stream: Box<dyn Socket> = match &self.tls {
+            None => Box::new(stream),
+            Some(tls) => {
+                let name = ServerName::try_from(bare.to_owned())
+                    .map_err(|error| self.unreachable("tls", &error.to_string(), None))?;
+                let connector = TlsConnector::from(Arc::clone(tls));
+                let stream = connector.connect(name, stream).await.map_err(|error| {
+                    let why =
+                        format!("its certificate is not accepted, or it speaks no TLS ({error})");
+                    self.unreachable("tls", &why, Some(error.to_string()))
+                })?;
+                Box::new(stream)
+            }
+        };
+        let config = self.settings.websocket();
+        let request = self.plan.request.clone();
+        match client_async_with_config(request, stream, Some(config)).await {
+            Ok((socket, _)) => Ok(socket),
+            Err(Error::Http(response)) => Err(self.refused(response.status())),
+            Err(error) => Err(self.unreachable(
+                "no-hub",
+                &format!("it does not answer as a hub does ({error})"),
+                None,
+            )),
+        }
+    }
+
+    /// What an answer other than 101 means.
+    fn refused(&self, status: StatusCode) -> CallError {
+        let (code, why) = match status {
+            StatusCode::UNAUTHORIZED => (
+                Code::AccessDenied,
+                "the token is missing or not valid there".to_owned(),
+            ),
+            StatusCode::FORBIDDEN => (
+                Code::AccessDenied,
+                "the hub does not let us in (allowedHosts, allowedOrigins or identify)".to_owned(),
+            ),
+            StatusCode::NOT_FOUND => (
+                Code::ExecutionError,
+                "there is no hub at this path. The door's default is /hub".to_owned(),
+            ),
+            other => (
+                Code::ExecutionError,
+                format!("it answers with the status {other}"),
+            ),
+        };
+        let mut error = self.unreachable("refused", &why, None);
+        error.code = code.into();
+        if let Some(details) = error.details.as_mut().and_then(Value::as_object_mut) {
+            details.insert("statusCode".to_owned(), status.as_u16().into());
+        }
+        error
+    }
+}
+
+/// The authorities of the system, or those in a file.
+async fn tls_config(ca_file: Option<&str>) -> Result<ClientConfig, CallError> {
+    // One provider for the process; another part of this library may have been first.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut roots = RootCertStore::empty();
+    let given = match ca_file {
+        Some(path) => {
+            let path = path.to_owned();
+            let unreadable = |why: String| {
+                CallError::invalid(format!("connectHub: caFile cannot be used: {why}"))
+            };
+            let text = tokio::task::spawn_blocking(move || std::fs::read(path))
+                .await
+                .map_err(|error| unreadable(error.to_string()))?
+                .map_err(|error| unreadable(error.to_string()))?;
+            rustls::pki_types::CertificateDer::pem_slice_iter(&text)
+                .collect::<Result<Vec<_>, _>>()
+                .map_err(|error| unreadable(error.to_string()))?
+        }
+        None => tokio::task::spawn_blocking(|| rustls_native_certs::load_native_certs().certs)
+            .await
+            .unwrap_or_default(),
+    };
+    for certificate in given {
+        // The system may have some that are of no use.
+        let _ = roots.add(certificate);
+    }
+    if roots.is_empty() {
+        return Err(CallError::failed(
+            "connectHub: no certificate of an authority was found. Install the system's, or name a file (caFile)",
+        ));
+    }
+    Ok(ClientConfig::builder()
+        .with_root_certificates(roots)
+        .with_no_client_auth())
+}

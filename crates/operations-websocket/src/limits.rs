@@ -1,0 +1,51 @@
+//! The bounds of a connection, in one place.
+
+use std::time::Duration;
+
+/// The version of what frames of type `hub.*` mean.
+pub const PROTOCOL: u64 = 1;
+
+/// Events of a stream that may be on their way to, or waiting for, its consumer, where both ends know of flow control.
+pub const STREAM_WINDOW: u64 = 128;
+
+/// Events of a stream that wait for a consumer here, where the other end knows nothing of flow control.
+pub const WAITING_EVENTS: usize = 1_024;
+
+/// Bytes that wait to be written before streams are to wait.
+pub const STREAMS_WAIT: usize = 256 * 1024;
+
+/// Bytes that wait to be written before the connection is ended: the other end does not read.
+pub const MOST_BYTES_WAITING: usize = 64 * 1024 * 1024;
+
+/// Frames that follow no protocol of ours before the connection is ended.
+pub const MOST_MALFORMED: u64 = 100;
+
+/// Calls of the other end that are worked on, or wait, at a time.
+pub const MOST_CALLS: usize = 16_384;
+
+/// Calls that may wait for a connection; more are refused. The default.
+pub const MOST_WAITING: usize = 100_000;
+
+/// Bytes of one frame with a part of a list of operations.
+pub const PAGE_BYTES: usize = 256 * 1024;
+
+/// Bytes of a whole list of operations.
+pub const LIST_BYTES: usize = 64 * 1024 * 1024;
+
+/// Lists of operations that the other end may be sending at a time.
+pub const MOST_LISTS: usize = 8;
+
+/// The largest frame, unless the user says otherwise.
+pub const FRAME_BYTES: usize = 4 * 1024 * 1024;
+
+/// How often the other end has to show that it is there, unless the user says otherwise. After two of these it is not.
+pub const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// How long the other end may take to read the last frame.
+pub const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// How long a connection may take to be made.
+pub const CONNECTING: Duration = Duration::from_secs(10);
+
+/// How long the other end may take to answer a question about itself.
+pub const PATIENCE: Duration = Duration::from_secs(30);

@@ -1,0 +1,131 @@
+//! Errors that only a connection has, and what a caller may conclude from each.
+
+use operations_core::error::{CallError, InfrastructureErrorCode};
+use serde_json::json;
+
+fn lost(reason: &str, delivery: &str, operation_id: &str, message: String) -> CallError {
+    CallError::failed(message).with_details(json!({
+        "operationId": operation_id,
+        "reason": reason,
+        "delivery": delivery,
+    }))
+}
+
+/// The peer that had the call is gone.
+#[must_use]
+pub fn peer_lost(operation_id: &str, peer: &str, why: &str, was_sent: bool) -> CallError {
+    let (delivery, what) = if was_sent {
+        (
+            "unknown",
+            "The operation may have been carried out, in part or in full",
+        )
+    } else {
+        ("none", "The call was not sent")
+    };
+    let message = format!(
+        "The connection to {peer}, which was asked for {operation_id}, is lost ({why}). {what}"
+    );
+    let mut error = lost("peer-lost", delivery, operation_id, message);
+    if let Some(details) = error
+        .details
+        .as_mut()
+        .and_then(serde_json::Value::as_object_mut)
+    {
+        details.insert("peer".to_owned(), json!(peer));
+    }
+    error
+}
+
+/// Somebody here has closed the connection.
+#[must_use]
+pub fn closed(operation_id: &str, was_sent: bool) -> CallError {
+    let delivery = if was_sent { "unknown" } else { "none" };
+    let message =
+        format!("The call of {operation_id} has no answer: the connection to the hub was closed");
+    lost("closed", delivery, operation_id, message)
+}
+
+/// Too much waits to be sent.
+#[must_use]
+pub fn overloaded(operation_id: &str, waiting: usize) -> CallError {
+    let message = format!(
+        "The call of {operation_id} was not sent: {waiting} calls wait for the connection already (maxWaiting)"
+    );
+    lost("overloaded", "none", operation_id, message)
+}
+
+/// The other end has too many calls under way already.
+#[must_use]
+pub fn too_many_calls(operation_id: &str, limit: usize) -> CallError {
+    let message = format!(
+        "The call of {operation_id} was refused: {limit} calls of this connection are under way already. Try again later"
+    );
+    lost("overloaded", "none", operation_id, message)
+}
+
+/// Nothing new is begun here.
+#[must_use]
+pub fn closing(operation_id: &str) -> CallError {
+    let message = format!("The call of {operation_id} was refused: this side is about to close");
+    lost("closing", "none", operation_id, message)
+}
+
+/// A stream is ended because this side is.
+#[must_use]
+pub fn stream_closed(operation_id: &str) -> CallError {
+    let message =
+        format!("The subscription to {operation_id} was ended: the side that serves it is closing");
+    lost("closing", "unknown", operation_id, message)
+}
+
+/// Nobody serves anything at the other end.
+#[must_use]
+pub fn not_found(operation_id: &str, serves: bool) -> CallError {
+    let (reason, why) = if serves {
+        ("no-such-operation", "this side serves no such operation")
+    } else {
+        ("no-worker", "this side serves nothing")
+    };
+    CallError::new(
+        InfrastructureErrorCode::OperationNotFound,
+        format!("Operation not found: {operation_id} ({why})"),
+    )
+    .with_details(json!({ "operationId": operation_id, "reason": reason, "delivery": "none" }))
+}
+
+/// A frame that the other end would not take.
+#[must_use]
+pub fn too_large(what: &str, operation_id: &str, size: usize, limit: usize) -> CallError {
+    let (code, delivery) = if what == "input" {
+        (InfrastructureErrorCode::ValidationError, "none")
+    } else {
+        (InfrastructureErrorCode::ExecutionError, "done")
+    };
+    CallError::new(
+        code,
+        format!(
+            "The {what} of {operation_id} makes a frame of {size} bytes; the other side takes at most {limit} (maxFrameBytes). Send less, or a reference to it, or raise the limit there"
+        ),
+    )
+    .with_details(json!({
+        "operationId": operation_id,
+        "size": size,
+        "limit": limit,
+        "reason": "too-large",
+        "delivery": delivery,
+    }))
+}
+
+/// A request that nobody would read.
+#[must_use]
+pub fn cannot_be_sent(operation_id: &str, why: &str) -> CallError {
+    CallError::invalid(format!("The call of {operation_id} cannot be sent: {why}"))
+        .with_details(json!({ "operationId": operation_id, "delivery": "none" }))
+}
+
+/// A question about the other end has no answer.
+#[must_use]
+pub fn unanswered(what: &str, why: &str) -> CallError {
+    CallError::failed(format!("{what} has no answer: {why}"))
+        .with_details(json!({ "reason": "peer-lost", "delivery": "unknown" }))
+}

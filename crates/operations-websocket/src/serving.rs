@@ -1,0 +1,67 @@
+//! What is done for the other end.
+
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use operations_core::call::RequestedEvent;
+use operations_core::error::CallError;
+
+/// A call of the other end.
+#[derive(Debug, Clone)]
+pub struct Incoming {
+    /// Correlates it.
+    pub request_id: String,
+    /// What is called.
+    pub operation_id: String,
+    /// What it takes, as JSON; nothing for `undefined`.
+    pub input: Option<String>,
+    /// The call that makes this one.
+    pub parent_request_id: Option<String>,
+    /// Unix milliseconds.
+    pub deadline: Option<f64>,
+    /// Who calls, as the other end says: JSON that was looked at.
+    pub identity: Option<String>,
+    /// Whatever the caller adds, as JSON: an object.
+    pub metadata: Option<String>,
+}
+
+impl From<&RequestedEvent<'_>> for Incoming {
+    fn from(event: &RequestedEvent<'_>) -> Self {
+        Self {
+            request_id: event.request_id.clone(),
+            operation_id: event.operation_id.clone(),
+            input: event.input.map(ToOwned::to_owned),
+            parent_request_id: event.parent_request_id.clone(),
+            deadline: event.deadline,
+            identity: event.identity.map(ToOwned::to_owned),
+            metadata: event.metadata.map(ToOwned::to_owned),
+        }
+    }
+}
+
+/// What a call gives: envelopes as JSON.
+pub enum Answered {
+    /// One.
+    One(String),
+    /// As many as come; an error is the last. Dropping the stream ends the work.
+    Many(BoxStream<'static, Result<String, CallError>>),
+}
+
+/// Does what the other end wants done.
+pub trait Serving: Send + Sync {
+    /// Does a call. Dropping this ends the work.
+    fn call(&self, incoming: Incoming) -> BoxFuture<'static, Result<Answered, CallError>>;
+
+    /// The operations that the other end may call, each as JSON.
+    fn operations(&self) -> BoxFuture<'static, Result<Vec<String>, CallError>>;
+
+    /// The other end offers operations: a JSON list. Gives what it is told, a JSON object.
+    fn offered(&self, operations: String) -> BoxFuture<'static, Result<String, CallError>>;
+
+    /// The other end would tell something else about its operations now.
+    fn changed(&self) {}
+
+    /// An item each time that the other end is to be told that operations have changed.
+    fn changes(&self) -> BoxStream<'static, ()> {
+        Box::pin(futures::stream::pending())
+    }
+}

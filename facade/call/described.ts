@@ -1,0 +1,105 @@
+// What peers are told of operations, and what is made of what they tell.
+
+import { isRecord, isString } from "../border/options.js";
+import { errorsOf, rulesOf, schemaText, wellFormed } from "../registry/described.js";
+import type { OperationRegistry } from "../registry/registry.js";
+import { type AccessControl, type ErrorDefinition, type OperationSpec, OperationType } from "../types.js";
+
+/**
+ * An operation of another process, as it is told of: everything but its access rules, which hold where it runs.
+ *
+ * @example
+ * ```ts
+ * const { operations } = await hub.discover();
+ * operations.map(({ namespace, name, description }: DiscoveredOperation) => `${namespace}.${name}: ${description}`);
+ * ```
+ */
+export interface DiscoveredOperation {
+  namespace: string;
+  name: string;
+  version: string;
+  type: OperationType;
+  title?: string;
+  description: string;
+  tags?: string[];
+  /** JSON Schema. */
+  inputSchema: unknown;
+  /** JSON Schema. */
+  outputSchema: unknown;
+  errorSchemas?: ErrorDefinition[];
+}
+
+/** An operation that others may be told of. */
+export interface Described {
+  readonly id: string;
+  readonly handler: object;
+  /** Who may call it. */
+  readonly access: AccessControl;
+  /** What they are told, as JSON. */
+  readonly text: string;
+}
+
+/** All that can be called from outside. */
+export function describeAll(registry: OperationRegistry): Described[] {
+  return registry.list().flatMap((operation) => {
+    const { handler, ...spec } = operation;
+    // Internal ones do not exist.
+    if (handler === undefined || spec.visibility === "internal") return [];
+    const rules = rulesOf(spec);
+    // What nobody can tell who may call, nobody is shown.
+    if (rules === undefined) return [];
+    const { customAuth: _, ...access } = rules;
+    return [{ id: `${spec.namespace}.${spec.name}`, handler, access, text: textOf(spec) }];
+  });
+}
+
+function textOf(spec: OperationSpec): string {
+  const { namespace, name, version, type, title, description, tags } = spec;
+  const errors = errorsOf(spec);
+  const members = JSON.stringify({
+    namespace,
+    name,
+    version: String(version),
+    type,
+    title: isString(title) ? title : undefined,
+    description: String(description),
+    tags: Array.isArray(tags) ? tags.filter(isString) : undefined,
+    errorSchemas: errors.length > 0 ? errors : undefined,
+  }).slice(0, -1);
+  const input = schemaText(spec, "inputSchema");
+  const output = schemaText(spec, "outputSchema");
+  return wellFormed(`${members},"inputSchema":${input},"outputSchema":${output}}`);
+}
+
+const TYPES: readonly unknown[] = Object.values(OperationType);
+
+/** An operation as a stranger describes it; nothing where it is no description. */
+export function readDescription(given: unknown): DiscoveredOperation | undefined {
+  if (!isRecord(given)) return undefined;
+  const { namespace, name, version, type, title, description, tags, errorSchemas } = given;
+  const { inputSchema = {}, outputSchema = {} } = given;
+  if (!isString(namespace) || namespace === "" || !isString(name) || name === "" || !TYPES.includes(type)) {
+    return undefined;
+  }
+  const errors = Array.isArray(errorSchemas)
+    ? errorSchemas.filter((error) => isRecord(error) && isString(error.code))
+    : [];
+  return {
+    namespace,
+    name,
+    version: isString(version) ? version : "0.0.0",
+    type: type as OperationType,
+    ...(isString(title) && { title }),
+    description: isString(description) && description !== "" ? description : name,
+    ...(Array.isArray(tags) && { tags: tags.filter(isString) }),
+    inputSchema: inputSchema ?? {},
+    outputSchema: outputSchema ?? {},
+    ...(errors.length > 0 && { errorSchemas: errors as ErrorDefinition[] }),
+  };
+}
+
+/** A list of them, of which those that are none are left out. */
+export function readDescriptions(given: unknown): DiscoveredOperation[] {
+  if (!Array.isArray(given)) return [];
+  return given.map(readDescription).filter((operation) => operation !== undefined);
+}

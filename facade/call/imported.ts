@@ -1,0 +1,257 @@
+// Operations of a peer as one's own: they are called over its connection, with the caller's identity, deadline and abort.
+
+import { aName, checkedOptions, isFunction, isListOf, isString, must } from "../border/options.js";
+import { messageOf } from "../border/text.js";
+import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { accessRules, type ImportedAccessControl, importedRules } from "../imported-access.js";
+import { logger } from "../logging.js";
+import { markClaimed } from "../registry/claims.js";
+import { endingItself } from "../registry/deadline.js";
+import { markNative, type NativeWork } from "../registry/native-handler.js";
+import type { OperationRegistry } from "../registry/registry.js";
+import { compiled } from "../schema/compiled.js";
+import { FromSchema } from "../schema/from-schema.js";
+import type { TypeBoxSchema } from "../schema-types.js";
+import { Type } from "../type-builder.js";
+import {
+  type OperationContext,
+  type OperationHandler,
+  type OperationSpec,
+  OperationType,
+  type SubscriptionHandler,
+} from "../types.js";
+import type { DiscoveredOperation } from "./described.js";
+import type { RemoteCallMap } from "./transport.js";
+
+const log = logger("call");
+
+/**
+ * An operation of a peer: its spec, and a handler that calls it there.
+ *
+ * @example
+ * ```ts
+ * const operations: PeerOperation[] = await hub.import({ namespace: "remote" });
+ * registry.registerAll(operations);
+ * ```
+ */
+export type PeerOperation = OperationSpec & { handler: OperationHandler | SubscriptionHandler };
+
+/**
+ * Which operations of a peer are wanted: ids, patterns such as `files.*`, or a function.
+ *
+ * @example
+ * ```ts
+ * const choice: ImportChoice = ["files.*", "git.status"];
+ * ```
+ */
+export type ImportChoice = readonly string[] | ((operation: DiscoveredOperation) => boolean);
+
+/**
+ * What `import` makes operations of, and under which names.
+ *
+ * @example
+ * ```ts
+ * const options: ImportOptions = { namespace: "laptop", exclude: ["shell.*"] };
+ * ```
+ */
+export interface ImportOptions {
+  /** The namespace that they get here (default: their own). */
+  namespace?: string;
+  /** Only these (default: all). */
+  include?: ImportChoice;
+  /** Not these. */
+  exclude?: ImportChoice;
+  /** Rules for them here, beside those that hold where they run (default: none). */
+  accessControl?: ImportedAccessControl;
+  /** Registers them in this registry, and keeps it in step with what the peer serves, until the connection is closed. */
+  keepInStep?: OperationRegistry;
+}
+
+const aChoice = must(
+  "a list of ids and patterns, or a function",
+  (value) => isFunction(value) || isListOf(value, isString),
+);
+
+export const IMPORT_FIELDS = {
+  namespace: aName,
+  include: aChoice,
+  exclude: aChoice,
+  accessControl: accessRules,
+  keepInStep: must("an OperationRegistry", (value) => isFunction(Object(value).registerAll)),
+};
+
+export function checkedImport(options: ImportOptions, prefix = "import: "): ImportOptions {
+  return checkedOptions<ImportOptions>(options, IMPORT_FIELDS, { prefix });
+}
+
+/** Whoever serves the operations. */
+export interface Peer {
+  /** Its name, for messages. */
+  readonly name: string;
+  readonly callMap: RemoteCallMap;
+  /** How the native side calls an operation of it without JavaScript. */
+  nativeWork?(operationId: string): NativeWork;
+}
+
+const origins = new WeakMap<object, object>();
+
+/** The peer that a handler calls, if it calls one. */
+export function peerOf(handler: object): object | undefined {
+  return origins.get(handler);
+}
+
+/** Makes operations of what a peer serves. Throws where two of them would have one id. */
+export function importedFrom(
+  peer: Peer,
+  discovered: readonly DiscoveredOperation[],
+  options: ImportOptions,
+): PeerOperation[] {
+  const { namespace, include, exclude } = options;
+  const chosen = discovered.filter(
+    (operation) => isChosen(operation, include, true) && !isChosen(operation, exclude, false),
+  );
+  const taken = new Map<string, string>();
+  return chosen.map((operation) => {
+    const remoteId = idOf(operation);
+    const id = `${namespace ?? operation.namespace}.${operation.name}`;
+    const other = taken.get(id);
+    if (other !== undefined) {
+      throw new CallError(
+        InfrastructureErrorCode.VALIDATION_ERROR,
+        `${other} and ${remoteId} of ${peer.name} would both be ${id} here. Import them without a namespace, or one ` +
+          "of them only (include, exclude)",
+        { operationId: id, reason: "collision", operations: [other, remoteId] },
+      );
+    }
+    taken.set(id, remoteId);
+    return importOne(peer, operation, remoteId, options);
+  });
+}
+
+export function idOf({ namespace, name }: { namespace: string; name: string }): string {
+  return `${namespace}.${name}`;
+}
+
+function isChosen(
+  operation: DiscoveredOperation,
+  choice: ImportChoice | undefined,
+  otherwise: boolean,
+): boolean {
+  if (choice === undefined) return otherwise;
+  if (typeof choice === "function") return choice(operation) === true;
+  const id = idOf(operation);
+  return choice.some((each) => (each.endsWith("*") ? id.startsWith(each.slice(0, -1)) : id === each));
+}
+
+function importOne(
+  peer: Peer,
+  operation: DiscoveredOperation,
+  remoteId: string,
+  { namespace, accessControl }: ImportOptions,
+): PeerOperation {
+  const schema = (field: "inputSchema" | "outputSchema"): TypeBoxSchema => {
+    try {
+      const converted = FromSchema(operation[field]);
+      // Compiled now, so that a schema that cannot be used is told now, and not with every call.
+      compiled(converted);
+      return converted as TypeBoxSchema;
+    } catch (error) {
+      log.warn(
+        `The ${field} of ${remoteId} of ${peer.name} cannot be used: ${messageOf(error)}. Unknown stands in its place.`,
+        { operationId: remoteId },
+      );
+      return Type.Unknown() as TypeBoxSchema;
+    }
+  };
+  const spec: OperationSpec = {
+    ...operation,
+    namespace: namespace ?? operation.namespace,
+    inputSchema: schema("inputSchema"),
+    outputSchema: schema("outputSchema"),
+    accessControl: { requiredScopes: [] },
+    _meta: { peer: peer.name, operationId: remoteId },
+  };
+  spec.accessControl = importedRules(accessControl, spec);
+  const handler =
+    operation.type === OperationType.SUBSCRIPTION
+      ? subscriptionHandler(peer, remoteId)
+      : callHandler(peer, remoteId);
+  origins.set(handler, peer);
+  markClaimed(handler, peer, peer.name);
+  const work = peer.nativeWork?.(remoteId);
+  if (work !== undefined) markNative(handler, work);
+  return { ...spec, handler } as PeerOperation;
+}
+
+/** What goes along with a call: who calls and until when, never trust. */
+function optionsOf({ requestId, identity, metadata, signal }: OperationContext) {
+  return {
+    ...(requestId !== undefined && { parentRequestId: requestId }),
+    ...(identity !== undefined && { identity }),
+    ...(metadata !== undefined && { metadata }),
+    ...(signal !== undefined && { signal }),
+  };
+}
+
+function callHandler(peer: Peer, remoteId: string): OperationHandler {
+  return endingItself(async (input: unknown, context: OperationContext = {}) => {
+    const { deadline } = context;
+    return peer.callMap.call(remoteId, input, {
+      ...optionsOf(context),
+      ...(deadline !== undefined && { deadline }),
+    });
+  }) as OperationHandler;
+}
+
+function subscriptionHandler(peer: Peer, remoteId: string): SubscriptionHandler {
+  return async function* subscription(input: unknown, context: OperationContext = {}) {
+    yield* peer.callMap.subscribe(remoteId, input, optionsOf(context));
+  } as SubscriptionHandler;
+}
+
+/** Operations of a peer in a registry, kept in step with what it serves. */
+export class InStep {
+  readonly #registry: OperationRegistry;
+  readonly #handlers = new Map<string, object>();
+
+  constructor(registry: OperationRegistry) {
+    this.#registry = registry;
+  }
+
+  /** The ids that are registered. */
+  get ids(): string[] {
+    return [...this.#handlers.keys()];
+  }
+
+  /** Takes over a new list. Throws, and changes nothing, where one would take the place of an operation of somebody else. */
+  update(operations: readonly PeerOperation[]): void {
+    const taken = operations
+      .map(idOf)
+      .filter((id) => !this.#handlers.has(id) && this.#registry.get(id) !== undefined);
+    if (taken.length > 0) {
+      throw new CallError(
+        InfrastructureErrorCode.VALIDATION_ERROR,
+        `${taken.join(", ")} cannot be registered: there ${taken.length === 1 ? "is another operation" : "are other operations"} of ` +
+          "this name already. Use another namespace",
+        { reason: "collision", operations: taken },
+      );
+    }
+    const ids = new Set(operations.map(idOf));
+    for (const id of this.ids) if (!ids.has(id)) this.#remove(id);
+    for (const operation of operations) {
+      this.#registry.register(operation);
+      this.#handlers.set(idOf(operation), operation.handler);
+    }
+  }
+
+  /** Takes everything out again. */
+  clear(): void {
+    for (const id of this.ids) this.#remove(id);
+  }
+
+  #remove(id: string): void {
+    // Somebody may have put another in its place.
+    if (this.#registry.getHandler(id) === this.#handlers.get(id)) this.#registry.unregister(id);
+    this.#handlers.delete(id);
+  }
+}

@@ -1,0 +1,181 @@
+// The side of a native connection that calls. What becomes of a request is decided natively
+// (`crates/operations-core/src/call`); here are the promises and iterators that wait for it.
+
+import type { PendingWork, Waiter } from "../border/pending-work.js";
+import { PushedEvents } from "../border/pushed-events.js";
+import type { ResponseEnvelope } from "../envelope.js";
+import type { CallError } from "../errors.js";
+import type { OperationsIn, TypedCallMap } from "../operation-types.js";
+import { wasAborted, withDelivery } from "../outcomes.js";
+import { lookAround } from "../registry/native-handler.js";
+import { Batch } from "./batch.js";
+import {
+  type CallOptions,
+  checkedCall,
+  checkedSubscribe,
+  requestPayload,
+  type SubscribeOptions,
+} from "./options.js";
+import { withData } from "./pending-request-map.js";
+import type { RemoteCallMap } from "./transport.js";
+import { restored, wireText } from "./wire-value.js";
+
+/** What sends requests to others, and tells what becomes of them through a mailbox. */
+export interface Native {
+  callAll(calls: string): void;
+  subscribe(id: string, operationId: string, payload: string, idleTimeout: number | null): void;
+  abort(id: string): void;
+  cancel(id: string): void;
+  leave(id: string): void;
+  consumed(id: string, count: number): void;
+  pendingCount(): number;
+}
+
+/** How many events are read before the worker is told that it may send more. Half of what it may send ahead. */
+const REPORT_EVERY = 64;
+
+/** Calls and subscriptions over a transport whose state machine is native. */
+export class Requests implements RemoteCallMap {
+  readonly #native: Native;
+  readonly #pending: PendingWork<string>;
+  /** Calls that are yet to go over. Whatever is done to a request of ours comes after them. */
+  readonly #batch: Batch;
+
+  constructor(native: Native, pending: PendingWork<string>) {
+    this.#native = native;
+    this.#pending = pending;
+    this.#batch = new Batch((calls) => this.#send(calls));
+  }
+
+  call(operationId: string, input: unknown, given?: CallOptions): Promise<ResponseEnvelope> {
+    // Whoever is called may be served by this very process.
+    lookAround();
+    return new Promise((resolve, reject) => {
+      const options = checkedCall(operationId, given);
+      const { deadline, signal } = options;
+      if (signal?.aborted === true) throw withDelivery(wasAborted(operationId), "none");
+      const requestId = this.#pending.newId();
+      const payload = payloadText(requestId, operationId, input, options, {});
+      this.#wait(requestId, signal, {
+        owner: this,
+        done: (output) => resolve(withData(restored(output as ResponseEnvelope))),
+        failed: reject,
+      });
+      this.#batch.add(`${requestId}\t${JSON.stringify(operationId)}\t${deadline ?? ""}\t${payload}`);
+      // The only one: there is nothing to wait for, whatever the caller does next.
+      if (this.#pending.size === 1) this.#batch.flush();
+    });
+  }
+
+  #wait(requestId: string, signal: AbortSignal | undefined, waiter: Waiter): void {
+    this.#pending.wait(requestId, waiter);
+    if (signal === undefined) return;
+    this.#pending.watch(requestId, signal, () => {
+      this.#batch.flush();
+      this.#native.cancel(requestId);
+    });
+  }
+
+  /** Sends calls. Those that cannot be sent fail one by one, natively; an exception is about all of them. */
+  #send(calls: string): void {
+    try {
+      this.#native.callAll(calls);
+    } catch (error) {
+      for (const line of calls.split("\n")) {
+        this.#pending.failed(line.slice(0, line.indexOf("\t")), error as CallError);
+      }
+    }
+  }
+
+  /** Sends what waits to be sent. */
+  flush(): void {
+    this.#batch.flush();
+  }
+
+  typed<T>(): TypedCallMap<OperationsIn<T>> {
+    return this as unknown as TypedCallMap<OperationsIn<T>>;
+  }
+
+  subscribe(
+    operationId: string,
+    input: unknown,
+    options?: SubscribeOptions,
+  ): AsyncGenerator<ResponseEnvelope, undefined, unknown> {
+    // The worker sends no more than it was asked for: the bound is there, not here.
+    let requestId: string | undefined;
+    let unreported = 0;
+    const report = () => {
+      if (requestId === undefined || unreported === 0) return;
+      this.#native.consumed(requestId, unreported);
+      unreported = 0;
+    };
+    const events = new PushedEvents<ResponseEnvelope>({
+      open: () => {
+        requestId = this.#open(operationId, input, options, events);
+      },
+      close: () => {
+        // It is out already when it has come to its end.
+        if (requestId === undefined || this.#pending.forget(requestId) === undefined) return;
+        this.#native.leave(requestId);
+      },
+      read: () => {
+        unreported += 1;
+        if (unreported >= REPORT_EVERY) report();
+      },
+      // Only now does the worker's silence count.
+      caughtUp: report,
+    });
+    return events;
+  }
+
+  #open(
+    operationId: string,
+    input: unknown,
+    given: SubscribeOptions | undefined,
+    events: PushedEvents<ResponseEnvelope>,
+  ): string | undefined {
+    const requestId = this.#pending.newId();
+    let signal: AbortSignal | undefined;
+    try {
+      const options = checkedSubscribe(operationId, given);
+      const { idleTimeout } = options;
+      signal = options.signal;
+      if (signal?.aborted === true) throw withDelivery(wasAborted(operationId), "none");
+      const payload = payloadText(requestId, operationId, input, options, { idleTimeout });
+      this.#batch.flush();
+      this.#native.subscribe(requestId, operationId, payload, idleTimeout ?? null);
+    } catch (error) {
+      events.end({ error });
+      return undefined;
+    }
+    this.#wait(requestId, signal, {
+      owner: this,
+      event: (output) => void events.push(withData(restored(output as ResponseEnvelope))),
+      failed: (error) => events.end({ error }),
+      ended: () => events.end(),
+    });
+    return requestId;
+  }
+
+  abort(requestId: string): void {
+    this.#batch.flush();
+    this.#native.abort(requestId);
+  }
+
+  getPendingCount(): number {
+    this.#batch.flush();
+    return this.#native.pendingCount();
+  }
+}
+
+/** The payload of a request as JSON. A deadline is not part of it: it travels as the time that is left. */
+function payloadText(
+  requestId: string,
+  operationId: string,
+  input: unknown,
+  options: CallOptions | SubscribeOptions,
+  times: { idleTimeout?: number | undefined },
+): string {
+  const what = `The call of ${operationId} cannot be sent`;
+  return wireText(requestPayload(requestId, operationId, input, options, times), what) as string;
+}

@@ -1,0 +1,163 @@
+// The sources of a configuration, each checked for itself.
+
+import { resolve } from "node:path";
+import { nearestName } from "../../border/nearest-name.js";
+import { aName, isRecord, refusal } from "../../border/options.js";
+import { kindOf } from "../../border/text.js";
+import { checkedConfig as checkedServer, type MCPClientConfig } from "../../mcp/config.js";
+import type { HTTPServiceConfig } from "../../openapi/config.js";
+import { checkedConfig as checkedService } from "../../openapi/config-check.js";
+import { CommandError } from "../exit-codes.js";
+import type { Expander } from "./expand.js";
+import type { RulesByPattern } from "./rules.js";
+
+/** Where the operations of a namespace come from. */
+export type Source = MCPSource | OpenAPISource;
+
+interface MCPSource {
+  readonly kind: "mcp";
+  readonly name: string;
+  /** Its operations may be in other namespaces than that of its name. */
+  readonly mayNameOthers: boolean;
+  /** Throws if a variable or a file that it refers to is missing: the other sources are unharmed by that. */
+  config(): MCPClientConfig;
+}
+
+interface OpenAPISource {
+  readonly kind: "openapi";
+  readonly name: string;
+  readonly mayNameOthers: false;
+  config(): { readonly document: string; readonly settings: HTTPServiceConfig };
+}
+
+/** Fields of other programs' files of servers. They say nothing to us, and are no mistake. */
+const OF_OTHERS = new Set([
+  ...["alwaysAllow", "autoApprove", "autoApproveTools", "autoStart", "description", "dev", "disabledTools"],
+  ...[
+    "enabled",
+    "envFile",
+    "gallery",
+    "icon",
+    "initTimeout",
+    "name",
+    "note",
+    "startupTimeout",
+    "title",
+    "tools",
+  ],
+  ...["transport", "transportType", "trust"],
+]);
+/** Of a server: where `createMCPClient` replaces references itself, and knows what not to show. */
+const EXPANDED_THERE = new Set(["command", "args", "env", "url", "headers", "oauth"]);
+
+/** What the checks of a source need to know of the whole. */
+export interface Surroundings {
+  readonly file: string;
+  readonly folder: string;
+  readonly rules: RulesByPattern;
+  readonly expander: Expander;
+  tell(sentence: string): void;
+}
+
+/** An entry of `mcpServers`. */
+export function serverSource(
+  name: string,
+  given: unknown,
+  { file, folder, rules, expander, tell }: Surroundings,
+): MCPSource {
+  const place = `mcpServers.${name}`;
+  const path = `${file}: ${place}`;
+  const config = later(
+    () => {
+      if (!isRecord(given)) return given;
+      const entries = Object.entries(given).map(([key, value]) => [
+        key,
+        EXPANDED_THERE.has(key) ? expander.located(value) : expander.value(value, `${place}.${key}`, key),
+      ]);
+      return withLogin(Object.fromEntries(entries), tell);
+    },
+    (expanded) => {
+      const others = (names: string[]) => refuseOthers(names, path);
+      const checked = checkedServer(name, expanded, { prefix: `${path}.`, others });
+      const { command, url, cwd, accessControl } = checked;
+      if (command === undefined && url === undefined) {
+        throw refusal(path, "must have `command`, the program to start, or `url`, the address of a server");
+      }
+      return {
+        ...checked,
+        // A program starts where its configuration is.
+        cwd: url === undefined ? resolve(folder, cwd ?? ".") : cwd,
+        accessControl: rules.over(accessControl),
+      };
+    },
+  );
+  return { kind: "mcp", name, mayNameOthers: isRecord(given) && given.keepIds === true, config };
+}
+
+/** A file cannot have the function that shows a page to the user. */
+function withLogin(
+  server: Record<string, unknown>,
+  tell: (sentence: string) => void,
+): Record<string, unknown> {
+  const { oauth } = server;
+  if (!isRecord(oauth) || oauth.clientCredentials !== undefined) return server;
+  const onAuthorize = ({ server: name, url }: { server: string; url: string }) =>
+    tell(`${name} wants you to log in. Open this page in a browser: ${url}`);
+  return { ...server, oauth: { ...oauth, onAuthorize } };
+}
+
+function refuseOthers(names: readonly string[], path: string): void {
+  const unknown = names.find((name) => !OF_OTHERS.has(name));
+  if (unknown !== undefined)
+    throw refusal(`${path}.${unknown.slice(0, 64)}`, "is not an option of an MCP server");
+}
+
+/** An entry of `openapi`. */
+export function serviceSource(
+  name: string,
+  given: unknown,
+  { file, folder, rules, expander }: Surroundings,
+): OpenAPISource {
+  const place = `openapi.${name}`;
+  const path = `${file}: ${place}`;
+  if (!isRecord(given)) throw refusal(path, `must be an object with \`document\`, not ${kindOf(given)}`);
+  if (Object.hasOwn(given, "namespace")) {
+    throw refusal(`${path}.namespace`, `is not an option: the namespace is the key, ${JSON.stringify(name)}`);
+  }
+  const config = later(
+    () => expander.value(given, place),
+    ({ document, ...settings }) => {
+      if (document === undefined) refuseMissingDocument(Object.keys(settings), path);
+      const checked = checkedService(settings, { prefix: `${path}.` });
+      const at = aName(document, `${path}.document`) as string;
+      return {
+        document: /^https?:\/\//i.test(at) ? at : resolve(folder, at),
+        settings: { ...checked, namespace: name, accessControl: rules.over(checked.accessControl as never) },
+      };
+    },
+  );
+  return { kind: "openapi", name, mayNameOthers: false, config };
+}
+
+/** A misspelt name explains why it is missing. */
+function refuseMissingDocument(names: readonly string[], path: string): void {
+  const meant = names.find((name) => nearestName(name, ["document"], 1) !== undefined);
+  if (meant !== undefined) throw refusal(`${path}.${meant}`, "is not an option. Did you mean document?");
+  throw refusal(path, "must have `document`, the file or the URL of an OpenAPI document");
+}
+
+/** Checks at once what can be checked at once. A reference that leads nowhere is told when the source is loaded. */
+function later<T, U>(expand: () => T, check: (expanded: T) => U): () => U {
+  let problem: unknown;
+  let checked: U | undefined;
+  try {
+    checked = check(expand());
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    problem = error;
+  }
+  return () => {
+    if (problem !== undefined) throw problem;
+    return checked as U;
+  };
+}

@@ -1,0 +1,151 @@
+// What the spans of a call are called, and what is in them before it has begun.
+
+import { type Attributes, SpanKind } from "@opentelemetry/api";
+import { type Via, viaIn } from "../registry/protocol-context.js";
+import type { SourceAbout } from "../registry/source-about.js";
+import type { MiddlewareCall } from "../registry/watch-types.js";
+import { ATTR, EXECUTE_TOOL, METRIC, OWN } from "./conventions.js";
+
+/** A span that is about to begin. */
+export interface Described {
+  readonly name: string;
+  readonly kind: SpanKind;
+  readonly attributes: Attributes;
+  /** The metric that its duration goes to. */
+  readonly metric: string;
+  /** Where an input and an output go, if they are wanted. */
+  readonly content: readonly [input: string, output: string];
+}
+
+const TOOL_CONTENT = [ATTR.GEN_AI_TOOL_CALL_ARGUMENTS, ATTR.GEN_AI_TOOL_CALL_RESULT] as const;
+const CONTENT = [OWN.INPUT, OWN.OUTPUT] as const;
+
+/** The spans of a call, the outer one first: what came in, and what goes out or is done here. */
+export function describe(call: MiddlewareCall, about: SourceAbout | undefined): Described[] {
+  const spans: Described[] = [];
+  const via = viaIn(call.context);
+  if (call.isServed && via?.door !== "tool") spans.push(served(call, via));
+  if (about !== undefined) spans.push(about.source === "http" ? sentHttp(call, about) : sentMcp(call, about));
+  else if (spans.length === 0) spans.push(local(call, via?.door === "tool"));
+  return spans;
+}
+
+function common({ operationId, operation, context }: MiddlewareCall): Attributes {
+  const { requestId } = context;
+  return {
+    [OWN.ID]: operationId,
+    [OWN.KIND]: operation.type,
+    ...(requestId !== undefined && { [OWN.REQUEST_ID]: requestId }),
+  };
+}
+
+function served(call: MiddlewareCall, via: Via | undefined): Described {
+  const base = { kind: SpanKind.SERVER, content: CONTENT };
+  const { namespace, name } = call.operation;
+  if (via?.door === "http") {
+    const method = via.method ?? "_OTHER";
+    // Imported operations keep their path, whose parameters are no part of a name.
+    const { path, method: own } = Object(call.operation._meta);
+    const route = typeof path === "string" && own === method ? path : `/${namespace}/${name}`;
+    return {
+      ...base,
+      name: `${method} ${route}`,
+      metric: METRIC.HTTP_SERVER_REQUEST_DURATION,
+      attributes: {
+        ...common(call),
+        [ATTR.HTTP_REQUEST_METHOD]: method,
+        [ATTR.HTTP_ROUTE]: route,
+        [ATTR.URL_SCHEME]: "http",
+        ...(via.path !== undefined && { [ATTR.URL_PATH]: via.path }),
+      },
+    };
+  }
+  if (via?.door === "mcp") {
+    const tool = `${namespace}_${name}`;
+    const method = via.method ?? "tools/call";
+    return {
+      ...base,
+      content: TOOL_CONTENT,
+      name: `${method} ${tool}`,
+      metric: METRIC.MCP_SERVER_OPERATION_DURATION,
+      attributes: {
+        ...common(call),
+        [ATTR.MCP_METHOD_NAME]: method,
+        ...(method === "tools/call" && {
+          [ATTR.GEN_AI_OPERATION_NAME]: EXECUTE_TOOL,
+          [ATTR.GEN_AI_TOOL_NAME]: tool,
+        }),
+        ...(via.transport !== undefined && { [ATTR.NETWORK_TRANSPORT]: via.transport }),
+      },
+    };
+  }
+  const method = `${namespace}/${name}`;
+  return {
+    ...base,
+    name: method,
+    metric: METRIC.RPC_SERVER_CALL_DURATION,
+    attributes: {
+      ...common(call),
+      [ATTR.RPC_SYSTEM_NAME]: OWN.SYSTEM,
+      [ATTR.RPC_METHOD]: method,
+      ...(via?.door === "nats" && { [ATTR.NETWORK_PROTOCOL_NAME]: "nats" }),
+    },
+  };
+}
+
+function sentHttp(call: MiddlewareCall, about: SourceAbout & { source: "http" }): Described {
+  return {
+    name: `${about.method} ${about.template}`,
+    kind: SpanKind.CLIENT,
+    content: CONTENT,
+    metric: METRIC.HTTP_CLIENT_REQUEST_DURATION,
+    attributes: {
+      ...common(call),
+      [ATTR.HTTP_REQUEST_METHOD]: about.method,
+      [ATTR.URL_TEMPLATE]: about.template,
+      ...serverOf(about.url),
+    },
+  };
+}
+
+function sentMcp(call: MiddlewareCall, about: SourceAbout & { source: "mcp" }): Described {
+  return {
+    name: `tools/call ${about.tool}`,
+    kind: SpanKind.CLIENT,
+    content: TOOL_CONTENT,
+    metric: METRIC.MCP_CLIENT_OPERATION_DURATION,
+    attributes: {
+      ...common(call),
+      [ATTR.MCP_METHOD_NAME]: "tools/call",
+      [ATTR.GEN_AI_OPERATION_NAME]: EXECUTE_TOOL,
+      [ATTR.GEN_AI_TOOL_NAME]: about.tool,
+      [ATTR.NETWORK_TRANSPORT]: about.url === undefined ? "pipe" : "tcp",
+      ...serverOf(about.url),
+    },
+  };
+}
+
+function local(call: MiddlewareCall, isTool: boolean): Described {
+  const { operationId } = call;
+  return {
+    name: isTool ? `${EXECUTE_TOOL} ${operationId}` : operationId,
+    kind: SpanKind.INTERNAL,
+    content: isTool ? TOOL_CONTENT : CONTENT,
+    metric: OWN.DURATION,
+    attributes: {
+      ...common(call),
+      ...(isTool && {
+        [ATTR.GEN_AI_OPERATION_NAME]: EXECUTE_TOOL,
+        [ATTR.GEN_AI_TOOL_NAME]: operationId,
+      }),
+    },
+  };
+}
+
+/** Where a service is: its name and its port. */
+function serverOf(url: string | undefined): Attributes {
+  if (url === undefined || !URL.canParse(url)) return {};
+  const { hostname, port, protocol } = new URL(url);
+  const usual = protocol === "https:" ? 443 : 80;
+  return { [ATTR.SERVER_ADDRESS]: hostname, [ATTR.SERVER_PORT]: port === "" ? usual : Number(port) };
+}

@@ -1,0 +1,309 @@
+// Those who are connected to the hub, and their operations in its registry.
+
+import { randomUUID } from "node:crypto";
+import { refusal } from "../border/options.js";
+import { PendingWork } from "../border/pending-work.js";
+import { kindOf, messageOf, quoted } from "../border/text.js";
+import { type DiscoveredOperation, readDescriptions } from "../call/described.js";
+import {
+  checkedImport,
+  type ImportOptions,
+  InStep,
+  importedFrom,
+  type Peer,
+  type PeerOperation,
+} from "../call/imported.js";
+import { Requests } from "../call/requests.js";
+import type { RemoteCallMap } from "../call/transport.js";
+import { CallError, InfrastructureErrorCode } from "../errors.js";
+import type { ImportedAccessControl } from "../imported-access.js";
+import { logger } from "../logging.js";
+import type { HubPeer, RegistryServer } from "../native-binding.js";
+import type { NativeWork } from "../registry/native-handler.js";
+import type { OperationRegistry } from "../registry/registry.js";
+import type { Identity } from "../types.js";
+
+/**
+ * Somebody who is connected to the hub.
+ *
+ * @example
+ * ```ts
+ * const names = (served: Served) => served.hub?.spokes.list().map((spoke: Spoke) => spoke.name);
+ * ```
+ */
+export interface Spoke {
+  /** One for each connection. */
+  readonly id: string;
+  /** How it calls itself (`connectHub`'s `name`, or `?name=` of a page); empty where it does not. */
+  readonly name: string;
+  /** Who it is, as `identify` or `tokens` say. */
+  readonly identity?: Identity;
+  /** Since when it is connected (Unix milliseconds). */
+  readonly since: number;
+  /** What it offers. */
+  readonly offered: readonly DiscoveredOperation[];
+  /** The ids under which its operations are registered here. */
+  readonly registered: readonly string[];
+  /** Calls operations of it, by the ids that they have there. */
+  readonly callMap: RemoteCallMap;
+  /** Makes operations of what it offers that work here like any other. */
+  readonly import: (options?: ImportOptions) => Promise<PeerOperation[]>;
+}
+
+/**
+ * What the hub makes of the operations that a spoke offers.
+ *
+ * @example
+ * ```ts
+ * const acceptance: SpokeAcceptance = { namespace: "laptop", exclude: ["shell.*"], accessControl: { requiredScopes: ["laptop"] } };
+ * ```
+ */
+export interface SpokeAcceptance extends Omit<ImportOptions, "keepInStep"> {
+  /** The namespace that they get in the hub's registry (default: their own). */
+  namespace?: string;
+  /** Rules for them here, beside those that hold where they run (default: none). */
+  accessControl?: ImportedAccessControl;
+}
+
+/**
+ * Says under which namespace the operations of a spoke are registered; `false` refuses them.
+ *
+ * @example
+ * ```ts
+ * const accept: AcceptSpoke = (spoke) =>
+ *   spoke.identity?.scopes.includes("spoke") === true && { namespace: spoke.name };
+ * ```
+ */
+export type AcceptSpoke = (spoke: Spoke) => SpokeAcceptance | false | Promise<SpokeAcceptance | false>;
+
+/**
+ * Who is connected to the hub.
+ *
+ * @example
+ * ```ts
+ * const served = await serve(registry, { doors: { hub: { accept: (spoke) => ({ namespace: spoke.name }) } } });
+ * const spokes: Spokes | undefined = served.hub?.spokes;
+ * spokes?.on("joined", (spoke) => console.log(`${spoke.name} is here`));
+ * ```
+ */
+export interface Spokes {
+  /** All of them, in the order in which they came. */
+  readonly list: () => Spoke[];
+  /** Calls back when somebody has joined, has offered operations (`"registered"`), or has left. Returns a function that takes
+   * it back. */
+  readonly on: (event: SpokeEvent, listener: (spoke: Spoke) => unknown) => () => void;
+}
+
+/**
+ * What can be heard about spokes.
+ *
+ * @example
+ * ```ts
+ * const events: SpokeEvent[] = ["joined", "registered", "left"];
+ * ```
+ */
+export type SpokeEvent = "joined" | "registered" | "left";
+
+/**
+ * The hub of a server.
+ *
+ * @example
+ * ```ts
+ * const hub: ServedHub | undefined = served.hub;
+ * const names = hub?.spokes.list().map(({ name }) => name);
+ * ```
+ */
+export interface ServedHub {
+  /** Who is connected. */
+  readonly spokes: Spokes;
+}
+
+/** What the native side tells of a spoke. */
+export interface SpokeNews {
+  id: string;
+  name: string;
+  since: number;
+  identity: Identity | null;
+}
+
+const EVENTS: readonly SpokeEvent[] = ["joined", "registered", "left"];
+const log = logger("hub");
+
+export class Hub implements ServedHub {
+  readonly #native: RegistryServer;
+  readonly #registry: OperationRegistry;
+  readonly #accept: AcceptSpoke | undefined;
+  readonly #spokes = new Map<string, Connected>();
+  readonly #listeners = new Map<SpokeEvent, Set<{ run: (spoke: Spoke) => unknown }>>(
+    EVENTS.map((event) => [event, new Set()]),
+  );
+  /** Answers of all spokes arrive here. */
+  readonly #pending = new PendingWork<string>(randomUUID);
+
+  constructor(native: RegistryServer, registry: OperationRegistry, accept: AcceptSpoke | undefined) {
+    this.#native = native;
+    this.#registry = registry;
+    this.#accept = accept;
+  }
+
+  readonly spokes: Spokes = {
+    list: () => [...this.#spokes.values()],
+    on: (event, run) => {
+      const listeners = this.#listeners.get(event);
+      if (listeners === undefined) {
+        throw refusal("on: event", `must be one of ${EVENTS.join(", ")}, not ${quoted(event)}`);
+      }
+      if (typeof run !== "function") throw refusal("on: listener", `must be a function, not ${kindOf(run)}`);
+      const entry = { run };
+      listeners.add(entry);
+      return () => void listeners.delete(entry);
+    },
+  };
+
+  joined(news: SpokeNews): void {
+    const peer = this.#native.spoke(news.id, this.#pending.mailbox);
+    // It may have left before we looked.
+    if (peer === null) return;
+    const spoke = new Connected(news, peer, this.#pending, this.#registry);
+    this.#spokes.set(news.id, spoke);
+    this.#tell("joined", spoke);
+  }
+
+  left(id: string): void {
+    const spoke = this.#spokes.get(id);
+    if (spoke === undefined) return;
+    this.#spokes.delete(id);
+    this.#pending.drain();
+    spoke.forget();
+    this.#tell("left", spoke);
+  }
+
+  /** A spoke offers operations. Resolves to what it is told, as JSON. */
+  async offered(id: string, operations: unknown): Promise<string> {
+    const spoke = this.#spokes.get(id);
+    if (spoke === undefined) throw gone();
+    spoke.offered = readDescriptions(operations);
+    if (this.#accept === undefined) return told([]);
+    const acceptance = await this.#acceptance(this.#accept, spoke);
+    // It may have left while that was found out.
+    if (!this.#spokes.has(id)) throw gone();
+    this.#makeRoomFor(spoke);
+    spoke.take(acceptance);
+    this.#tell("registered", spoke);
+    return told(spoke.registered);
+  }
+
+  async #acceptance(accept: AcceptSpoke, spoke: Connected): Promise<SpokeAcceptance> {
+    let acceptance: SpokeAcceptance | false;
+    try {
+      acceptance = await accept(spoke);
+    } catch (error) {
+      log.error(
+        `accept() threw, so the operations of spoke ${spoke.name} are refused: ${messageOf(error)}`,
+        {},
+      );
+      acceptance = false;
+    }
+    if (acceptance === false) {
+      throw new CallError(
+        InfrastructureErrorCode.ACCESS_DENIED,
+        `The hub does not take the operations of spoke ${quoted(spoke.name)}: its accept function refuses them`,
+        { reason: "not-accepted", delivery: "none" },
+      );
+    }
+    try {
+      return checkedImport(acceptance, "accept: ");
+    } catch (error) {
+      log.error(messageOf(error), {});
+      throw new CallError(
+        InfrastructureErrorCode.EXECUTION_ERROR,
+        `The hub could not take the operations of spoke ${quoted(spoke.name)}: its accept function gives something odd`,
+        { reason: "not-accepted", delivery: "none" },
+      );
+    }
+  }
+
+  /** A spoke that has lost its connection may be back before the hub has noticed: then the new one takes the old one's place. */
+  #makeRoomFor(spoke: Connected): void {
+    if (spoke.name === "") return;
+    for (const other of this.#spokes.values()) {
+      const isSame =
+        other !== spoke && other.name === spoke.name && other.identity?.id === spoke.identity?.id;
+      if (isSame) other.forget();
+    }
+  }
+
+  #tell(event: SpokeEvent, spoke: Spoke): void {
+    for (const { run } of [...(this.#listeners.get(event) ?? [])]) {
+      try {
+        run(spoke);
+      } catch (error) {
+        // As an EventTarget does: the others are told, and the error surfaces by itself.
+        queueMicrotask(() => {
+          throw error;
+        });
+      }
+    }
+  }
+}
+
+class Connected implements Spoke, Peer {
+  readonly id: string;
+  readonly name: string;
+  readonly identity?: Identity;
+  readonly since: number;
+  readonly callMap: Requests;
+  offered: DiscoveredOperation[] = [];
+  readonly #peer: HubPeer;
+  readonly #kept: InStep;
+
+  constructor(news: SpokeNews, peer: HubPeer, pending: PendingWork<string>, registry: OperationRegistry) {
+    this.id = news.id;
+    this.name = news.name;
+    this.since = news.since;
+    if (news.identity !== null) this.identity = news.identity;
+    this.#peer = peer;
+    this.callMap = new Requests(peer, pending);
+    this.#kept = new InStep(registry);
+  }
+
+  get registered(): string[] {
+    return this.#kept.ids;
+  }
+
+  readonly import = async (options: ImportOptions = {}): Promise<PeerOperation[]> => {
+    const { keepInStep, ...checked } = checkedImport(options);
+    if (keepInStep !== undefined) {
+      throw refusal("import: keepInStep", "is what accept does for a hub's own registry");
+    }
+    return importedFrom(this, this.offered, checked);
+  };
+
+  nativeWork(operationId: string): NativeWork {
+    return {
+      isPossible: () => true,
+      ownsSchema: () => false,
+      register: (registry, spec, { input, output }) =>
+        registry.setPeer(spec, input, output, this.#peer, operationId),
+    };
+  }
+
+  take(acceptance: SpokeAcceptance): void {
+    this.#kept.update(importedFrom(this, this.offered, acceptance));
+  }
+
+  forget(): void {
+    this.#kept.clear();
+  }
+}
+
+function told(operations: readonly string[]): string {
+  return JSON.stringify({ operations });
+}
+
+function gone(): CallError {
+  return new CallError(InfrastructureErrorCode.EXECUTION_ERROR, "The spoke has left", {
+    reason: "peer-lost",
+    delivery: "none",
+  });
+}

@@ -1,0 +1,459 @@
+import { randomUUID } from "node:crypto";
+import { clearInterval, setInterval } from "node:timers";
+import type { Receiver } from "../border/inbox.js";
+import { keepAlive, keepAliveDuring, letGo } from "../border/keep-alive.js";
+import { type LinkEvent, type LinkNews, type LinkStatus, statusOf, Watchers } from "../border/link.js";
+import {
+  aBoolean,
+  aCount,
+  aDuration,
+  aName,
+  anObject,
+  aPatience,
+  aSecret,
+  aSize,
+  aString,
+  type Check,
+  checkedOptions,
+  type Fields,
+  group,
+  isString,
+  refusal,
+  required,
+} from "../border/options.js";
+import { PendingWork } from "../border/pending-work.js";
+import { kindOf, messageOf } from "../border/text.js";
+import { Answers } from "../call/answers.js";
+import { type DiscoveredOperation, describeAll, readDescriptions } from "../call/described.js";
+import type { CallRequestedEvent } from "../call/events.js";
+import {
+  checkedImport,
+  type ImportOptions,
+  InStep,
+  importedFrom,
+  type Peer,
+  type PeerOperation,
+  peerOf,
+} from "../call/imported.js";
+import { Requests } from "../call/requests.js";
+import type { CallTransport, RemoteCallMap } from "../call/transport.js";
+import { restored } from "../call/wire-value.js";
+import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { logger } from "../logging.js";
+import type { HubPeer, HubConnection as Native } from "../native-binding.js";
+import { lookAround, type NativeWork } from "../registry/native-handler.js";
+import { OperationRegistry } from "../registry/registry.js";
+import { native, runtime } from "../runtime.js";
+
+/**
+ * How a lost connection is made again: after some part of a time that doubles from `minDelay` to `maxDelay`.
+ *
+ * @example
+ * ```ts
+ * const reconnect: HubReconnect = { minDelay: 500, maxDelay: 30_000 };
+ * ```
+ */
+export interface HubReconnect {
+  /** In milliseconds (default 200). */
+  minDelay?: number;
+  /** In milliseconds (default 10,000). */
+  maxDelay?: number;
+}
+
+/**
+ * Who this connection is, and how it behaves.
+ *
+ * @example
+ * ```ts
+ * const options: HubOptions = { name: "laptop", token: process.env["HUB_TOKEN"] ?? "" };
+ * ```
+ */
+export interface HubOptions {
+  /** What the hub calls this connection. */
+  name: string;
+  /** Sent as `Authorization: Bearer <token>`. It appears in no message and no log line. */
+  token?: string;
+  /** Sent with the request for a connection. */
+  headers?: Readonly<Record<string, string>>;
+  /** Whether a lost connection is made again (default: yes). */
+  reconnect?: boolean | HubReconnect;
+  /** Resolve at once and go on trying when the hub cannot be reached; calls wait meanwhile (default: reject). */
+  waitOnFirstConnect?: boolean;
+  /** How many calls may wait for the connection (default 100,000). More are refused. */
+  maxWaiting?: number;
+  /** The largest frame that is taken (default 4 MiB). */
+  maxFrameBytes?: number;
+  /** How often the hub has to show that it is there, in milliseconds (default 15,000). After twice this time it is lost. */
+  heartbeat?: number;
+  /** Certificates of authorities (PEM), instead of the system's. */
+  caFile?: string;
+}
+
+/**
+ * How much a spoke takes on.
+ *
+ * @example
+ * ```ts
+ * const options: HubServeOptions = { concurrency: 16 };
+ * ```
+ */
+export interface HubServeOptions {
+  /** How many calls and streams are worked on at a time (default 256). */
+  concurrency?: number;
+  /** How many wait for a place; more are refused (default 1,024). */
+  queue?: number;
+  /** How many handlers may run on, beside those, after their call was aborted or its time was up (default: as many as
+   * `concurrency`). */
+  overrun?: number;
+}
+
+/**
+ * What the hub made of an offer.
+ *
+ * @example
+ * ```ts
+ * const offer: HubOffer = await hub.serve(registry);
+ * console.log(`The hub calls them ${offer.operations.join(", ")}`);
+ * ```
+ */
+export interface HubOffer {
+  /** The ids under which the hub has registered the operations; none where it does not register any. */
+  operations: string[];
+}
+
+/**
+ * What a hub serves to this connection.
+ *
+ * @example
+ * ```ts
+ * const { operations }: HubDiscovery = await hub.discover();
+ * ```
+ */
+export interface HubDiscovery {
+  operations: DiscoveredOperation[];
+}
+
+/**
+ * What a connection has counted.
+ *
+ * @example
+ * ```ts
+ * const stats: HubStats = hub.stats();
+ * ```
+ */
+export interface HubStats {
+  /** Frames that were dropped because they follow no protocol of ours. */
+  malformed: number;
+  malformedBy: Record<string, number>;
+  reconnections: number;
+  /** Calls and streams that are worked on for the hub now. */
+  running: number;
+  /** Handlers that run on now although their call was aborted or its time was up. */
+  overrunning: number;
+}
+
+/**
+ * Whether there is a connection to the hub, and since when (Unix milliseconds).
+ *
+ * @example
+ * ```ts
+ * const { state, problem }: HubStatus = hub.status();
+ * if (state === "disconnected") console.warn(`No hub: ${problem}`);
+ * ```
+ */
+export interface HubStatus extends LinkStatus {}
+
+/**
+ * What a connection tells about itself. `"connected"` is the first time, `"reconnected"` each time after a loss.
+ *
+ * @example
+ * ```ts
+ * const events: HubEvent[] = ["disconnected", "reconnected"];
+ * for (const event of events) hub.on(event, () => console.log(event));
+ * ```
+ */
+export type HubEvent = LinkEvent;
+
+/**
+ * How `close` goes about it.
+ *
+ * @example
+ * ```ts
+ * const options: HubCloseOptions = { drain: 30_000 };
+ * ```
+ */
+export interface HubCloseOptions {
+  /** How long running work may take to finish, in milliseconds (default 10,000). */
+  drain?: number;
+}
+
+/**
+ * A spoke: a connection to a hub.
+ *
+ * @example
+ * ```ts
+ * const hub: HubTransport = await connectHub("ws://127.0.0.1:8080/hub", { name: "laptop" });
+ * await hub.serve(registry);
+ * await hub.close();
+ * ```
+ */
+export interface HubTransport extends CallTransport {
+  /** Calls operations of the hub. */
+  readonly callMap: RemoteCallMap;
+  /** Offers the operations of a registry to the hub, and follows what is registered later. Rejects where the hub does not take
+   * them. After a loss they are offered again. */
+  readonly serve: (registry: OperationRegistry, options?: HubServeOptions) => Promise<HubOffer>;
+  /** What the hub serves and we may call. */
+  readonly discover: () => Promise<HubDiscovery>;
+  /** Makes operations of them that work here like any other. */
+  readonly import: (options?: ImportOptions) => Promise<PeerOperation[]>;
+  readonly stats: () => HubStats;
+  /** Whether there is a connection now. */
+  readonly status: () => HubStatus;
+  /** Calls back whenever the connection is lost, comes back or is closed. Returns a function that takes it back. */
+  readonly on: (event: HubEvent, listener: (status: HubStatus) => unknown) => () => void;
+  readonly close: (options?: HubCloseOptions) => Promise<void>;
+  /** `await using hub = await connectHub(...)` closes it at the end of the block. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+const DRAIN_FOR = 10_000;
+const CONCURRENCY = 256;
+const RECONNECT = { minDelay: 200, maxDelay: 10_000 };
+/** How often what is served is looked at for changes that nobody tells of. In milliseconds. */
+const LOOK_EVERY = 100;
+
+const log = logger("hub");
+
+const reconnectFields = group<HubReconnect>({ minDelay: aDuration, maxDelay: aDuration });
+const someHeaders: Check = (value, path) => {
+  for (const [name, each] of Object.entries(anObject(value, path) as object)) {
+    if (!isString(each)) throw refusal(`${path}.${name}`, "must be a string");
+  }
+  return value;
+};
+
+/** What an address must look like is checked natively. */
+const FIELDS: Fields<HubOptions> = {
+  name: required(aName),
+  token: aSecret,
+  headers: someHeaders,
+  reconnect: (value, path) => (typeof value === "boolean" ? value : reconnectFields(value, path)),
+  waitOnFirstConnect: aBoolean,
+  maxWaiting: aSize,
+  maxFrameBytes: aSize,
+  heartbeat: aDuration,
+  caFile: aString,
+};
+const SERVE_FIELDS: Fields<HubServeOptions> = { concurrency: aSize, queue: aCount, overrun: aCount };
+
+/**
+ * Connects to a hub: the `hub` door of `serve`. Nothing is started before this is called.
+ *
+ * @example
+ * ```ts
+ * const hub = await connectHub("ws://127.0.0.1:8080/hub", { name: "laptop", token: "secret" });
+ * await hub.callMap.call("demo.greet", { name: "Ada" }, { deadline: Date.now() + 5_000 });
+ * await hub.serve(registry);
+ * ```
+ */
+export async function connectHub(url: string, options: HubOptions): Promise<HubTransport> {
+  if (!isString(url)) throw refusal("connectHub: url", `must be a string, not ${kindOf(url)}`);
+  const checked = checkedOptions<HubOptions>(options, FIELDS, { prefix: "connectHub: " });
+  const { reconnect = true, headers } = checked;
+  const text = JSON.stringify({
+    ...checked,
+    url,
+    headers: Object.entries(headers ?? {}),
+    reconnect: reconnect === false ? undefined : { ...RECONNECT, ...(reconnect === true ? {} : reconnect) },
+  });
+  const news = new News();
+  const pending = new PendingWork<string>(randomUUID, news);
+  return new Transport(await native.connectHub(runtime, pending.mailbox, text), pending, news);
+}
+
+/** What the native side tells that is for no call in particular. */
+class News implements Receiver {
+  answers: Answers | undefined;
+  changedThere: () => void = () => {};
+  readonly watchers = new Watchers();
+
+  changed(_: string, news: LinkNews): void {
+    this.watchers.changed(news);
+  }
+
+  asked(_: string, request: CallRequestedEvent | { changed: true }): void {
+    if ("changed" in request) {
+      this.changedThere();
+      return;
+    }
+    lookAround();
+    this.answers?.requested(restored(request));
+  }
+
+  aborted(requestId: string): void {
+    this.answers?.aborted(requestId);
+  }
+
+  goOn(requestId: string): void {
+    this.answers?.mayGoOn(requestId);
+  }
+}
+
+class Transport implements HubTransport, Peer {
+  readonly name = "the hub";
+  readonly callMap: Requests;
+  readonly #native: Native;
+  readonly #peer: HubPeer;
+  readonly #pending: PendingWork<string>;
+  readonly #news: News;
+  #registry: OperationRegistry | undefined;
+  /** Of the registry, when its operations were last offered. */
+  #revision = -1;
+  #looking: NodeJS.Timeout | undefined;
+  readonly #inStep: { readonly options: ImportOptions; readonly kept: InStep }[] = [];
+  #importing: Promise<void> | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(connected: Native, pending: PendingWork<string>, news: News) {
+    this.#native = connected;
+    this.#peer = connected.peer(pending.mailbox);
+    this.#pending = pending;
+    this.#news = news;
+    this.callMap = new Requests(this.#peer, pending);
+    news.watchers.begin(JSON.parse(connected.status()));
+    news.changedThere = () => this.#importAgain();
+    news.watchers.add("reconnected", () => this.#importAgain());
+  }
+
+  // Functions of the object and not of its class, so that they can be taken out of it.
+
+  readonly serve = async (registry: OperationRegistry, options: HubServeOptions = {}): Promise<HubOffer> => {
+    const checked = checkedOptions<HubServeOptions>(options, SERVE_FIELDS, { prefix: "serve: " });
+    if (!(registry instanceof OperationRegistry)) {
+      throw invalidServe(`the registry must be an OperationRegistry, not ${kindOf(registry)}`);
+    }
+    if (this.#registry !== undefined) {
+      throw invalidServe("this connection already serves a registry, and follows what is registered in it");
+    }
+    this.#registry = registry;
+    const { concurrency = CONCURRENCY, queue, overrun } = checked;
+    const twin = registry.nativeTwin();
+    this.#news.answers ??= new Answers(this.#native, registry, { concurrency, overrun });
+    this.#native.serve(twin.native, JSON.stringify({ concurrency, queue }));
+    // A server stays up until it is closed.
+    keepAlive(this);
+    try {
+      const offer = await this.#offer();
+      this.#looking ??= setInterval(() => {
+        twin.look();
+        this.#offerIfChanged();
+      }, LOOK_EVERY).unref();
+      return offer;
+    } catch (error) {
+      this.#registry = undefined;
+      letGo(this);
+      throw error;
+    }
+  };
+
+  async #offer(): Promise<HubOffer> {
+    const registry = this.#registry as OperationRegistry;
+    this.#revision = registry.revision;
+    // What was imported from the hub is not offered back to it.
+    const own = describeAll(registry).filter(({ handler }) => peerOf(handler) !== this);
+    const answer = JSON.parse(await this.#native.offer(own.map(({ text }) => text)));
+    return { operations: Array.isArray(answer.operations) ? answer.operations : [] };
+  }
+
+  #offerIfChanged(): void {
+    if (this.#registry === undefined || this.#registry.revision === this.#revision) return;
+    this.#offer().catch((error) => {
+      log.error(`The hub did not take the operations that have changed: ${messageOf(error)}`, {});
+    });
+  }
+
+  readonly discover = async (): Promise<HubDiscovery> => {
+    const text = await keepAliveDuring(this.#peer.discover());
+    return { operations: readDescriptions(JSON.parse(text)) };
+  };
+
+  readonly import = async (options: ImportOptions = {}): Promise<PeerOperation[]> => {
+    const checked = checkedImport(options);
+    const operations = importedFrom(this, (await this.discover()).operations, checked);
+    if (checked.keepInStep !== undefined) {
+      const kept = new InStep(checked.keepInStep);
+      kept.update(operations);
+      this.#inStep.push({ options: checked, kept });
+    }
+    return operations;
+  };
+
+  nativeWork(operationId: string): NativeWork {
+    return {
+      isPossible: () => true,
+      ownsSchema: () => false,
+      register: (registry, spec, { input, output }) =>
+        registry.setPeer(spec, input, output, this.#peer, operationId),
+    };
+  }
+
+  /** One after the other: a list that was asked for earlier must not replace a newer one. */
+  #importAgain(): void {
+    if (this.#inStep.length === 0) return;
+    this.#importing = (this.#importing ?? Promise.resolve()).then(async () => {
+      try {
+        const { operations } = await this.discover();
+        if (this.#closing !== undefined) return;
+        for (const { options, kept } of this.#inStep) {
+          kept.update(importedFrom(this, operations, options));
+        }
+      } catch (error) {
+        if (this.#closing !== undefined) return;
+        log.warn(`What the hub serves could not be imported again: ${messageOf(error)}`, {});
+      }
+    });
+  }
+
+  readonly stats = (): HubStats => ({
+    ...JSON.parse(this.#native.stats()),
+    overrunning: this.#news.answers?.overrunning ?? 0,
+  });
+
+  readonly status = (): LinkStatus => statusOf(JSON.parse(this.#native.status()));
+
+  readonly on = (event: LinkEvent, listener: (status: LinkStatus) => unknown): (() => void) =>
+    this.#news.watchers.add(event, listener);
+
+  readonly close = async (options: HubCloseOptions = {}): Promise<void> => {
+    const { drain = DRAIN_FOR } = checkedOptions<HubCloseOptions>(
+      options,
+      { drain: aPatience },
+      { prefix: "close: " },
+    );
+    this.#closing ??= this.#close(drain);
+    await this.#closing;
+  };
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(drain: number): Promise<void> {
+    this.callMap.flush();
+    this.#news.answers?.flush();
+    try {
+      await keepAliveDuring(this.#native.close(drain));
+      this.#pending.drain();
+      for (const { kept } of this.#inStep) kept.clear();
+      this.#news.watchers.tell("closed", this.status());
+    } finally {
+      clearInterval(this.#looking);
+      letGo(this);
+    }
+  }
+}
+
+function invalidServe(sentence: string): CallError {
+  return new CallError(InfrastructureErrorCode.VALIDATION_ERROR, `serve: ${sentence}`);
+}

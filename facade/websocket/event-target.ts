@@ -1,0 +1,190 @@
+// Events of the call protocol over any WebSocket, of a page, of Node or of the package `ws`. No native code is used.
+
+import { isFunction, isObject, refusal } from "../border/options.js";
+import { kindOf } from "../border/text.js";
+import { type ConnectedTarget, leavesProcess, onLoss, type Server, whileServing } from "../call/remote.js";
+import { restored, wireText } from "../call/wire-value.js";
+import { type CallError, failed } from "../errors.js";
+import { logger } from "../logging.js";
+
+/**
+ * What a WebSocket is here: that of a page, of Node, of Bun or Deno, or of the package `ws`.
+ *
+ * @example
+ * ```ts
+ * const socket: WebSocketLike = new WebSocket("ws://127.0.0.1:8080/hub");
+ * ```
+ */
+export interface WebSocketLike {
+  readonly readyState: number;
+  send(data: string): void;
+  addEventListener(type: "open", listener: (event: never) => void): void;
+  addEventListener(type: "message", listener: (event: never) => void): void;
+  addEventListener(type: "close", listener: (event: never) => void): void;
+  addEventListener(type: "error", listener: (event: never) => void): void;
+  removeEventListener(type: "open", listener: (event: never) => void): void;
+  removeEventListener(type: "message", listener: (event: never) => void): void;
+  removeEventListener(type: "close", listener: (event: never) => void): void;
+  removeEventListener(type: "error", listener: (event: never) => void): void;
+}
+
+/**
+ * An `EventTarget` whose events also arrive at the other end of a WebSocket.
+ *
+ * @example
+ * ```ts
+ * const target: WebSocketEventTarget = createWebSocketEventTarget(new WebSocket("ws://127.0.0.1:8080/hub"));
+ * const callMap = new PendingRequestMap(target);
+ * await callMap.call("demo.greet", { name: "Ada" });
+ * target.close();
+ * ```
+ */
+export interface WebSocketEventTarget extends EventTarget {
+  /** Stops listening to the socket. The socket itself stays open: it belongs to whoever made it. */
+  close(): void;
+  /** `using target = createWebSocketEventTarget(socket)` closes it at the end of the block. */
+  [Symbol.dispose](): void;
+}
+
+const log = logger("call");
+const CONNECTING = 0;
+const OPEN = 1;
+/** Events that may wait for the socket to open. */
+const MOST_WAITING = 10_000;
+
+/**
+ * Bridges the call protocol across a WebSocket: `new PendingRequestMap(createWebSocketEventTarget(socket))` at either end, or
+ * at one end of a connection to the `hub` door of `serve`. What is sent before the socket is open waits for it. When the socket
+ * closes, calls that have no answer fail with `reason: "peer-lost"`; it is not opened again.
+ *
+ * @example
+ * ```ts
+ * const socket = new WebSocket("ws://127.0.0.1:8080/hub");
+ * const callMap = new PendingRequestMap(createWebSocketEventTarget(socket));
+ * const { data } = await callMap.call("demo.greet", { name: "Ada" });
+ * ```
+ */
+export function createWebSocketEventTarget(socket: WebSocketLike): WebSocketEventTarget {
+  if (!isSocket(socket)) {
+    throw refusal(
+      "createWebSocketEventTarget: socket",
+      `must be a WebSocket, with send and addEventListener, not ${kindOf(socket)}`,
+    );
+  }
+  return new SocketTarget(socket);
+}
+
+class SocketTarget extends EventTarget implements WebSocketEventTarget, ConnectedTarget {
+  readonly [leavesProcess] = true;
+  readonly #socket: WebSocketLike;
+  readonly #losses = new Set<(reason: CallError) => void>();
+  readonly #servers = new Set<Server>();
+  #waiting: string[] = [];
+  #isOver = false;
+  readonly #onOpen = (): void => {
+    for (const text of this.#waiting.splice(0)) this.#socket.send(text);
+  };
+  readonly #onMessage = ({ data }: { data: unknown }): void => this.#deliver(data);
+  readonly #onClose = (): void => this.#lose();
+
+  constructor(socket: WebSocketLike) {
+    super();
+    this.#socket = socket;
+    socket.addEventListener("open", this.#onOpen);
+    socket.addEventListener("message", this.#onMessage as (event: never) => void);
+    socket.addEventListener("close", this.#onClose);
+    // Without a listener, some sockets throw. What went wrong is followed by `close`.
+    socket.addEventListener("error", ignore);
+    this.#isOver = socket.readyState > OPEN;
+  }
+
+  /** Sends an event to the other side, and to listeners on this one. */
+  override dispatchEvent(event: Event): boolean {
+    const { type } = event;
+    const detail: unknown = (event as CustomEvent<unknown>).detail;
+    const frame = isFrame(detail) ? detail : { type, id: "", payload: detail };
+    const text = wireText(frame, `The event ${type} cannot be sent`) as string;
+    if (this.#isOver || this.#waiting.length >= MOST_WAITING) {
+      throw failed(`The event ${type} cannot be sent: the WebSocket is closed, or does not open`, {
+        reason: "peer-lost",
+        delivery: "none",
+      });
+    }
+    if (this.#socket.readyState === CONNECTING) this.#waiting.push(text);
+    else this.#socket.send(text);
+    return super.dispatchEvent(event);
+  }
+
+  [onLoss](listener: (reason: CallError) => void): () => void {
+    this.#losses.add(listener);
+    return () => this.#losses.delete(listener);
+  }
+
+  [whileServing](server: Server): () => void {
+    this.#servers.add(server);
+    return () => this.#servers.delete(server);
+  }
+
+  close(): void {
+    const socket = this.#socket;
+    socket.removeEventListener("open", this.#onOpen);
+    socket.removeEventListener("message", this.#onMessage as (event: never) => void);
+    socket.removeEventListener("close", this.#onClose);
+    this.#lose();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  #lose(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#waiting = [];
+    const reason = failed(
+      "The WebSocket was closed while an answer was awaited. The operation may have been carried out, in part or in full",
+      { reason: "peer-lost", delivery: "unknown" },
+    );
+    for (const listener of [...this.#losses]) listener(reason);
+    for (const server of [...this.#servers]) server.lost(reason);
+  }
+
+  #deliver(data: unknown): void {
+    const frame = read(data);
+    if (frame === undefined) {
+      log.warn("Dropped a message from a WebSocket: it is not an event of the call protocol", {});
+      return;
+    }
+    super.dispatchEvent(new CustomEvent(frame.type, { detail: restored(frame) }));
+  }
+}
+
+interface Frame {
+  type: string;
+  payload: unknown;
+}
+
+function isFrame(detail: unknown): detail is Frame {
+  return isObject(detail) && typeof detail.type === "string" && "payload" in detail;
+}
+
+function isSocket(socket: unknown): boolean {
+  return (
+    isObject(socket) &&
+    isFunction(socket.send) &&
+    isFunction(socket.addEventListener) &&
+    isFunction(socket.removeEventListener)
+  );
+}
+
+function ignore(): void {}
+
+function read(data: unknown): Frame | undefined {
+  if (typeof data !== "string") return undefined;
+  try {
+    const frame: unknown = JSON.parse(data);
+    return isFrame(frame) ? frame : undefined;
+  } catch {
+    return undefined;
+  }
+}
