@@ -17,7 +17,7 @@ function filesBelow(folder, ending) {
 }
 
 const text = read("ARCHITECTURE.md");
-const ROOMS = "crates|src|facade|__test__|npm|conformance|corpus|bench|fuzz|examples|scripts|docs";
+const ROOMS = "crates|src|facade|explorer|__test__|npm|conformance|corpus|bench|fuzz|examples|scripts|docs";
 const PATH = new RegExp(`\`((?:${ROOMS})/[\\w./-]*)\``, "g");
 const inBackticks = [...text.matchAll(PATH)];
 const linked = [...text.matchAll(/\]\(([\w./-]+)\)/g)];

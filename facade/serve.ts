@@ -4,6 +4,7 @@ export type { Identify, KeptIdentity, ServedRequest } from "./serve/identify.js"
 export type { OpenAPIInfo } from "./serve/info.js";
 export { type NodeListener, toNodeListener } from "./serve/node-listener.js";
 export type {
+  ExplorerDoorOptions,
   HttpDoorOptions,
   HubDoorOptions,
   McpDoorOptions,

@@ -6,9 +6,11 @@ import {
   copyFileSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   renameSync,
+  rmSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
@@ -133,6 +135,18 @@ export function buildFacade() {
   tool("typescript", "bin/tsc", ["-p", "facade"]);
   run(process.execPath, [join(root, "scripts", "write-esm-wrappers.mjs")]);
   run(process.execPath, [join(root, "scripts", "build-browser.mjs")]);
+  buildExplorer();
+}
+
+/** Compiles the explorer, and puts everything that its page needs into one folder. */
+function buildExplorer() {
+  const [source, target] = [join(root, "explorer"), join(root, "dist", "explorer")];
+  // What is in the folder is served.
+  rmSync(target, { recursive: true, force: true });
+  tool("typescript", "bin/tsc", ["-p", "explorer"]);
+  for (const name of readdirSync(source).filter((name) => /\.(html|css|svg)$/.test(name))) {
+    copyFileSync(join(source, name), join(target, name));
+  }
 }
 
 export function ensureDirectory(path) {

@@ -242,13 +242,7 @@ impl RegistryServer {
     #[napi]
     #[must_use]
     pub fn stats(&self) -> String {
-        let shared = self.service.shared();
-        let mut stats = shared.stats.to_json();
-        let (_, waiting) = shared.calls.counts();
-        if let Some(stats) = stats.as_object_mut() {
-            stats.insert("waiting".to_owned(), waiting.into());
-        }
-        stats.to_string()
+        self.service.shared().counts().to_string()
     }
 
     /// Ends it, after what is being worked on, but not after more than so many milliseconds.

@@ -28,6 +28,7 @@ import { kindOf } from "../border/text.js";
 import { isIdentity } from "../call/incoming.js";
 import type { PlaceLimits } from "../call/places.js";
 import type { Identity, OperationSpec } from "../types.js";
+import { explorerFiles } from "./explorer.js";
 import type { AcceptSpoke } from "./hub.js";
 import type { Identify } from "./identify.js";
 import { anInfo, type OpenAPIInfo } from "./info.js";
@@ -118,6 +119,20 @@ export interface HubDoorOptions {
 }
 
 /**
+ * The explorer: a page on which people search operations, fill in their inputs and call them. It calls through the HTTP door,
+ * so `http` has to be open too.
+ *
+ * @example
+ * ```ts
+ * const doors: ServeDoors = { http: true, explorer: { path: "/explorer" } };
+ * ```
+ */
+export interface ExplorerDoorOptions {
+  /** Where it is (default `/`). */
+  path?: string;
+}
+
+/**
  * What is spoken. A door that is not named is closed.
  *
  * @example
@@ -132,6 +147,8 @@ export interface ServeDoors {
   mcp?: boolean | McpDoorOptions;
   /** The call protocol over WebSocket. Only `serve` has this door. */
   hub?: boolean | HubDoorOptions;
+  /** A page to search operations and to call them, through the HTTP door. */
+  explorer?: boolean | ExplorerDoorOptions;
 }
 
 /**
@@ -248,9 +265,15 @@ const aHeaderList: Check = (value, path) => {
   return names.map((name) => name.toLowerCase());
 };
 
+const PATH = /^(\/[\w.~-]+)+$/;
 const aPath = must(
   "a path such as /api, without a slash at its end",
-  (value) => isString(value) && /^(\/[\w.~-]+)+$/.test(value),
+  (value) => isString(value) && PATH.test(value),
+);
+
+const aPathOrRoot = must(
+  "a path such as / or /explorer, without a slash at its end",
+  (value) => value === "/" || (isString(value) && PATH.test(value)),
 );
 
 const door =
@@ -321,6 +344,7 @@ export const DOORS: Fields<ServeDoors> = {
       maxConnections: aSize,
     }),
   ),
+  explorer: door(group<ExplorerDoorOptions>({ path: aPathOrRoot })),
 };
 
 /** How each option is checked. */
@@ -348,14 +372,22 @@ export const SERVE_FIELDS: Fields<ServeOptions> = {
   overrun: aCount,
 };
 
+const isOpen = (value: unknown): boolean => value !== undefined && value !== false;
+
 /** The options, checked. `who` begins the refusals. */
 export function checkedServe(options: ServeOptions, who = "serve"): ServeOptions {
   const checked = checkedOptions<ServeOptions>(options, SERVE_FIELDS, { prefix: `${who}: ` });
-  if (!Object.values(checked.doors).some((value) => value !== undefined && value !== false)) {
+  if (!Object.values(checked.doors).some(isOpen)) {
     throw refusal(`${who}: doors`, "must open at least one door, for instance { http: true }");
   }
   if (who !== "serve" && checked.doors.hub !== undefined && checked.doors.hub !== false) {
     throw refusal(`${who}: doors.hub`, "needs a listener that can switch to WebSocket: use serve()");
+  }
+  if (isOpen(checked.doors.explorer) && !isOpen(checked.doors.http)) {
+    throw refusal(
+      `${who}: doors.explorer`,
+      "needs the HTTP door, through which it calls operations: { http: true, explorer: true }",
+    );
   }
   const { cors } = checked;
   if (typeof cors === "object" && cors.credentials === true && checked.allowedOrigins?.includes("*")) {
@@ -372,7 +404,7 @@ export function checkedServe(options: ServeOptions, who = "serve"): ServeOptions
 
 /** What the native side is told. */
 export function nativeOptions(options: ServeOptions): string {
-  const { http, mcp, hub } = options.doors;
+  const { http, mcp, hub, explorer } = options.doors;
   const { tokens, cors } = options;
   return JSON.stringify({
     doors: {
@@ -390,6 +422,9 @@ export function nativeOptions(options: ServeOptions): string {
               ...HUB,
               ...(hub === true ? {} : defined(hub)),
             },
+      explorer: isOpen(explorer)
+        ? { path: Object(explorer).path?.replace(/^\/$/, "") ?? "", files: explorerFiles() }
+        : undefined,
     },
     identity: {
       tokens: tokens && Object.entries(tokens),

@@ -18,14 +18,8 @@ import { logger } from "../logging.js";
 export interface WebSocketLike {
   readonly readyState: number;
   send(data: string): void;
-  addEventListener(type: "open", listener: (event: never) => void): void;
-  addEventListener(type: "message", listener: (event: never) => void): void;
-  addEventListener(type: "close", listener: (event: never) => void): void;
-  addEventListener(type: "error", listener: (event: never) => void): void;
-  removeEventListener(type: "open", listener: (event: never) => void): void;
-  removeEventListener(type: "message", listener: (event: never) => void): void;
-  removeEventListener(type: "close", listener: (event: never) => void): void;
-  removeEventListener(type: "error", listener: (event: never) => void): void;
+  addEventListener(type: string, listener: (event: Event) => void): void;
+  removeEventListener(type: string, listener: (event: Event) => void): void;
 }
 
 /**
@@ -84,14 +78,14 @@ class SocketTarget extends EventTarget implements WebSocketEventTarget, Connecte
   readonly #onOpen = (): void => {
     for (const text of this.#waiting.splice(0)) this.#socket.send(text);
   };
-  readonly #onMessage = ({ data }: { data: unknown }): void => this.#deliver(data);
+  readonly #onMessage = (event: Event): void => this.#deliver((event as Event & { data?: unknown }).data);
   readonly #onClose = (): void => this.#lose();
 
   constructor(socket: WebSocketLike) {
     super();
     this.#socket = socket;
     socket.addEventListener("open", this.#onOpen);
-    socket.addEventListener("message", this.#onMessage as (event: never) => void);
+    socket.addEventListener("message", this.#onMessage);
     socket.addEventListener("close", this.#onClose);
     // Without a listener, some sockets throw. What went wrong is followed by `close`.
     socket.addEventListener("error", ignore);
@@ -128,7 +122,7 @@ class SocketTarget extends EventTarget implements WebSocketEventTarget, Connecte
   close(): void {
     const socket = this.#socket;
     socket.removeEventListener("open", this.#onOpen);
-    socket.removeEventListener("message", this.#onMessage as (event: never) => void);
+    socket.removeEventListener("message", this.#onMessage);
     socket.removeEventListener("close", this.#onClose);
     this.#lose();
   }

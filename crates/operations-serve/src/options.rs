@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::challenge::OAuth;
 use crate::cors::Cors;
+use crate::door::explorer::File;
 use crate::door::http::{About, Version};
 use crate::door::mcp::TaskOptions;
 use crate::identity::IdentityOptions;
@@ -85,6 +86,9 @@ pub struct Doors {
     /// The call protocol over WebSocket.
     #[serde(default)]
     pub hub: Option<HubDoor>,
+    /// A page to look at operations and to call them.
+    #[serde(default)]
+    pub explorer: Option<ExplorerDoor>,
 }
 
 /// The call protocol over WebSocket.
@@ -102,6 +106,15 @@ pub struct HubDoor {
     pub max_calls: usize,
     /// Connections at a time.
     pub max_connections: usize,
+}
+
+/// A page to look at operations and to call them.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ExplorerDoor {
+    /// Where it is, as for [`HttpDoor`].
+    pub path: String,
+    /// What the page is made of.
+    pub files: Vec<File>,
 }
 
 /// The Model Context Protocol.

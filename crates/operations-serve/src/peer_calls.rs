@@ -35,6 +35,8 @@ pub async fn call(
         takes_files: false,
         line: None,
         parent_request_id: incoming.parent_request_id,
+        trace: incoming.trace,
+        via: None,
     };
     let headers = calls.headers.clone();
     if new.is_subscription() {

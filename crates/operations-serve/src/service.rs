@@ -18,7 +18,7 @@ use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::log::{Level, Logger};
 use operations_core::registry::Registry;
 use operations_spill::Ledger;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -77,6 +77,7 @@ pub struct Shared {
     pub(crate) downloads: Downloads,
     /// Those who are connected to the hub.
     pub hub: door::hub::State,
+    explorer: door::explorer::Pages,
 }
 
 /// A request on its way through a door.
@@ -132,6 +133,7 @@ impl Service {
                 http: Kept::default(),
                 downloads: Downloads::new(spilled),
                 hub: door::hub::State::default(),
+                explorer: door::explorer::Pages::new(options.doors.explorer.as_ref()),
                 options,
             }),
         })
@@ -210,6 +212,11 @@ impl Shared {
         if let Some(metadata) = oauth.and_then(|oauth| oauth.metadata(head.uri.path())) {
             return Ok(metadata);
         }
+        if let Some(door) = &self.options.doors.explorer
+            && let Some(page) = self.explorer.answer(door, &head, request_id)
+        {
+            return Ok(page);
+        }
         let deadline = self.deadline(&head);
         // Even if calls have all the time in the world, nobody waits for ever to be let in.
         let known_by = deadline.unwrap_or(clock::now() + 60_000.0);
@@ -236,6 +243,11 @@ impl Shared {
     }
 
     async fn through_door(self: &Arc<Self>, exchange: Exchange, path: &str) -> Answered {
+        if let Some(door) = &self.options.doors.explorer
+            && door::explorer::is_listing(door, path)
+        {
+            return door::explorer::serve(self, door, exchange).await;
+        }
         if let Some(door) = &self.options.doors.http
             && let Some(rest) = below(&door.path, path)
         {
@@ -348,6 +360,17 @@ impl Shared {
         if failure::is_masked(error) {
             self.log_failure(request_id, error);
         }
+    }
+
+    /// What was counted, calls that wait for a place included.
+    #[must_use]
+    pub fn counts(&self) -> Value {
+        let (_, waiting) = self.calls.counts();
+        let mut counts = self.stats.to_json();
+        if let Some(counts) = counts.as_object_mut() {
+            counts.insert("waiting".to_owned(), waiting.into());
+        }
+        counts
     }
 
     /// Tells the operator what the client is not told.

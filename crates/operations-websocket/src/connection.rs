@@ -117,6 +117,8 @@ impl Connection {
         };
         let first = match shared.connect().await {
             Ok(socket) => {
+                // Whoever is told that there is a connection may use it at once.
+                shared.peer.connected();
                 shared.change(Link::Connected);
                 Some(socket)
             }
@@ -227,6 +229,7 @@ impl Shared {
             };
             let Some(socket) = socket else { break };
             attempt = 0;
+            self.peer.connected();
             self.change(Link::Connected);
             let why = self.converse(socket).await;
             if self.closing.is_cancelled() {

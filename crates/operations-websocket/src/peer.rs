@@ -812,6 +812,7 @@ impl Outbound {
             idle_timeout: None,
             identity: self.identity.as_deref(),
             metadata: self.metadata.as_deref(),
+            trace: None,
         };
         NewRequest {
             id,

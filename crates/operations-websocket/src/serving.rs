@@ -22,6 +22,8 @@ pub struct Incoming {
     pub identity: Option<String>,
     /// Whatever the caller adds, as JSON: an object.
     pub metadata: Option<String>,
+    /// The trace that it belongs to, as JSON: an object.
+    pub trace: Option<String>,
 }
 
 impl From<&RequestedEvent<'_>> for Incoming {
@@ -34,6 +36,7 @@ impl From<&RequestedEvent<'_>> for Incoming {
             deadline: event.deadline,
             identity: event.identity.map(ToOwned::to_owned),
             metadata: event.metadata.map(ToOwned::to_owned),
+            trace: event.trace.map(str::to_owned),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Doors: each speaks one protocol.
 
+pub mod explorer;
 pub mod http;
 pub mod hub;
 pub mod mcp;

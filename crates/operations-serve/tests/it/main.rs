@@ -8,6 +8,7 @@
     reason = "tests: a failure should stop them"
 )]
 
+mod explorer_door;
 mod host;
 mod http_door;
 mod identity;

@@ -95,7 +95,7 @@ pub(super) async fn of(
 }
 
 /// What came from elsewhere must not become a page of this origin.
-pub(super) fn secure(response: &mut Response<Body>) {
+pub(in crate::door) fn secure(response: &mut Response<Body>) {
     secure_headers(response.headers_mut());
 }
 

@@ -21,6 +21,7 @@ use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::registry::Operation;
 use serde_json::json;
 
+pub(super) use self::answer::secure;
 pub use self::described::Described;
 pub use self::document::{About, Version};
 use self::request::Part;
@@ -116,7 +117,7 @@ fn shown(document: bytes::Bytes) -> Response<Body> {
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
-    answer::secure(&mut response);
+    secure(&mut response);
     response
 }
 

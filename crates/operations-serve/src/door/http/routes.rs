@@ -144,6 +144,12 @@ impl Routes {
         Found::OtherMethods(others)
     }
 
+    /// All operations, each with its method and its path below the door.
+    pub(crate) fn operations(&self) -> impl Iterator<Item = (&Described, &Method, &str)> {
+        let all = self.operations.iter().zip(&self.ways);
+        all.map(|(operation, way)| (operation, &way.method, way.path.as_str()))
+    }
+
     /// The document about those operations that are shown.
     #[must_use]
     pub fn document(&self, about: &About, is_shown: impl Fn(&Described) -> bool) -> Value {
