@@ -137,6 +137,7 @@ export type {
   ResponseNote,
   ResponseSource,
   SpilledResult,
+  SpillOptions,
 } from "./dist/index.js";
 
 // Errors
@@ -200,7 +201,6 @@ export type {
   HTTPAuth,
   HTTPRetry,
   HTTPServiceConfig,
-  HTTPSpill,
   HTTPStreams,
   OpenAPICandidate,
   OpenAPIFS,

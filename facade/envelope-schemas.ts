@@ -72,6 +72,18 @@ const notes = Type.Optional(
   }),
 );
 
+const spill = Type.Optional(
+  Type.Object(
+    {
+      path: Type.String({ description: "Where the file is" }),
+      bytes: Type.Number({ description: "How long it is" }),
+      sha256: Type.String({ description: "Its hash, in hexadecimal digits" }),
+      contentType: Type.String({ description: "Content type of what is in it" }),
+    },
+    { description: "The file that has the whole result; data is its beginning" },
+  ),
+);
+
 /**
  * `meta` of a result that was made in this process.
  *
@@ -85,6 +97,7 @@ export const LocalResponseMetaSchema = Type.Object(
     source: Type.Literal("local"),
     operationId: Type.String({ description: "namespace.name of the operation" }),
     timestamp: Type.Number({ description: "Unix milliseconds at the moment of wrapping" }),
+    spill,
     notes,
   },
   { description: "The result of a handler in this process" },
@@ -106,17 +119,7 @@ export const HTTPResponseMetaSchema = Type.Object(
       description: "Response headers, names in lower case, repeated ones joined by a comma",
     }),
     contentType: Type.String({ description: "Content type of the body" }),
-    spill: Type.Optional(
-      Type.Object(
-        {
-          path: Type.String({ description: "Where the file is" }),
-          bytes: Type.Number({ description: "How long it is" }),
-          sha256: Type.String({ description: "Its hash, in hexadecimal digits" }),
-          contentType: Type.String({ description: "Content type of the body" }),
-        },
-        { description: "The file that has the whole result; data is its beginning" },
-      ),
-    ),
+    spill,
     sse: Type.Optional(
       Type.Object(
         {
@@ -151,6 +154,7 @@ export const MCPResponseMetaSchema = Type.Object(
       }),
     ),
     _meta: Type.Optional(ExtensionsSchema),
+    spill,
     notes,
   },
   { description: "The result of an MCP tool" },

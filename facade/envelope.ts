@@ -58,6 +58,8 @@ export interface LocalResponseMeta {
   operationId: string;
   /** Unix milliseconds at the moment of wrapping. */
   timestamp: number;
+  /** The file that has the whole result, where it was large and the configuration says `spill`. `data` is its beginning. */
+  spill?: SpilledResult;
   /** What normalisation made up or replaced, or could not make right. */
   notes?: ResponseNote[];
 }
@@ -92,7 +94,7 @@ export interface HTTPResponseMeta {
  *
  * @example
  * ```ts
- * if (envelope.meta.source === "http" && envelope.meta.spill !== undefined) {
+ * if (envelope.meta.spill !== undefined) {
  *   const { path, bytes }: SpilledResult = envelope.meta.spill;
  *   console.log(`${bytes} bytes in ${path}`);
  * }
@@ -141,6 +143,8 @@ export interface MCPResponseMeta {
   structuredContent?: Record<string, unknown>;
   /** Protocol extensions. */
   _meta?: Record<string, unknown>;
+  /** The file that has the whole result, where it was large and the configuration says `spill`. `data` is its beginning. */
+  spill?: SpilledResult;
   /** What normalisation made up or replaced, or could not make right. */
   notes?: ResponseNote[];
 }

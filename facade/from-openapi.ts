@@ -3,7 +3,6 @@ export type {
   HTTPAuth,
   HTTPRetry,
   HTTPServiceConfig,
-  HTTPSpill,
   HTTPStreams,
   OpenAPICandidate,
   OpenAPIImportConfig,

@@ -61,6 +61,7 @@ export { buildEnv, type CallMap, type EnvOptions } from "./registry/env.js";
 export type { CallLimits, CallRate, CircuitBreaker, LimitStats, RegistryStats } from "./registry/limits.js";
 export { OperationRegistry, type RegisteredOperation, type RegistryOptions } from "./registry/registry.js";
 export { nodeScannerFS, type OperationManifest, type ScannerFS, scanOperations } from "./registry/scanner.js";
+export type { SpillOptions } from "./registry/spills.js";
 export { subscribe } from "./registry/subscribe.js";
 export type {
   AccessReport,

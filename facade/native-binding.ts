@@ -61,6 +61,15 @@ export interface NativeBinding {
   readonly HttpMachine: new (
     never: never,
   ) => HttpMachine;
+  /** Files of large results; `settings` is JSON. */
+  readonly SpillStore: new (
+    runtime: Runtime,
+    settings: string,
+  ) => SpillStore;
+  /** A file that is written; `SpillStore.begin` makes it. */
+  readonly SpillWriter: new (
+    never: never,
+  ) => SpillWriter;
   /** One MCP server. */
   readonly McpClient: new (
     runtime: Runtime,
@@ -93,6 +102,11 @@ export interface NativeBinding {
   readonly ToolCatalogue: new (
     runtime: Runtime,
   ) => ToolCatalogue;
+  /** The schemas of an operation (JSON), read once. */
+  readonly ToolSchemas: new (
+    input: string,
+    output: string,
+  ) => ToolSchemas;
   /** TypeScript declarations within a number of tokens; with `isThorough` one operation may use them all. */
   readonly ToolDeclarations: new (
     runtime: Runtime,
@@ -155,6 +169,20 @@ export interface Runtime {
   setHostSending(isSending: boolean): void;
 }
 
+/** Where large results go. */
+export interface SpillStore {
+  begin(): SpillWriter;
+}
+
+/** A file that is written. One that is not finished is removed. */
+export interface SpillWriter {
+  /** The next piece may follow when the promise is fulfilled. */
+  write(piece: string | Uint8Array): Promise<void>;
+  /** JSON: `spill` for the envelope, and the `preview`. */
+  finish(contentType: string, isText: boolean): Promise<string>;
+  abandon(): void;
+}
+
 /** Limits that were set in one place. */
 export interface Limiter {
   /** JSON: what runs, waits and was refused. */
@@ -189,6 +217,7 @@ export interface NativeRegistry {
     service: HttpService,
     imported: OpenApiImport,
     index: number,
+    spills: SpillStore | undefined,
   ): void;
   /** A tool of an MCP server. */
   setMcp(
@@ -197,6 +226,7 @@ export interface NativeRegistry {
     output: Schema | undefined,
     client: McpClient,
     tool: string,
+    spills: SpillStore | undefined,
   ): void;
   /** An operation of a peer, and what it is called there. */
   setPeer(
@@ -287,6 +317,7 @@ export interface HttpService {
     body: string | undefined,
     blobs: Uint8Array[] | undefined,
     headers: string | undefined,
+    spills: SpillStore | undefined,
   ): void;
   open(
     id: number,
@@ -355,7 +386,8 @@ export interface McpClient {
     left: number | undefined,
     resetTimeoutOnProgress: boolean | undefined,
     wantsProgress: boolean,
-    trace?: string | null,
+    trace: string | undefined,
+    spills: SpillStore | undefined,
   ): void;
   query(request: number, what: string, name?: string, input?: string, timeout?: number): void;
   close(request: number): void;
@@ -460,6 +492,8 @@ export interface RegistryServer {
   /** Opens a port, and resolves to the URL. */
   listen(host: string, port: number): Promise<string>;
   /** Serves these operations only. */
+  /** Operations that the MCP door offers as well; each is JSON. */
+  addTools(specs: string[]): void;
   showOnly(ids: string[]): void;
   /** Serves this one too, or not any more. */
   show(id: string, isShown: boolean): void;
@@ -497,9 +531,15 @@ export interface ToolCatalogue {
   parameters(id: string): string[] | null;
 }
 
+/** The schemas of an operation, read. */
+export interface ToolSchemas {
+  /** How much memory the texts take. */
+  bytes(): number;
+}
+
 export interface ToolDeclarations {
-  /** Schemas are JSON. Returns whether there was room. */
-  add(id: string, description: string, isStream: boolean, input: string, output: string): boolean;
+  /** Returns whether there was room. */
+  add(id: string, description: string, isStream: boolean, schemas: ToolSchemas): boolean;
   text(leftOut: number): string;
 }
 

@@ -20,6 +20,7 @@ const COUNTERPARTS = new Map(
     ["registry/limited.ts", "limits.ts"],
     ["registry/limits.ts", "limits.ts"],
     ["registry/native-twin.ts", "native-twin.ts"],
+    ["registry/spills.ts", "spills.ts"],
     ["schema/compiled.ts", "compiled.ts"],
     ["schema/registries.ts", "registries.ts"],
     ["sse/read-frames.ts", "read-frames.ts"],

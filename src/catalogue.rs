@@ -6,7 +6,7 @@ use napi::bindgen_prelude::Env;
 use napi_derive::napi;
 use operations_core::error::CallError;
 use operations_tools::catalogue::{Catalogue, Entry};
-use operations_tools::declarations::{Declarations, Described};
+use operations_tools::declarations::{Declarations, Described, SchemaText};
 use serde_json::json;
 
 use crate::border::bridge::Bridge;
@@ -41,7 +41,6 @@ impl ToolCatalogue {
             for entry in &entries {
                 catalogue.put(entry);
             }
-            catalogue.settle();
             Ok(())
         })
     }
@@ -60,9 +59,12 @@ impl ToolCatalogue {
 
     /// What answers a question, the best first: a JSON list of ids and scores.
     #[napi]
-    pub fn search(&self, env: Env, question: String, limit: u32) -> napi::Result<String> {
+    pub fn search(&mut self, env: Env, question: String, limit: u32) -> napi::Result<String> {
+        let catalogue = &mut self.catalogue;
         self.bridge.run(&env, || {
-            Ok(json!(self.catalogue.search(&question, limit as usize)).to_string())
+            // Once, however many have joined.
+            catalogue.settle();
+            Ok(json!(catalogue.search(&question, limit as usize)).to_string())
         })
     }
 
@@ -71,6 +73,34 @@ impl ToolCatalogue {
     #[must_use]
     pub fn parameters(&self, id: String) -> Option<Vec<String>> {
         self.catalogue.parameters(&id).map(<[String]>::to_vec)
+    }
+}
+
+/// The schemas of an operation, read once.
+#[napi]
+pub struct ToolSchemas {
+    input: SchemaText,
+    output: SchemaText,
+}
+
+#[napi]
+impl ToolSchemas {
+    /// Both are JSON.
+    #[napi(constructor)]
+    #[must_use]
+    pub fn new(input: String, output: String) -> Self {
+        Self {
+            input: SchemaText::read(input),
+            output: SchemaText::read(output),
+        }
+    }
+
+    /// How much memory the texts take.
+    #[napi]
+    #[must_use]
+    pub fn bytes(&self) -> u32 {
+        let bytes = self.input.len() + self.output.len();
+        u32::try_from(bytes).unwrap_or(u32::MAX)
     }
 }
 
@@ -93,7 +123,7 @@ impl ToolDeclarations {
         }
     }
 
-    /// Adds an operation; the schemas are JSON. Returns whether there was room for it.
+    /// Adds an operation. Returns whether there was room for it.
     #[napi]
     pub fn add(
         &mut self,
@@ -101,8 +131,7 @@ impl ToolDeclarations {
         id: String,
         description: String,
         is_stream: bool,
-        input: String,
-        output: String,
+        schemas: &ToolSchemas,
     ) -> napi::Result<bool> {
         let declarations = &mut self.declarations;
         self.bridge.run(&env, || {
@@ -110,8 +139,8 @@ impl ToolDeclarations {
                 id: &id,
                 description: &description,
                 is_stream,
-                input: &input,
-                output: &output,
+                input: &schemas.input,
+                output: &schemas.output,
             }))
         })
     }

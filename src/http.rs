@@ -27,6 +27,7 @@ use crate::border::mailbox::Mailbox;
 use crate::border::runtime::Runtime;
 use crate::border::tasks::Tasks;
 use crate::openapi::OpenApiImport;
+use crate::spill::SpillStore;
 
 /// The requests of one import: its settings, its connections, its calls in flight.
 #[napi]
@@ -77,7 +78,7 @@ impl HttpService {
         })
     }
 
-    /// Makes a call, whose result arrives under this id.
+    /// Makes a call, whose result arrives under this id. With `spills`, a large body goes to a file.
     #[napi]
     pub fn call(
         &self,
@@ -88,13 +89,18 @@ impl HttpService {
         body: Option<String>,
         blobs: Option<Vec<Uint8Array>>,
         headers: Option<String>,
+        spills: Option<&SpillStore>,
     ) -> napi::Result<()> {
         let operation = self.bridge.run(&env, || self.operation(index))?;
         let input = encoded(input, body, blobs, headers);
         let service = Arc::clone(&self.service);
+        let spills = spills.map(|spills| Arc::clone(&spills.store));
         self.tasks.run(id, async move |cancel| {
             let reply = match input.decode(&operation) {
-                Ok(input) => service.call_spilling(&operation, input, &cancel).await,
+                Ok(input) => {
+                    let call = service.call(&operation, input, &cancel, spills.as_ref());
+                    call.await
+                }
                 Err(error) => Err(error.into()),
             };
             reply_item(id, reply)

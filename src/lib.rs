@@ -32,6 +32,7 @@ mod registry_hooks;
 mod schema;
 mod serve;
 mod serve_embedded;
+mod spill;
 mod sse;
 #[cfg(feature = "test-hooks")]
 mod test_hooks;

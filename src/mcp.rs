@@ -9,7 +9,7 @@ use napi_derive::napi;
 use operations_core::clock::milliseconds;
 use operations_core::error::CallError;
 use operations_core::mailbox::{self, Item};
-use operations_mcp::{CallOptions, Client, OnProgress, Query, ServerConfig};
+use operations_mcp::{CallOptions, Client, OnProgress, Query, ServerConfig, SpillSlot};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +17,7 @@ use crate::border::mailbox::Mailbox;
 use crate::border::runtime::Runtime;
 use crate::border::tasks::Tasks;
 use crate::mcp_host::MailboxHost;
+use crate::spill::SpillStore;
 
 /// One MCP server.
 #[napi]
@@ -36,6 +37,17 @@ fn outcome(request: u32, result: Result<String, CallError>) -> Item {
     match result {
         Ok(json) => Item::done(request, &json),
         Err(error) => Item::failed(request, &error),
+    }
+}
+
+/// A result, and the file that it is in, if it is in one.
+fn with_file(result: &str, slot: &SpillSlot) -> String {
+    match slot.take() {
+        Some(file) => {
+            let spill = file.spilled.told(file.content_type);
+            format!(r#"{{"result":{result},"spill":{spill}}}"#)
+        }
+        None => format!(r#"{{"result":{result}}}"#),
     }
 }
 
@@ -87,7 +99,8 @@ impl McpClient {
         self.run(request, |client, _| async move { client.connect().await });
     }
 
-    /// Calls a tool. The answer is the result as the server wrote it. `left` is the time to the caller's deadline.
+    /// Calls a tool. The answer is the result as the server wrote it. `left` is the time to the caller's deadline. With `spills` the
+    /// answer is `{ result, spill }`: a large result is in a file.
     #[napi]
     #[allow(clippy::too_many_arguments, reason = "they are numbers and texts")]
     pub fn call(
@@ -100,6 +113,7 @@ impl McpClient {
         reset_timeout_on_progress: Option<bool>,
         wants_progress: bool,
         trace: Option<String>,
+        spills: Option<&SpillStore>,
     ) {
         let on_progress = wants_progress.then(|| -> OnProgress {
             let mailbox = Arc::clone(&self.mailbox);
@@ -107,15 +121,23 @@ impl McpClient {
                 mailbox.push_progress(Item::event(request, json));
             })
         });
+        let slot = spills.map(|spills| SpillSlot::new(Arc::clone(&spills.store)));
         let options = CallOptions {
             timeout: limit(timeout),
             deadline: limit(left),
             reset_timeout_on_progress,
             on_progress,
+            slot: slot.clone(),
             trace,
         };
         self.tasks.begin(request, |end| {
-            let done = move |result| end(outcome(request, result));
+            let done = move |result: Result<String, CallError>| {
+                let result = match &slot {
+                    Some(slot) => result.map(|result| with_file(&result, slot)),
+                    None => result,
+                };
+                end(outcome(request, result));
+            };
             let started = self
                 .client
                 .start_tool(&tool, arguments.as_deref(), options, done)?;

@@ -24,6 +24,7 @@ use crate::limits::CallGate;
 use crate::mcp::McpClient;
 use crate::openapi::OpenApiImport;
 use crate::schema::Schema as CompiledSchema;
+use crate::spill::SpillStore;
 
 /// The native twin of a registry.
 #[napi]
@@ -56,7 +57,7 @@ impl NativeRegistry {
     }
 
     /// An imported HTTP operation. A schema that is absent lets everything pass; the bits of `own` say that it is the
-    /// operation's own, which nobody has looked at yet: 1 the input's, 2 the output's.
+    /// operation's own, which nobody has looked at yet: 1 the input's, 2 the output's. `spills` is where large bodies go.
     #[napi]
     #[allow(clippy::too_many_arguments, reason = "it crosses once")]
     pub fn set_http(
@@ -69,12 +70,14 @@ impl NativeRegistry {
         service: &HttpService,
         import: &OpenApiImport,
         index: u32,
+        spills: Option<&SpillStore>,
     ) -> napi::Result<()> {
         let imported = self.bridge.run(&env, || import.known(index))?;
         let work = Work::Native(Arc::new(HttpHandler {
             service: Arc::clone(&service.service),
             operation: Arc::clone(&imported.http),
             is_host_sending: Arc::clone(&self.is_host_sending),
+            spills: spills.map(|spills| Arc::clone(&spills.store)),
         }));
         let for_input = Arc::clone(&imported);
         let input = if own & 1 != 0 {
@@ -92,6 +95,7 @@ impl NativeRegistry {
 
     /// A tool of an MCP server. A schema that is absent lets everything pass.
     #[napi]
+    #[allow(clippy::too_many_arguments, reason = "it crosses once")]
     pub fn set_mcp(
         &self,
         env: Env,
@@ -100,10 +104,12 @@ impl NativeRegistry {
         output: Option<&CompiledSchema>,
         client: &McpClient,
         tool: String,
+        spills: Option<&SpillStore>,
     ) -> napi::Result<()> {
         let work = Work::Native(Arc::new(ToolHandler {
             client: Arc::clone(&client.client),
             tool,
+            spills: spills.map(|spills| Arc::clone(&spills.store)),
         }));
         self.set(&env, &spec, compiled(input), compiled(output), work)
     }
@@ -186,7 +192,7 @@ pub(crate) fn imported_schema(schema: Result<Value, CallError>) -> Made {
     Schema::ready(Some(Arc::new(program))).program()
 }
 
-fn read<T: DeserializeOwned>(json: &str) -> Result<T, CallError> {
+pub(crate) fn read<T: DeserializeOwned>(json: &str) -> Result<T, CallError> {
     serde_json::from_str(json).map_err(|error| {
         CallError::unknown(format!(
             "The native registry was told something odd: {error}"

@@ -7,6 +7,7 @@ use napi::bindgen_prelude::{Env, PromiseRaw};
 use napi_derive::napi;
 use operations_core::clock;
 use operations_core::error::CallError;
+use operations_core::spec::OperationSpec;
 use operations_serve::door::http::{About, Described, Routes};
 use operations_serve::embedded::Embedded;
 use operations_serve::identity::Caller;
@@ -17,7 +18,7 @@ use crate::border::bridge::Bridge;
 use crate::border::mailbox::Mailbox;
 use crate::border::runtime::Runtime;
 use crate::hub::HubPeer;
-use crate::registry::NativeRegistry;
+use crate::registry::{NativeRegistry, read};
 use crate::serve_embedded::ServedExchange;
 
 /// The OpenAPI document of operations, as JSON. `operations` describes all of them, `about` says what the document says beside
@@ -76,6 +77,7 @@ impl RegistryServer {
                 registry,
                 Arc::clone(&host),
                 bridge.logger().clone(),
+                Arc::clone(&runtime.spilled),
             )
         })?;
         Ok(Self {
@@ -130,6 +132,17 @@ impl RegistryServer {
     pub fn show_only(&self, ids: Vec<String>) {
         let ids: HashSet<String> = ids.into_iter().collect();
         self.service.shared().calls.show_only(ids);
+    }
+
+    /// Has the MCP door offer these operations as well, which JavaScript does. Each is JSON (`OperationSpec`).
+    #[napi]
+    pub fn add_tools(&self, env: Env, specs: Vec<String>) -> napi::Result<()> {
+        self.bridge.run(&env, || {
+            let specs = specs.iter().map(|spec| read(spec));
+            let specs: Vec<OperationSpec> = specs.collect::<Result<_, _>>()?;
+            self.service.shared().calls.add_tools(specs);
+            Ok(())
+        })
     }
 
     /// Serves this one too, or not any more.

@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { problemsIn } from "../support/compile.mjs";
 
 const moduleFor = (ai) => `
-import { createRegistry, defineOperation, OperationRegistry } from "@alkdev/operations";
+import { createRegistry, defineOperation, FromOpenAPI, OperationRegistry } from "@alkdev/operations";
 import { toAISDKTools } from "@alkdev/operations/tools";
 import { Type } from "@sinclair/typebox";
 import { generateText, streamText, type InferToolInput, type InferToolOutput, type LanguageModel, type ToolSet } from "${ai}";
@@ -28,6 +28,16 @@ expectTypeOf<NonNullable<InferToolOutput<typeof tools.demo_greet>["data"]>>().to
 expectTypeOf<NonNullable<InferToolOutput<typeof tools.my_clock_ticks>["data"]>>().toEqualTypeOf<number[]>();
 // @ts-expect-error: there is no such tool
 tools.demo_gret;
+const mixed = toAISDKTools(createRegistry([greet, ...FromOpenAPI<"shop">("{}", { namespace: "shop" })]));
+mixed satisfies ToolSet;
+expectTypeOf<InferToolInput<typeof mixed.demo_greet>>().toEqualTypeOf<{ name: string }>();
+mixed.shop_getPet?.description;
+// @ts-expect-error: there is no such tool
+mixed.demo_gret;
+const anything = toAISDKTools(createRegistry([greet, ...FromOpenAPI("{}", { namespace: "shop" })]));
+anything.shop_getPet?.description;
+anything satisfies ToolSet;
+export const more = generateText({ model, tools: anything, prompt: "" });
 export const result = generateText({ model, tools, prompt: "" });
 export const loose = streamText({ model, tools: toAISDKTools(new OperationRegistry(), { include: ["a.*"] }), prompt: "" });
 for (const call of (await result).toolCalls) {

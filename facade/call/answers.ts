@@ -8,7 +8,7 @@ import { Batch } from "./batch.js";
 import { buildCallHandler } from "./call-handler.js";
 import type { CallAbortedEvent, CallRequestedEvent } from "./events.js";
 import { usualOverrun } from "./overrun.js";
-import { type Line, lineOf, placeIsFree, viaOf } from "./remote.js";
+import { type Line, lineOf, placeIsFree, takesFiles, viaOf } from "./remote.js";
 import type { VerifyIdentity } from "./verify-identity.js";
 import { wireText } from "./wire-value.js";
 
@@ -33,6 +33,8 @@ export interface AnswersOptions {
   readonly verifyIdentity?: VerifyIdentity | undefined;
   /** The places that the native side has; nothing where there is no limit. */
   readonly concurrency?: number | undefined;
+  /** Whether the native side hands out files. A request must say so too. */
+  readonly handsOutFiles?: boolean | undefined;
 }
 
 /** What `buildCallHandler` needs of a call map. */
@@ -45,6 +47,9 @@ export class Answers {
   readonly #senders = new Map<string, string>();
   /** Where handlers may talk with their clients. */
   readonly #lines = new Map<string, Line>();
+  /** Calls whose large results may be in files. */
+  readonly #files = new Set<string>();
+  readonly #handsOutFiles: boolean;
   /** How the call came that is about to begin. */
   #via: Via | undefined;
   readonly #listeners = new Set<AbortListener>();
@@ -62,6 +67,7 @@ export class Answers {
   constructor(native: Native, registry: OperationRegistry, options: AnswersOptions) {
     this.#native = native;
     this.#registry = registry;
+    this.#handsOutFiles = options.handsOutFiles === true;
     this.#batch = new Batch((outcomes) => {
       // Called by the event loop itself, where an exception would be an uncaught one.
       try {
@@ -86,13 +92,18 @@ export class Answers {
   }
 
   /** Serves a request. The handler never rejects. */
-  requested(request: CallRequestedEvent & { from?: string }, line?: Line, via?: Via): void {
-    const { requestId, from } = request;
+  requested(
+    request: CallRequestedEvent & { from?: string; files?: boolean },
+    line?: Line,
+    via?: Via,
+  ): void {
+    const { requestId, from, files } = request;
     // It may have waited here for long: nobody begins with what was aborted, or is too late.
     if (!this.#native.begin(requestId)) return;
     if (this.#registry.isSubscription(request.operationId)) this.#streams.add(requestId);
     if (from !== undefined) this.#senders.set(requestId, from);
     if (line !== undefined) this.#lines.set(requestId, line);
+    if (files === true && this.#handsOutFiles) this.#files.add(requestId);
     this.#via = via;
     void this.#handle(request);
     this.#via = undefined;
@@ -107,7 +118,12 @@ export class Answers {
     return this.#lines.get(requestId);
   }
 
+  [takesFiles](requestId: string): boolean {
+    return this.#files.has(requestId);
+  }
+
   [placeIsFree](requestId: string): void {
+    this.#files.delete(requestId);
     this.#hangUp(requestId);
     if (this.#streams.delete(requestId)) this.#paused.delete(requestId);
     this.#senders.delete(requestId);

@@ -20,6 +20,7 @@ import {
   alwaysEnforceAccess,
   markMetadata,
   SERVED,
+  SERVED_FILES,
   seesToDeadline,
   type Via,
 } from "../registry/protocol-context.js";
@@ -30,7 +31,7 @@ import type { CallAbortedEvent, CallRequestedEvent } from "./events.js";
 import { readEvent } from "./incoming.js";
 import { Overrun, usualOverrun } from "./overrun.js";
 import { DEFAULT_QUEUE, overloaded, type PlaceLimits, Places } from "./places.js";
-import { type Line, lineOf, placeIsFree, type Server, viaOf, whileServing } from "./remote.js";
+import { type Line, lineOf, placeIsFree, type Server, takesFiles, viaOf, whileServing } from "./remote.js";
 import { Running } from "./running.js";
 import { soon } from "./soon.js";
 import { type VerifyIdentity, verifiedIdentity } from "./verify-identity.js";
@@ -78,6 +79,8 @@ export interface AnsweringMap {
   [viaOf]?(requestId: string): Via | undefined;
   /** For a transport that has limits of its own: there is a place again. */
   [placeIsFree]?(requestId: string): void;
+  /** Whether the file of a large result can be handed out to the caller. */
+  [takesFiles]?(requestId: string): boolean;
 }
 
 /**
@@ -216,7 +219,7 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler & { sta
 
   /** Whoever aborted has an answer already. */
   function answer(request: CallRequestedEvent, running: Running, envelope: ResponseEnvelope): void {
-    if (envelope.meta.source === "http" && envelope.meta.spill !== undefined) {
+    if (envelope.meta.spill !== undefined && callMap[takesFiles]?.(request.requestId) !== true) {
       fail(request, running, spilled(request.operationId));
       return;
     }
@@ -296,7 +299,8 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler & { sta
         (error) => fail(request, running, error),
       );
     }
-    return registry.execute(request.operationId, request.input, running.context(registry), SERVED).then(
+    const by = callMap[takesFiles]?.(request.requestId) === true ? SERVED_FILES : SERVED;
+    return registry.execute(request.operationId, request.input, running.context(registry), by).then(
       (envelope) => answer(request, running, envelope),
       (error) => fail(request, running, error),
     );

@@ -16,6 +16,9 @@ export const whileServing: unique symbol = Symbol("@alkdev/operations: calls are
 /** Whoever serves calls says so when the place of one is free again. */
 export const placeIsFree: unique symbol = Symbol("@alkdev/operations: a place is free");
 
+/** Whoever serves calls asks whether the result of one may be in a file. */
+export const takesFiles: unique symbol = Symbol("@alkdev/operations: a result may be in a file");
+
 /** The line to the client of a call, if there is one. */
 export const lineOf: unique symbol = Symbol("@alkdev/operations: the line to the client of a call");
 

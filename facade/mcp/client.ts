@@ -3,11 +3,13 @@
 import { numbers, PendingWork } from "../border/pending-work.js";
 import { kindOf, messageOf } from "../border/text.js";
 import { outgoingTrace } from "../border/trace.js";
+import type { SpilledResult } from "../envelope.js";
 import { CallError, InfrastructureErrorCode, invalid } from "../errors.js";
 import { logger } from "../logging.js";
 import type { McpClient } from "../native-binding.js";
 import { adapterLimiter, type Limiter } from "../registry/limits.js";
 import type { NativeWork } from "../registry/native-handler.js";
+import { Spills } from "../registry/spills.js";
 import { native, runtime } from "../runtime.js";
 import type { OperationContext } from "../types.js";
 import type {
@@ -36,6 +38,12 @@ type Json = Record<string, unknown>;
 
 /** On whose behalf the list of tools is read. */
 const NOBODY: OperationContext = {};
+
+/** A result, and the file that all of it is in, if it is in one. */
+export interface SpilledAnswer {
+  result: unknown;
+  spill?: SpilledResult;
+}
 
 /** How a tool is called: part of the operation's context. */
 export interface CallOptions extends MCPRequestOptions {
@@ -72,6 +80,7 @@ type Query =
 export class Client implements MCPClientWrapper {
   readonly name: string;
   readonly config: MCPClientConfig;
+  #spills: Spills | undefined;
   readonly limiter: Limiter | undefined;
   readonly #native: McpClient;
   readonly #pending = new PendingWork<number>(numbers(), {
@@ -166,15 +175,16 @@ export class Client implements MCPClientWrapper {
     tool: string,
     input: string | undefined,
     options: () => CallOptions,
+    spills?: Spills,
   ): Promise<T> {
-    if (this.#sessions === undefined) return this.call(tool, input, options());
+    if (this.#sessions === undefined) return this.call(tool, input, options(), spills);
     const headers = await headersFor(this.name, this.config, context);
     // What is left of the time is looked at when the connection is there.
-    return this.#sessions.use(context, headers, (client) => client.call<T>(tool, input, options()));
+    return this.#sessions.use(context, headers, (client) => client.call<T>(tool, input, options(), spills));
   }
 
-  /** Calls a tool; `input` is JSON. */
-  call<T>(tool: string, input: string | undefined, options: CallOptions): Promise<T> {
+  /** Calls a tool; `input` is JSON. With `spills`, the answer is what `SpilledAnswer` says. */
+  call<T>(tool: string, input: string | undefined, options: CallOptions, spills?: Spills): Promise<T> {
     const { timeout, left, resetTimeoutOnProgress, onProgress } = options;
     const fields = outgoingTrace();
     const trace = fields === undefined ? undefined : JSON.stringify(fields);
@@ -188,8 +198,15 @@ export class Client implements MCPClientWrapper {
         resetTimeoutOnProgress,
         onProgress !== undefined,
         trace,
+        spills?.native,
       ),
     );
+  }
+
+  /** Where large results go, by the client's own configuration. */
+  get spills(): Spills | undefined {
+    this.#spills ??= Spills.of(this.config.spill);
+    return this.#spills;
   }
 
   /** How the native registry calls a tool without JavaScript. */
@@ -198,8 +215,8 @@ export class Client implements MCPClientWrapper {
       // Who calls with which credentials is for a function of the user's to say.
       isPossible: () => this.#sessions === undefined,
       ownsSchema: () => false,
-      register: (registry, spec, { input, output }) =>
-        registry.setMcp(spec, input, output, this.#native, tool),
+      register: (registry, spec, { input, output }, spills) =>
+        registry.setMcp(spec, input, output, this.#native, tool, spills?.native),
     };
   }
 

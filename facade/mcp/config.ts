@@ -21,6 +21,7 @@ import { quoted } from "../border/text.js";
 import { accessRules, type ImportedAccessControl } from "../imported-access.js";
 import type { OutputMode } from "../registry/entry.js";
 import { type CallLimits, type CircuitBreaker, callLimits, circuitBreaker } from "../registry/limits.js";
+import { aSpill, type SpillOptions } from "../registry/spills.js";
 import type { OperationContext } from "../types.js";
 import { expandReferences } from "./references.js";
 
@@ -245,6 +246,8 @@ export interface MCPClientConfig {
   breaker?: CircuitBreaker;
   /** What happens to the outputs of these operations; the registry's own setting by default. */
   output?: OutputMode;
+  /** Large results go to files: `data` is the beginning then, and `meta.spill` names the file. */
+  spill?: SpillOptions;
   /** `data` is the parsed value when a result is exactly one text that holds a JSON object or array. */
   parseJSONText?: boolean;
   /** What a result with `isError: true` becomes: an envelope (default), or a `CallError` that holds it. */
@@ -326,6 +329,7 @@ const FIELDS: Fields<MCPClientConfig> = {
   breaker: circuitBreaker,
   reconnect: aBoolean,
   output: oneOf("normalise", "keep", "off", "strict"),
+  spill: aSpill,
   parseJSONText: aBoolean,
   onToolError: oneOf("envelope", "throw"),
   onElicitation: aFunction,

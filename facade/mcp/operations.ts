@@ -1,20 +1,24 @@
 import { jsonOf, messageOf } from "../border/text.js";
 import { Turns } from "../border/turns.js";
+import type { ResponseEnvelope, SpilledResult } from "../envelope.js";
 import { CallError, InfrastructureErrorCode, invalid } from "../errors.js";
 import { importedRules, KeptRules } from "../imported-access.js";
 import { logger } from "../logging.js";
+import { markAsSent } from "../registry/as-sent.js";
 import { markClaimed } from "../registry/claims.js";
 import { endingItself } from "../registry/deadline.js";
 import { limitHandler } from "../registry/limits.js";
 import { markNative } from "../registry/native-handler.js";
 import { steering } from "../registry/protocol-context.js";
 import { markSource } from "../registry/source-about.js";
+import { markSpilling } from "../registry/spilling.js";
+import type { Spills } from "../registry/spills.js";
 import { compiled } from "../schema/compiled.js";
 import { FromSchema } from "../schema/from-schema.js";
 import type { TypeBoxSchema } from "../schema-types.js";
 import { Type } from "../type-builder.js";
 import { type OperationContext, type OperationHandler, type OperationSpec, OperationType } from "../types.js";
-import type { CallOptions, Client } from "./client.js";
+import type { CallOptions, Client, SpilledAnswer } from "./client.js";
 import type { MCPProgress } from "./client-types.js";
 import { argumentsFor, asItWas, originOf } from "./origin.js";
 import { envelopeOfResult } from "./result.js";
@@ -196,6 +200,22 @@ function importTool(client: Client, version: string, tool: Tool): Omit<Imported,
   const outputSchema =
     declared == null ? (Type.Unknown() as TypeBoxSchema) : schema("outputSchema", declared);
   for (const problem of problems) report(server, problem, "Unknown stands in its place.");
+  const call = async (
+    input: unknown,
+    context: OperationContext | undefined,
+    spills: Spills | undefined,
+  ): Promise<ResponseEnvelope> => {
+    const given = origin === undefined ? input : argumentsFor(origin, input);
+    const args = argumentsOf(server, tool.name, given);
+    const options = () => optionsOf(server, tool.name, context);
+    const { result, spill }: SpilledAnswer =
+      spills === undefined
+        ? { result: await client.callFor<unknown>(context ?? {}, tool.name, args, options) }
+        : await client.callFor(context ?? {}, tool.name, args, options, spills);
+    const sent = envelopeOfResult(server, tool.name, result, config);
+    if (spill !== undefined) return inFile(sent, spill);
+    return origin === undefined ? sent : asItWas(sent, result, outputSchema);
+  };
   const title = wordsIn(tool.title) ?? wordsIn(tool.annotations?.title);
   const operation: MCPOperation = {
     name: origin?.name ?? tool.name,
@@ -218,20 +238,25 @@ function importTool(client: Client, version: string, tool: Tool): Omit<Imported,
       ...(tool._meta != null && { _meta: tool._meta }),
       ...(config.output !== undefined && { output: config.output }),
     },
-    handler: endingItself(async (input: unknown, context?: OperationContext) => {
-      const given = origin === undefined ? input : argumentsFor(origin, input);
-      const args = argumentsOf(server, tool.name, given);
-      const options = () => optionsOf(server, tool.name, context);
-      const result = await client.callFor<unknown>(context ?? {}, tool.name, args, options);
-      const envelope = envelopeOfResult(server, tool.name, result, config);
-      return origin === undefined ? envelope : asItWas(envelope, result, outputSchema);
-    }),
+    handler: endingItself((input: unknown, context?: OperationContext) =>
+      call(input, context, client.spills),
+    ),
   };
+  markSpilling(operation.handler, { own: client.spills, call });
   markSource(operation.handler, { source: "mcp", server, tool: tool.name, url: config.url });
   limitHandler(operation.handler, client.limiter);
   if (origin === undefined) markNative(operation.handler, client.nativeWork(tool.name));
   else markClaimed(operation.handler, client, `MCP server '${server}'`);
   return { operation, problems };
+}
+
+/** The envelope of a result whose beginning came, and whose whole is in a file. */
+function inFile(envelope: ResponseEnvelope, spill: SpilledResult): ResponseEnvelope {
+  const [block] = envelope.meta.source === "mcp" ? envelope.meta.content : [];
+  const meta = { ...envelope.meta, spill };
+  // The beginning of a result is not the declared shape.
+  markAsSent(meta);
+  return { data: block?.type === "text" ? block.text : "", meta };
 }
 
 function report(server: string, { tool, field, reason }: MCPToolProblem, consequence: string): void {

@@ -4,6 +4,7 @@ import { isRecord } from "../border/options.js";
 import { restored } from "../call/wire-value.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError } from "../errors.js";
+import { markAsSent } from "../registry/as-sent.js";
 import { compiled } from "../schema/compiled.js";
 import { AccessControlSchema } from "../spec-schemas.js";
 import { type AccessControl, type ErrorDefinition, OperationType } from "../types.js";
@@ -86,12 +87,27 @@ export function asItWas(
   // To other servers' tools, null is as good as nothing.
   const data = isEmpty ? undefined : structuredContent === null ? null : restored(envelope.data);
   const before = about[META_KEY];
+  const spill = isRecord(before) ? before.spill : undefined;
+  if (isRecord(spill)) return beginning(envelope, spill);
   const { notes } = isRecord(before) ? before : {};
   if (!Array.isArray(notes)) return { ...envelope, data };
   // What can still be seen here, the registry here will note again.
   const again = new Set(compiled(outputSchema).shape(data, "normalise").notes.map(textOf));
   const kept = notes.filter((note) => !again.has(textOf(note)));
   return { ...envelope, data, meta: kept.length === 0 ? meta : { ...meta, notes: kept } };
+}
+
+/** A result that is so large that its server sent its beginning, and keeps all of it for whoever called. */
+function beginning(
+  envelope: ResponseEnvelope<unknown>,
+  { uri, bytes }: Record<string, unknown>,
+): ResponseEnvelope<unknown> {
+  const [block] = envelope.meta.source === "mcp" ? envelope.meta.content : [];
+  const data = block?.type === "text" ? block.text : undefined;
+  const message = `This is the beginning. The whole result, ${bytes} bytes, is the resource ${uri} of the server`;
+  const meta = { ...envelope.meta, notes: [{ path: "", message }] };
+  markAsSent(meta);
+  return { data, meta };
 }
 
 function textOf({ path, message }: { path: string; message: string }): string {

@@ -29,7 +29,8 @@ import { quoted } from "../border/text.js";
 import { accessRules } from "../imported-access.js";
 import { logger } from "../logging.js";
 import { callLimits, circuitBreaker } from "../registry/limits.js";
-import type { HTTPAuth, HTTPRetry, HTTPSpill, HTTPStreams, OpenAPIImportConfig } from "./config.js";
+import { aSpill } from "../registry/spills.js";
+import type { HTTPAuth, HTTPRetry, HTTPStreams, OpenAPIImportConfig } from "./config.js";
 
 /** A configuration whose fields are what they are declared to be; a copy, so that it stays so. */
 export type CheckedConfig = Readonly<OpenAPIImportConfig>;
@@ -76,12 +77,7 @@ const FIELDS: Fields<OpenAPIImportConfig> = {
     maxEventBytes: aSize,
   }),
   maxResponseBytes: aSize,
-  spill: group<HTTPSpill>({
-    over: required(aSize),
-    dir: aString,
-    keep: aDuration,
-    quota: aSize,
-  }),
+  spill: aSpill,
   ca: must("PEM text, or a list of such", (value) => isString(value) || isListOf(value, isString)),
   accessControl: accessRules,
   limits: callLimits,

@@ -2,6 +2,7 @@
 
 import type { OutputMode } from "../registry/entry.js";
 import type { CallLimits, CircuitBreaker } from "../registry/limits.js";
+import type { SpillOptions } from "../registry/spills.js";
 import type { AccessControl, OperationContext, OperationSpec } from "../types.js";
 
 /**
@@ -42,9 +43,9 @@ export interface HTTPServiceConfig {
   sse?: HTTPStreams;
   /** A response body that is larger is an error. 64 MiB by default. */
   maxResponseBytes?: number;
-  /** Large bodies go to files: `data` is the beginning of the body then, and `meta.spill` names the file. Not with a `fetch`
-   * of your own, and not for calls from other machines. */
-  spill?: HTTPSpill;
+  /** Large bodies go to files: `data` is the beginning of the body then, and `meta.spill` names the file. With a `fetch`
+   * of your own, only those of a registry that has `spill` too. */
+  spill?: SpillOptions;
   /** Certificates to trust besides the system's, as PEM. */
   ca?: string | string[];
   /** Who may call these operations: one rule for all, or a function of each. Without it, everybody. */
@@ -148,25 +149,6 @@ export interface HTTPRetry {
   delay?: number;
   /** No pause is longer. A server that asks for more gets no further try. */
   maxDelay?: number;
-}
-
-/**
- * When a body goes to a file.
- *
- * @example
- * ```ts
- * const config: HTTPServiceConfig = { namespace: "exports", spill: { over: 1_000_000, keep: 600_000 } };
- * ```
- */
-export interface HTTPSpill {
-  /** A body with more bytes than this goes to a file, while it is received. `maxResponseBytes` is for those that do not. */
-  over: number;
-  /** The folder of the files. One of the package's own by default, which is removed when the process ends. */
-  dir?: string;
-  /** Milliseconds after which a file is removed. One hour by default. */
-  keep?: number;
-  /** Bytes that all files of this import may have together; a call beyond that fails. 4 GiB by default. */
-  quota?: number;
 }
 
 /**

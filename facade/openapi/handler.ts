@@ -10,6 +10,8 @@ import { limitHandler } from "../registry/limits.js";
 import { lookNowAndThen, markNative } from "../registry/native-handler.js";
 import { markCredentials } from "../registry/open-sources.js";
 import { markSource } from "../registry/source-about.js";
+import { markSpilling } from "../registry/spilling.js";
+import type { Spills } from "../registry/spills.js";
 import { makerOf } from "../schema/lazy.js";
 import {
   type OperationContext,
@@ -55,8 +57,8 @@ export function createHandler(
   markNative(handler, {
     isPossible: () => service.config.fetch === undefined && !dependsOnCalls(service.config),
     ownsSchema: (spec, field) => makers[field] !== undefined && makerOf(spec, field) === makers[field],
-    register: (registry, spec, { input, output, own }) =>
-      registry.setHttp(spec, input, output, own, service.native, imported, index),
+    register: (registry, spec, { input, output, own }, spills) =>
+      registry.setHttp(spec, input, output, own, service.native, imported, index, spills?.native),
     request: () => imported.request(index),
   });
   return handler;
@@ -65,9 +67,20 @@ export function createHandler(
 lookNowAndThen(tellReplacedFetch);
 
 function calling(service: HttpService, index: number, isServed: boolean): OperationHandler {
-  const handler = (input: unknown, context?: OperationContext) => call(service, index, input, context);
-  if (!isServed) return handler;
-  return async (input: unknown, context?: OperationContext) => withBytes(await handler(input, context));
+  const work = async (
+    input: unknown,
+    context: OperationContext | undefined,
+    spills: Spills | undefined,
+  ): Promise<ResponseEnvelope> => {
+    const envelope = await call(service, index, input, context, spills);
+    return isServed ? withBytes(envelope) : envelope;
+  };
+  const { spills } = service;
+  const handler = isServed
+    ? (input: unknown, context?: OperationContext) => work(input, context, spills)
+    : (input: unknown, context?: OperationContext) => call(service, index, input, context, spills);
+  markSpilling(handler, { own: spills, call: work });
+  return handler;
 }
 
 /** A server of ours sends binary data as the call protocol does. */
@@ -93,6 +106,7 @@ async function call(
   index: number,
   input: unknown,
   context: OperationContext | undefined,
+  spills: Spills | undefined,
 ): Promise<ResponseEnvelope> {
   const signal = context?.signal;
   if (signal?.aborted === true) throw abortedBefore();
@@ -104,7 +118,7 @@ async function call(
     const machine = service.native.drive(index, text, body, blobs, headers, false);
     return callThroughFetch(service, fetch, machine, signal);
   }
-  return toEnvelope(await callNatively(service, index, outgoing, signal));
+  return toEnvelope(await callNatively(service, index, outgoing, signal, spills));
 }
 
 function callNatively(
@@ -112,11 +126,12 @@ function callNatively(
   index: number,
   { input, body, blobs, headers }: OutgoingCall,
   signal: AbortSignal | undefined,
+  spills: Spills | undefined,
 ): Promise<Told> {
   return pending.run({
     owner: service,
     signal,
-    start: (id) => service.call(id, index, input, body, blobs, headers),
+    start: (id) => service.call(id, index, input, body, blobs, headers, spills?.native),
     cancel: (id) => service.cancel(id),
   });
 }

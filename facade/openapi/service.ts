@@ -1,11 +1,9 @@
 // The requests of one import, for whatever sends them.
 
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { numbers, PendingWork } from "../border/pending-work.js";
 import type { HttpService as NativeService, OpenApiImport } from "../native-binding.js";
 import { adapterLimiter, type Limiter } from "../registry/limits.js";
+import { Spills } from "../registry/spills.js";
 import { native, runtime } from "../runtime.js";
 import type { OperationContext } from "../types.js";
 import type { CheckedConfig } from "./config-check.js";
@@ -20,11 +18,14 @@ export const pending = new PendingWork<number>(numbers());
 export class HttpService {
   readonly native: NativeService;
   readonly config: CheckedConfig;
+  /** Where large bodies go. */
+  readonly spills: Spills | undefined;
   readonly limiter: Limiter | undefined;
   readonly #plans: (BodyPlan | null)[] = [];
 
   constructor(imported: OpenApiImport | undefined, config: CheckedConfig, documentUrl?: string) {
     this.config = config;
+    this.spills = Spills.of(config.spill);
     this.limiter = adapterLimiter(this.name, config);
     this.native = new native.HttpService(runtime, pending.mailbox, settings(config), imported, documentUrl);
   }
@@ -77,35 +78,9 @@ function planOf(text: string | null): BodyPlan {
   return { kind: text.slice(0, space) as BodyPlan["kind"], property: text.slice(space + 1) };
 }
 
-/** How long the file of a large body stays, in milliseconds, and how much all of them may have, in bytes. */
-const SPILL_KEEP = 3_600_000;
-const SPILL_QUOTA = 4 * 1024 ** 3;
-let ownFolder: string | undefined;
-
-/** A folder for files that nobody has named one for. It goes when the process does. */
-function spillFolder(): string {
-  if (ownFolder === undefined) {
-    const made = mkdtempSync(join(tmpdir(), "operations-spill-"));
-    process.once("exit", () => rmSync(made, { recursive: true, force: true }));
-    ownFolder = made;
-  }
-  return ownFolder;
-}
-
 /** What the native side is told about a configuration. */
 function settings(config: CheckedConfig): string {
-  const {
-    namespace = "served",
-    baseUrl,
-    headers,
-    auth,
-    timeout,
-    maxResponseBytes,
-    retry,
-    sse,
-    ca,
-    spill,
-  } = config;
+  const { namespace = "served", baseUrl, headers, auth, timeout, maxResponseBytes, retry, sse, ca } = config;
   const { hosts, allowPrivateAddresses } = config;
   return JSON.stringify({
     namespace,
@@ -120,11 +95,5 @@ function settings(config: CheckedConfig): string {
     retry: typeof retry === "number" ? { retries: retry } : retry,
     sse,
     ca: typeof ca === "string" ? [ca] : ca,
-    spill: spill && {
-      over: spill.over,
-      dir: spill.dir ?? spillFolder(),
-      keep: spill.keep ?? SPILL_KEEP,
-      quota: spill.quota ?? SPILL_QUOTA,
-    },
   });
 }

@@ -2,6 +2,7 @@
 
 import type { NativeRegistry, Schema } from "../native-binding.js";
 import type { OperationSpec } from "../types.js";
+import type { Spills } from "./spills.js";
 
 /** The schemas of an operation for the native side. */
 export interface NativeSchemas {
@@ -18,8 +19,8 @@ export interface NativeWork {
   isPossible(): boolean;
   /** Whether the schema that stands there is the work's own, and not made yet. */
   ownsSchema(spec: OperationSpec, field: "inputSchema" | "outputSchema"): boolean;
-  /** Registers an operation with this work. `spec` is JSON. */
-  register(registry: NativeRegistry, spec: string, schemas: NativeSchemas): void;
+  /** Registers an operation with this work. `spec` is JSON, `spills` where large results go. */
+  register(registry: NativeRegistry, spec: string, schemas: NativeSchemas, spills: Spills | undefined): void;
   /** If it is an HTTP request: which, as JSON (`RequestPlan` of `crates/operations-http/src/message/plan.rs`). */
   request?(): string;
 }

@@ -11,6 +11,8 @@ import { lookAround, type NativeSchemas, type NativeWork, nativeWorkOf } from ".
 import { copyOfRules, isCopyOf } from "./native-rules.js";
 import { tellIfOpen } from "./open-sources.js";
 import { ownMode } from "./output.js";
+import { spillsOf } from "./spilling.js";
+import type { Spills } from "./spills.js";
 import { isTold } from "./told.js";
 import type { Watch } from "./watch.js";
 
@@ -27,8 +29,16 @@ export class NativeTwin {
   #watch: Watch | undefined;
   /** Somebody in JavaScript has a say in every call, or is told of it. */
   #isHeld: boolean;
+  /** Where large results go. */
+  readonly #spills: Spills | undefined;
 
-  constructor(output: OutputMode, entries: Map<string, Entry>, watch: Watch | undefined) {
+  constructor(
+    output: OutputMode,
+    entries: Map<string, Entry>,
+    watch: Watch | undefined,
+    spills: Spills | undefined,
+  ) {
+    this.#spills = spills;
     this.native = new native.NativeRegistry(runtime, output);
     this.#entries = entries;
     this.#watch = watch;
@@ -79,6 +89,7 @@ export class NativeTwin {
     this.#tellFormats();
     const work = handler === undefined ? undefined : nativeWorkOf(handler);
     const told = toTell(entry);
+    const spills = spillsOf(handler, this.#spills);
     // What another library checks is checked in JavaScript.
     if (
       !this.#isHeld &&
@@ -91,12 +102,12 @@ export class NativeTwin {
       const schemas = schemasOf(spec, work);
       if (schemas !== undefined) {
         this.#told.set(id, told);
-        work.register(this.native, describe(spec, told.rules, told.output), schemas);
+        work.register(this.native, describe(spec, told.rules, told.output, spills), schemas, spills);
         return;
       }
     }
     this.#told.delete(id);
-    this.native.setHost(describe(spec, FOR_NOBODY, undefined));
+    this.native.setHost(describe(spec, FOR_NOBODY, undefined, spills));
   }
 
   remove(id: string): void {
@@ -158,10 +169,19 @@ function isStillSo({ entry, rules, output }: Told): boolean {
 const FOR_NOBODY: AccessControl = { requiredScopes: [], customAuth: "JavaScript" };
 
 /** What the native side has to know of a spec. */
-function describe(spec: OperationSpec, accessControl: AccessControl, output: OutputMode | undefined): string {
+function describe(
+  spec: OperationSpec,
+  accessControl: AccessControl,
+  output: OutputMode | undefined,
+  store: Spills | undefined,
+): string {
   const { namespace, name, type, description } = spec;
   const errors = declaredErrors(spec);
-  return JSON.stringify({ namespace, name, type, description, accessControl, output, errors }, wellFormed);
+  const spills = store !== undefined;
+  return JSON.stringify(
+    { namespace, name, type, description, accessControl, output, errors, spills },
+    wellFormed,
+  );
 }
 
 /** Nobody has checked these: what cannot be meant is left out. */

@@ -110,8 +110,9 @@ function isEnvelope(result: unknown): result is ResponseEnvelope {
 /** An MCP error holds content blocks, an empty HTTP body nothing at all, and one of an undeclared type whatever the server
  * likes: not the declared shape. */
 export function hasDeclaredData({ data, meta }: ResponseEnvelope): boolean {
+  if (isAsSent(meta)) return false;
   if (meta.source === "mcp") return !meta.isError;
-  return meta.source !== "http" || (data !== undefined && !isAsSent(meta));
+  return meta.source !== "http" || data !== undefined;
 }
 
 function shaped(

@@ -26,13 +26,13 @@ type Soon<T> = T | Promise<T>;
 export function callWithOwnChecks(
   entry: Entry,
   own: OwnChecks,
+  handler: OperationHandler,
   input: unknown,
   context: OperationContext,
   mode: OutputMode,
 ): Promise<ResponseEnvelope> {
   const run = async (value: unknown): Promise<ResponseEnvelope> => {
     refuseEnded(entry, context);
-    const handler = entry.run as OperationHandler;
     return ownEnvelope(entry, own, await handler(value, context), mode);
   };
   const admitted = admitWithOwnChecks(entry, own, input);

@@ -12,18 +12,40 @@ export interface Manner {
   readonly isWithin: boolean;
   /** By the registry itself: the caller may. */
   readonly isGranted: boolean;
+  /** Whether the caller can be handed the file of a large result. */
+  readonly takesFiles: boolean;
 }
 
+const SERVED_CALL = { isServed: true, isWithin: false, isGranted: false };
+const DIRECT_CALL = { isServed: false, isWithin: false, isGranted: false, takesFiles: true };
+
 /** A call that came through the call protocol. */
-export const SERVED: Manner = { isServed: true, isWithin: false, isGranted: false };
+export const SERVED: Manner = { ...SERVED_CALL, takesFiles: false };
+
+/** The same, for somebody who hands out the file of a large result. */
+export const SERVED_FILES: Manner = { ...SERVED_CALL, takesFiles: true };
 
 /** The same, and a direct call, from within. */
-export const WITHIN_SERVED: Manner = { isServed: true, isWithin: true, isGranted: false };
-export const WITHIN: Manner = { isServed: false, isWithin: true, isGranted: false };
+export const WITHIN: Manner = { ...DIRECT_CALL, isWithin: true };
+const WITHIN_SERVED: Manner = { ...SERVED, isWithin: true };
+const WITHIN_FILES: Manner = { ...SERVED_FILES, isWithin: true };
 
 /** The same once more, by a caller who may. */
-export const GRANTED_SERVED: Manner = { isServed: true, isWithin: true, isGranted: true };
-export const GRANTED: Manner = { isServed: false, isWithin: true, isGranted: true };
+const GRANTED: Manner = { ...WITHIN, isGranted: true };
+const GRANTED_SERVED: Manner = { ...WITHIN_SERVED, isGranted: true };
+const GRANTED_FILES: Manner = { ...WITHIN_FILES, isGranted: true };
+
+/** A call, from within. */
+export function within(by: Manner | undefined): Manner {
+  if (by?.isServed !== true) return WITHIN;
+  return by.takesFiles ? WITHIN_FILES : WITHIN_SERVED;
+}
+
+/** A call whose caller may. */
+export function granted(by: Manner): Manner {
+  if (!by.isServed) return GRANTED;
+  return by.takesFiles ? GRANTED_FILES : GRANTED_SERVED;
+}
 
 const enforced = new WeakSet<OperationContext>();
 

@@ -33,15 +33,18 @@ import { admit, refuseEnded } from "./admit.js";
 import { accessReport, type Decision, told } from "./audit.js";
 import { type AuthorisedCall, authorise, type CustomAuth, holdsScopes, identityIn } from "./authorise.js";
 import { assertMayReplace } from "./claims.js";
-import { isAhead, isEndingItself, refuseLate, withinDeadline } from "./deadline.js";
+import { endingItself, isAhead, isEndingItself, refuseLate, withinDeadline } from "./deadline.js";
 import { type AnyHandler, Entry, type OutputMode } from "./entry.js";
 import { type CallLimits, callLimits, Limiter, operationLimiter, type RegistryStats } from "./limits.js";
 import { NativeTwin } from "./native-twin.js";
 import { operationNotFound } from "./nearest.js";
 import { answerOf, envelopeOf } from "./output.js";
 import { admitWithOwnChecks, callWithOwnChecks, ownStream } from "./own-checks.js";
-import { GRANTED, GRANTED_SERVED, isDirect, type Manner, WITHIN, WITHIN_SERVED } from "./protocol-context.js";
+import { granted, isDirect, type Manner, WITHIN, within } from "./protocol-context.js";
 import { assertHandler, assertSpec, operationId } from "./spec-check.js";
+import { spilledIfLarge } from "./spill-result.js";
+import { spillsOf, withFiles, withoutFiles } from "./spilling.js";
+import { aSpill, type SpillOptions, Spills } from "./spills.js";
 import { subscribe } from "./subscribe.js";
 import { isTold } from "./told.js";
 import { NOBODY, Watch } from "./watch.js";
@@ -67,6 +70,9 @@ export interface RegistryOptions {
   /** What happens to outputs. `"normalise"` (default): they are brought into the declared shape. `"keep"`: the same, but nothing is
    * removed. `"off"`: they are only checked. `"strict"`: what does not fit rejects the call, and nothing is made up. */
   output?: OutputMode;
+  /** Large results go to files: `data` is the beginning then, and `meta.spill` names the file. Without it, and for callers that
+   * cannot be handed a file, results stay in memory. */
+  spill?: SpillOptions;
   /** How many calls of the whole registry run, wait and begin. Operations and adapters may have limits of their own. */
   limits?: CallLimits;
 }
@@ -81,6 +87,7 @@ const FIELDS: Fields<RegistryOptions> = {
   },
   trustDirectCalls: aBoolean,
   output: oneOf("normalise", "keep", "off", "strict"),
+  spill: aSpill,
   limits: callLimits,
 };
 
@@ -132,6 +139,7 @@ export class OperationRegistry<TOperations = any> {
   readonly #customAuth: Record<string, CustomAuth>;
   readonly #trustDirectCalls: boolean;
   readonly #output: OutputMode;
+  readonly #spills: Spills | undefined;
   /** Every call of this registry goes through these limits. */
   readonly #limiter: Limiter | undefined;
   #revision = 0;
@@ -145,6 +153,7 @@ export class OperationRegistry<TOperations = any> {
     this.#customAuth = { ...checked.customAuth };
     this.#trustDirectCalls = checked.trustDirectCalls === true;
     this.#output = checked.output ?? "normalise";
+    this.#spills = Spills.of(checked.spill);
     this.#limiter = checked.limits && new Limiter("registry", "", checked.limits);
   }
 
@@ -438,23 +447,40 @@ export class OperationRegistry<TOperations = any> {
       ) {
         throw this.#notCallable(entry, id, isServed ? context : undefined);
       }
+      const spills = this.#spillsFor(entry, by);
+      const handler = handlerOf(entry, by, spills);
       const isTrusted = by?.isGranted === true || (!isServed && this.#isTrusted(context));
       // Looked at here first, because these scopes are all that most operations ask for.
       if (!isTrusted && !holdsScopes(entry.spec.accessControl, identityIn(context))) {
         const asked = this.#authorise(entry, input, context);
-        if (asked !== undefined) return callAfter(asked, entry, input, context, this.#output);
+        if (asked !== undefined) {
+          return inFiles(spills, callAfter(asked, entry, handler, input, context, this.#output));
+        }
       }
       const mode = this.#output;
-      if (entry.own !== undefined) return callWithOwnChecks(entry, entry.own, input, context, mode);
+      if (entry.own !== undefined) {
+        return inFiles(spills, callWithOwnChecks(entry, entry.own, handler, input, context, mode));
+      }
       admit(entry, input);
       if (!isServed) refuseEnded(entry, context);
       else if (context.deadline !== undefined) refuseLate(id, context.deadline);
-      const { run: handler } = entry as { run: OperationHandler };
       const result: Promise<unknown> = Promise.resolve(handler(input, context));
-      return then.call(result, (value) => envelopeOf(entry, value, mode)) as Promise<ResponseEnvelope>;
+      const answered = then.call(result, (value) => envelopeOf(entry, value, mode));
+      return inFiles(spills, answered as Promise<ResponseEnvelope>);
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /** Where the large result of a call goes, if the registry has a say in it. */
+  #spillsFor({ handler }: Entry, by: Manner | undefined): Spills | undefined {
+    if (this.#spills === undefined || by?.takesFiles === false) return undefined;
+    return spillsOf(handler, this.#spills);
+  }
+
+  /** Whether a large result of an operation may be in a file. @internal */
+  spills(id: string): boolean {
+    return spillsOf(this.#entries.get(id)?.handler, this.#spills) !== undefined;
   }
 
   #executeInTime(
@@ -481,7 +507,7 @@ export class OperationRegistry<TOperations = any> {
       this.#watch ?? NOBODY,
       { operationId: id, kind: "call", isServed, input, context },
       this.#entries.get(id),
-      (given, now) => this.#executeWithin(id, given, now, isServed),
+      (given, now) => this.#executeWithin(id, given, now, by),
     );
   }
 
@@ -489,10 +515,12 @@ export class OperationRegistry<TOperations = any> {
     id: string,
     input: unknown,
     context: OperationContext,
-    isServed: boolean,
+    by: Manner | undefined,
   ): Promise<ResponseEnvelope> {
-    if (!isServed && isAhead(context.deadline)) return this.#executeInTime(id, input, context, WITHIN);
-    return this.#executeAudited(id, input, context, isServed ? WITHIN_SERVED : WITHIN);
+    if (by?.isServed !== true && isAhead(context.deadline)) {
+      return this.#executeInTime(id, input, context, WITHIN);
+    }
+    return this.#executeAudited(id, input, context, within(by));
   }
 
   /** Tells those who want to know of it who may call, and then calls. */
@@ -506,11 +534,11 @@ export class OperationRegistry<TOperations = any> {
     if (this.#watch?.isAuditing !== true || entry === undefined || !entry.isCallable(false, by.isServed)) {
       return this.execute(id, input, context, by);
     }
-    const granted = by.isServed ? GRANTED_SERVED : GRANTED;
+    const now = granted(by);
     try {
       const asked = this.#audited(entry, input, context, by.isServed);
-      if (asked === undefined) return this.execute(id, input, context, granted);
-      return asked.then(() => this.execute(id, input, context, granted));
+      if (asked === undefined) return this.execute(id, input, context, now);
+      return asked.then(() => this.execute(id, input, context, now));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -560,7 +588,7 @@ export class OperationRegistry<TOperations = any> {
 
   /** The registry on the native side, for whatever serves it. @internal */
   nativeTwin(): NativeTwin {
-    this.#twin ??= new NativeTwin(this.#output, this.#entries, this.#watch);
+    this.#twin ??= new NativeTwin(this.#output, this.#entries, this.#watch, this.#spills);
     return this.#twin;
   }
 
@@ -640,19 +668,44 @@ export interface OpenSubscription {
   envelope(value: unknown): ResponseEnvelope;
 }
 
+/** What does the work of a call, with large results in files or not. */
+function handlerOf(entry: Entry, by: Manner | undefined, spills: Spills | undefined): OperationHandler {
+  const handler = entry.handler as OperationHandler;
+  const chosen =
+    spills !== undefined
+      ? withFiles(handler, entry.id, spills)
+      : by?.takesFiles === false
+        ? withoutFiles(handler)
+        : handler;
+  if (chosen === handler) return entry.run as OperationHandler;
+  // The same work, behind the same limits.
+  const marked = isEndingItself(handler) ? endingItself(chosen) : chosen;
+  return (entry.gate?.around(marked, false) ?? marked) as OperationHandler;
+}
+
+/** The answer, or, if it is large and there is a place for that, one that names a file. */
+function inFiles(spills: Spills | undefined, answered: Promise<ResponseEnvelope>): Promise<ResponseEnvelope> {
+  if (spills === undefined) return answered;
+  return then.call(answered, (envelope) =>
+    spilledIfLarge(envelope as ResponseEnvelope, spills),
+  ) as Promise<ResponseEnvelope>;
+}
+
 /** A call that had to wait for the application's own rule. */
 async function callAfter<TOutput>(
   asked: Promise<void>,
   entry: Entry,
+  handler: OperationHandler,
   input: unknown,
   context: OperationContext,
   mode: OutputMode,
 ): Promise<ResponseEnvelope<TOutput>> {
   await asked;
-  if (entry.own !== undefined) return callWithOwnChecks(entry, entry.own, input, context, mode) as never;
+  if (entry.own !== undefined) {
+    return callWithOwnChecks(entry, entry.own, handler, input, context, mode) as never;
+  }
   admit(entry, input);
   refuseEnded(entry, context);
-  const handler = entry.run as OperationHandler;
   return envelopeOf(entry, await handler(input, context), mode) as ResponseEnvelope<TOutput>;
 }
 

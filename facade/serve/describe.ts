@@ -46,20 +46,24 @@ function areStill(rules: AccessControl | undefined, spec: OperationSpec): boolea
   }
 }
 
-/** All operations that an MCP client can call, as a JSON list. Subscriptions are not in it: a call gives one result. */
-export function describeMcp(registry: OperationRegistry, told: ToldRules): string {
+/** All operations that an MCP client can call, as a JSON list. Subscriptions are not in it: a call gives one result. With `tools`,
+ * these are tools, and no others. */
+export function describeMcp(registry: OperationRegistry, told: ToldRules, tools?: OperationRegistry): string {
   told.forget(registry);
   const all: string[] = [];
   for (const { spec, handler } of registry.entries()) {
     if (handler === undefined || spec.type === OperationType.SUBSCRIPTION) continue;
     const rules = told.of(spec);
     // What nobody can tell who may call, nobody is shown.
-    if (rules !== undefined) all.push(describe(spec, rules));
+    if (rules === undefined) continue;
+    const spills = registry.spills(`${spec.namespace}.${spec.name}`);
+    all.push(describe(spec, rules, spills, tools === undefined));
   }
+  for (const spec of tools?.list() ?? []) all.push(describe(spec, spec.accessControl, true, true));
   return wellFormed(`[${all.join(",")}]`);
 }
 
-function describe(spec: OperationSpec, rules: AccessControl): string {
+function describe(spec: OperationSpec, rules: AccessControl, spills: boolean, mayBeTool: boolean): string {
   const { namespace, name, type, title, description } = spec;
   const { customAuth: _, ...access } = rules;
   const members = JSON.stringify({
@@ -70,7 +74,8 @@ function describe(spec: OperationSpec, rules: AccessControl): string {
     access,
     operation: operationOf(spec, access),
     annotations: annotationsOf(spec),
-    mcp: lookOf(spec),
+    spills,
+    mcp: mayBeTool ? lookOf(spec) : { ...lookOf(spec), tool: false },
   }).slice(0, -1);
   const input = schemaText(spec, "inputSchema");
   const output = schemaText(spec, "outputSchema");

@@ -20,6 +20,7 @@ import {
   isString,
   isWhole,
   must,
+  oneOf,
   refusal,
   required,
 } from "../border/options.js";
@@ -83,6 +84,9 @@ export interface McpDoorOptions {
   version?: string;
   /** What clients tell their models about it. */
   instructions?: string;
+  /** With `"search"`, clients find three tools, `catalogue_search`, `catalogue_describe` and `catalogue_call`, in the place of all
+   * the others: for registries that fill a prompt. Prompts and resources stay. */
+  catalogue?: "search";
   /** A secret of 32 characters or more, the same in all processes that serve one address. It seals what clients carry from one
    * request to the next where a handler asks them something (default: a key of this process alone). */
   stateKey?: string;
@@ -326,6 +330,7 @@ export const DOORS: Fields<ServeDoors> = {
       version: aName,
       instructions: aString,
       stateKey: aStateKey,
+      catalogue: oneOf("search"),
       tasks: someTasks,
     }),
   ),

@@ -23,6 +23,7 @@ import { Hub, type ServedHub, type SpokeNews } from "./hub.js";
 import { type AskedIdentity, failureOf, type Identify, identified } from "./identify.js";
 import { type ClientAnswer, ClientLine, type Offers } from "./line.js";
 import { checkedServe, nativeOptions, type ServeOptions } from "./options.js";
+import { hostSpec, searchTools } from "./search-tools.js";
 
 /**
  * How `close` goes about it.
@@ -145,6 +146,9 @@ export class Offered implements Receiver {
   readonly #rules = new ToldRules();
   /** Nothing where the door is closed. */
   readonly hub: Hub | undefined;
+  /** With `catalogue: "search"`: the tools of the MCP door. */
+  readonly #tools: OperationRegistry | undefined;
+  readonly #toolAnswers: Answers | undefined;
 
   constructor(registry: OperationRegistry, options: ServeOptions) {
     this.#registry = registry;
@@ -159,12 +163,22 @@ export class Offered implements Receiver {
     this.#answers = new Answers(this.native, registry, {
       overrun: options.overrun,
       concurrency: options.concurrency,
+      handsOutFiles: true,
     });
     const { hub } = options.doors;
     if (hub !== undefined && hub !== false) {
       this.hub = new Hub(this.native, registry, hub === true ? undefined : hub.accept);
     }
     const { operations } = options;
+    this.#tools = searchTools(registry, options, (id) => this.#isChosen(operations, id));
+    if (this.#tools !== undefined) {
+      this.native.addTools(this.#tools.list().map(hostSpec));
+      this.#toolAnswers = new Answers(this.native, this.#tools, {
+        overrun: options.overrun,
+        concurrency: options.concurrency,
+        handsOutFiles: true,
+      });
+    }
     this.#unwatch = operations === undefined ? () => {} : this.#choose(operations);
     this.#looking = setInterval(() => this.#look(), LOOK_EVERY).unref();
   }
@@ -175,8 +189,10 @@ export class Offered implements Receiver {
       return;
     }
     lookAround();
-    const { client, via } = asked;
-    this.#answers.requested(
+    const { client, operationId, via } = asked;
+    const isTool = this.#tools?.entry(operationId) !== undefined;
+    const answers = (isTool && this.#toolAnswers) || this.#answers;
+    answers.requested(
       restored(asked),
       client === undefined ? undefined : new ClientLine(this.native, id, client),
       via,
@@ -203,12 +219,12 @@ export class Offered implements Receiver {
   #describe(what: true | "http" | "hub"): string {
     if (what === "http") return describeHttp(this.#registry, this.#rules);
     if (what === "hub") return describeForPeers(this.#registry);
-    return describeMcp(this.#registry, this.#rules);
+    return describeMcp(this.#registry, this.#rules, this.#tools);
   }
 
   /** A client answers a question of a handler. */
   event(id: string, answer: ClientAnswer): void {
-    const line = this.#answers[lineOf](id);
+    const line = this.#answers[lineOf](id) ?? this.#toolAnswers?.[lineOf](id);
     if (line instanceof ClientLine) line.answered(answer);
   }
 
@@ -223,10 +239,12 @@ export class Offered implements Receiver {
 
   aborted(requestId: string): void {
     this.#answers.aborted(requestId);
+    this.#toolAnswers?.aborted(requestId);
   }
 
   goOn(requestId: string): void {
     this.#answers.mayGoOn(requestId);
+    this.#toolAnswers?.mayGoOn(requestId);
   }
 
   /** What is at an address is another. */
@@ -259,19 +277,23 @@ export class Offered implements Receiver {
   /** Sends and takes what waits. */
   #flush(): void {
     this.#answers.flush();
+    this.#toolAnswers?.flush();
     this.#inbox.drain();
+  }
+
+  #isChosen(operations: ServeOptions["operations"], id: string): boolean {
+    if (operations === undefined) return true;
+    try {
+      return operations(this.#registry.getSpec(id) as OperationSpec) === true;
+    } catch (error) {
+      log.error(`${id} is not served: operations() threw ${String(error)}`);
+      return false;
+    }
   }
 
   /** Serves what the user's own function chooses. What is registered later is looked at before it can be called. */
   #choose(operations: NonNullable<ServeOptions["operations"]>): () => void {
-    const isShown = (id: string): boolean => {
-      try {
-        return operations(this.#registry.getSpec(id) as OperationSpec) === true;
-      } catch (error) {
-        log.error(`${id} is not served: operations() threw ${String(error)}`);
-        return false;
-      }
-    };
+    const isShown = (id: string) => this.#isChosen(operations, id);
     this.native.showOnly(Array.from(this.#registry.entries(), ({ id }) => id).filter(isShown));
     return this.#twin.watch((id, entry) => {
       if (entry !== undefined && isShown(id)) return () => this.native.show(id, true);

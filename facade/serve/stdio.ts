@@ -8,6 +8,7 @@ import {
   aString,
   checkedOptions,
   type Fields,
+  oneOf,
   refusal,
   required,
 } from "../border/options.js";
@@ -37,6 +38,8 @@ export interface ServeStdioOptions
   version: string;
   /** What clients tell their models about it. */
   instructions?: string;
+  /** With `"search"`, three tools to find the others, in the place of all. */
+  catalogue?: McpDoorOptions["catalogue"];
   /** Whether clients may call operations as tasks that declare it (default: yes), and how those are kept. */
   tasks?: boolean | McpTaskOptions;
   /** Who is at the other end: whoever starts a program decides that. Nobody in particular by default, who may call open
@@ -48,6 +51,7 @@ const FIELDS: Fields<ServeStdioOptions> = {
   name: required(aName),
   version: required(aName),
   instructions: aString,
+  catalogue: oneOf("search"),
   tasks: someTasks,
   identity: anObject,
   operations: aFunction,
@@ -78,7 +82,7 @@ export async function serveStdio(registry: OperationRegistry, options: ServeStdi
       "serveStdio: an OperationRegistry is needed",
     );
   }
-  const { name, version, instructions, tasks, identity, ...more } = checked;
+  const { name, version, instructions, catalogue, tasks, identity, ...more } = checked;
   if (identity !== undefined && !isIdentity(identity)) {
     throw refusal("serveStdio: identity", "must be an identity: { id, scopes, resources? }");
   }
@@ -86,6 +90,7 @@ export async function serveStdio(registry: OperationRegistry, options: ServeStdi
     ...{ name, version },
     ...(instructions !== undefined && { instructions }),
     ...(tasks !== undefined && { tasks }),
+    ...(catalogue !== undefined && { catalogue }),
   };
   const offered = new Offered(registry, { ...more, doors: { mcp } });
   const served = new Listening(offered, "stdio:");

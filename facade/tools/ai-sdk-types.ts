@@ -1,6 +1,7 @@
 // The types of tools for the AI SDK, written down so that versions 5, 6 and 7 take them, and the schema that they know.
 
 import type { MCPContentBlock } from "../envelope.js";
+import type { UntypedOperations } from "../operation-types.js";
 import type { IsAny } from "../schema-types.js";
 import type { CallContext, CallerIdentity, OperationSpec } from "../types.js";
 import type { JSONSchema } from "./projection.js";
@@ -129,7 +130,17 @@ export type AISDKTools<TOperations> =
     ? AnyAISDKTools
     : {
         [TTool in ToolsOf<TOperations> as TTool["name"]]: AISDKTool<TTool["input"], TTool["output"]>;
-      };
+      } & OtherTools<TOperations>;
+
+/** Tools of operations that the compiler does not know, such as those of an adapter. */
+type OtherTools<TOperations> =
+  TOperations extends UntypedOperations<infer TNamespace>
+    ? string extends TNamespace
+      ? // biome-ignore lint/suspicious/noExplicitAny: nothing is known of their inputs
+        { [name: string]: AISDKTool<any, any> }
+      : // biome-ignore lint/suspicious/noExplicitAny: nothing is known of their inputs
+        { [TName in `${ToolName<TNamespace>}_${string}`]: AISDKTool<any, any> }
+    : unknown;
 
 /** Each operation with the name of its tool. */
 type ToolsOf<TOperations> = {

@@ -47,12 +47,13 @@ export function operationsOf(
   registry: OperationRegistry,
   identity: CallerIdentity | undefined,
   namespace: string,
+  isOffered: SeenBy = () => true,
 ): CatalogueOperations {
   const callerOf = (context: OperationContext) => context.identity ?? identity;
   /** What callers are shown is what they may call: without an identity, what is open to everyone. */
   const seenBy = (context: OperationContext): SeenBy => {
     const caller = callerOf(context);
-    return ({ spec }) => mayCall(spec, caller);
+    return (entry) => isOffered(entry) && mayCall(entry.spec, caller);
   };
   const notFound = (id: string, context: OperationContext): CallError => {
     const isSeen = seenBy(context);
@@ -124,7 +125,7 @@ export function operationsOf(
     outputSchema: Type.Unknown(),
     handler: async ({ id, input }: { id: string; input?: unknown }, context: OperationContext) => {
       const entry = registry.entry(id);
-      if (entry === undefined || !isShown(entry)) throw notFound(id, context);
+      if (entry === undefined || !isShown(entry) || !isOffered(entry)) throw notFound(id, context);
       // A copy, which nothing marks as trusted: whatever was found, access is checked here.
       const { trusted: _, ...given } = { ...context };
       const caller = callerOf(context);

@@ -3,6 +3,7 @@
 
 import { anObject, checkedOptions, type Fields, isWhole, must, required } from "../border/options.js";
 import { invalid } from "../errors.js";
+import type { ToolSchemas } from "../native-binding.js";
 import type { Entry } from "../registry/entry.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
@@ -167,30 +168,53 @@ export function catalogue(registry: OperationRegistry, given: CatalogueOptions =
 /** Whether an operation is shown to whoever asks. */
 export type SeenBy = (entry: Entry) => boolean;
 
-/** Operations whose schemas are kept as texts. */
-const MAX_TEXTS = 512;
+/** Operations whose schemas are kept, and texts that are. */
+const MAX_SCHEMAS = 512;
+/** Larger schemas are read again. */
+const MAX_SCHEMA_BYTES = 1_000_000;
+const MAX_TEXTS = 64;
 
-/** The schemas of the operations that signatures were written of last: they are likely to be wanted again. */
-class SchemaTexts {
-  readonly #kept = new Map<Entry, [input: string, output: string]>();
+/** What was used last, up to a number. */
+class Recent<K, V> {
+  readonly #kept = new Map<K, V>();
+  readonly #max: number;
 
-  of(entry: Entry): [input: string, output: string] {
-    const known = this.#kept.get(entry);
-    // What was used last is the last in the map.
-    if (known !== undefined) this.#kept.delete(entry);
-    const { spec } = entry;
-    const texts = known ?? [schemaTextOf(spec, "inputSchema"), schemaTextOf(spec, "outputSchema")];
-    this.#kept.set(entry, texts);
-    if (this.#kept.size > MAX_TEXTS) this.#kept.delete(this.#kept.keys().next().value as Entry);
-    return texts;
+  constructor(max: number) {
+    this.#max = max;
   }
+
+  get(key: K): V | undefined {
+    const known = this.#kept.get(key);
+    if (known !== undefined) this.set(key, known);
+    return known;
+  }
+
+  set(key: K, value: V): void {
+    // What was used last is the last in the map.
+    this.#kept.delete(key);
+    this.#kept.set(key, value);
+    if (this.#kept.size > this.#max) this.#kept.delete(this.#kept.keys().next().value as K);
+  }
+}
+
+/** A text that was written, and of what. */
+interface Written {
+  readonly text: string;
+  /** The operations that were looked at, and whether there were others. */
+  readonly entries: readonly Entry[];
+  readonly hasMore: boolean;
+  /** How many operations there were in all. */
+  readonly all: number;
 }
 
 /** A registry and the index over it. */
 export class SearchedRegistry {
   readonly #registry: OperationRegistry;
   readonly #index: SearchIndex;
-  readonly #texts = new SchemaTexts();
+  /** Both are likely to be wanted again: a prompt is sent with every turn of a conversation. */
+  readonly #schemas = new Recent<Entry, ToolSchemas>(MAX_SCHEMAS);
+  readonly #written = new Recent<string, Written>(MAX_TEXTS);
+  #byId: { readonly revision: number; readonly entries: readonly Entry[] } | undefined;
 
   constructor(registry: OperationRegistry) {
     this.#registry = registry;
@@ -215,7 +239,8 @@ export class SearchedRegistry {
     const input = schemaTextOf(entry.spec, "inputSchema");
     const output = schemaTextOf(entry.spec, "outputSchema");
     const declarations = new native.ToolDeclarations(runtime, SIGNATURE_TOKENS, true);
-    declarations.add(entry.id, describedIn(entry.spec), entry.isSubscription, input, output);
+    const schemas = new native.ToolSchemas(input, output);
+    declarations.add(entry.id, describedIn(entry.spec), entry.isSubscription, schemas);
     return {
       ...headOf(entry),
       inputSchema: JSON.parse(input) as JSONSchema,
@@ -226,20 +251,42 @@ export class SearchedRegistry {
 
   signatures(given: SignatureOptions, seenBy: SeenBy): string {
     const { budget, query } = checkedOptions<SignatureOptions>(given, SIGNATURES, { prefix: "signatures: " });
-    const declarations = new native.ToolDeclarations(runtime, budget, false);
-    let shown = 0;
-    let misses = 0;
-    for (const entry of this.#inOrder(query, seenBy)) {
-      const { id, spec, isSubscription } = entry;
-      const [input, output] = this.#texts.of(entry);
-      if (declarations.add(id, describedIn(spec), isSubscription, input, output)) {
-        shown += 1;
-        misses = 0;
-      } else if (++misses === MAX_MISSES) break;
-    }
     let all = 0;
     for (const entry of this.#registry.entries()) if (isShown(entry) && seenBy(entry)) all += 1;
-    return declarations.text(all - shown);
+    const key = `${budget} ${query ?? ""}`;
+    const known = this.#written.get(key);
+    if (known?.all === all && isOf(known, this.#inOrder(query, seenBy))) return known.text;
+    const declarations = new native.ToolDeclarations(runtime, budget, false);
+    const entries: Entry[] = [];
+    let shown = 0;
+    let misses = 0;
+    let hasMore = false;
+    for (const entry of this.#inOrder(query, seenBy)) {
+      const { id, spec, isSubscription } = entry;
+      entries.push(entry);
+      if (declarations.add(id, describedIn(spec), isSubscription, this.#schemasOf(entry))) {
+        shown += 1;
+        misses = 0;
+      } else if (++misses === MAX_MISSES) {
+        hasMore = true;
+        break;
+      }
+    }
+    const text = declarations.text(all - shown);
+    this.#written.set(key, { text, entries, hasMore, all });
+    return text;
+  }
+
+  #schemasOf(entry: Entry): ToolSchemas {
+    const known = this.#schemas.get(entry);
+    if (known !== undefined) return known;
+    const { spec } = entry;
+    const schemas = new native.ToolSchemas(
+      schemaTextOf(spec, "inputSchema"),
+      schemaTextOf(spec, "outputSchema"),
+    );
+    if (schemas.bytes() <= MAX_SCHEMA_BYTES) this.#schemas.set(entry, schemas);
+    return schemas;
   }
 
   /** Those that answer a question, or all. */
@@ -248,9 +295,29 @@ export class SearchedRegistry {
       for (const { entry } of this.#index.ranked(query, 64)) if (isShown(entry) && seenBy(entry)) yield entry;
       return;
     }
-    const all = Array.from(this.#registry.entries()).filter((entry) => isShown(entry) && seenBy(entry));
-    yield* all.sort((one, other) => (one.id < other.id ? -1 : 1));
+    for (const entry of this.#sorted()) if (isShown(entry) && seenBy(entry)) yield entry;
   }
+
+  /** All operations in the order of their ids. */
+  #sorted(): readonly Entry[] {
+    const { revision } = this.#registry;
+    if (this.#byId?.revision !== revision) {
+      const entries = Array.from(this.#registry.entries());
+      this.#byId = { revision, entries: entries.sort((one, other) => (one.id < other.id ? -1 : 1)) };
+    }
+    return this.#byId.entries;
+  }
+}
+
+/** Whether a text would be written of the same operations again. */
+function isOf({ entries, hasMore }: Written, order: Iterable<Entry>): boolean {
+  let at = 0;
+  for (const entry of order) {
+    if (at === entries.length) return hasMore;
+    if (entries[at] !== entry) return false;
+    at += 1;
+  }
+  return at === entries.length && !hasMore;
 }
 
 function headOf({

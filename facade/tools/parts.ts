@@ -12,7 +12,7 @@ export type ContentPart =
 const MAX_MEDIA_BYTES = 5 * 1024 * 1024;
 
 export function partsOf({ data, meta }: ResponseEnvelope): ContentPart[] {
-  if (meta.source === "http" && meta.spill !== undefined) {
+  if (meta.spill !== undefined) {
     const { path, bytes, contentType } = meta.spill;
     const note = `[The whole result, ${bytes} bytes of ${contentType}, is in the file ${path}]`;
     return [

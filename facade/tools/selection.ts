@@ -28,7 +28,7 @@ export function candidates(
   const wanted = wantedBy(include);
   const found: Candidate[] = [];
   const all = registry.list();
-  if (Array.isArray(include)) warnOfUnmatched(include, all);
+  if (Array.isArray(include)) warnOfUnmatched(registry, include, all);
   for (const spec of all) {
     const id = `${spec.namespace}.${spec.name}`;
     if (spec.handler === undefined || isInternal(spec) || !wanted(id, spec)) continue;
@@ -40,13 +40,23 @@ export function candidates(
 
 const log = logger("tools");
 
+/** The patterns that were warned about, by registry: tools are made for every turn of a conversation. */
+const warned = new WeakMap<OperationRegistry, Set<string>>();
+
 /** A pattern that names nothing is probably misspelt. It is no error: what it names may be registered later. */
-function warnOfUnmatched(include: readonly string[], specs: readonly OperationSpec[]): void {
+function warnOfUnmatched(
+  registry: OperationRegistry,
+  include: readonly string[],
+  specs: readonly OperationSpec[],
+): void {
   const ids = specs.map(({ namespace, name }) => `${namespace}.${name}`);
   if (ids.length === 0) return;
   for (const pattern of include) {
     const expression = expressionFor(pattern);
     if (ids.some((id) => expression.test(id))) continue;
+    const known = warned.get(registry) ?? new Set();
+    if (known.has(pattern)) continue;
+    warned.set(registry, known.add(pattern));
     log.warn(`include has ${quoted(pattern)}, which is the id of no operation of the registry`, { pattern });
   }
 }

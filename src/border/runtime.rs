@@ -7,6 +7,7 @@ use napi::bindgen_prelude::within_runtime_if_available;
 use napi_derive::napi;
 use operations_core::limits::Gate;
 use operations_core::panic;
+use operations_spill::Ledger;
 use tokio::runtime::Handle;
 
 use crate::border::bridge::{Bridge, MakeError, WriteLog};
@@ -17,6 +18,8 @@ pub struct Runtime {
     pub(crate) bridge: Arc<Bridge>,
     /// See [`Runtime::set_host_sending`].
     pub(crate) is_host_sending: Arc<AtomicBool>,
+    /// The files of large results.
+    pub(crate) spilled: Arc<Ledger>,
     /// The limits on calls, made with the first of them.
     gate: OnceLock<Arc<Gate>>,
 }
@@ -38,6 +41,7 @@ impl Runtime {
         Ok(Self {
             bridge: Bridge::new(make_error, &write_log)?,
             is_host_sending: Arc::default(),
+            spilled: Arc::default(),
             gate: OnceLock::new(),
         })
     }

@@ -3,7 +3,7 @@
 use napi::bindgen_prelude::{Either, Env};
 use operations_core::mailbox::{Attachment, Item};
 use operations_http::machine::Output;
-use operations_http::message::{Decoded, Spilled};
+use operations_http::message::Decoded;
 use operations_http::{Failure, Fetched, Reply, StreamItem, StreamKind};
 use serde_json::json;
 
@@ -20,19 +20,7 @@ pub(super) fn reply_item(id: u32, reply: Result<Reply, Failure>) -> Item {
     };
     let mut meta = reply.head.meta_text();
     if let Some(spill) = &reply.spill {
-        // A member more, before the brace at the end.
-        meta.pop();
-        let content_type = json!(reply.head.content_type);
-        let Spilled {
-            path,
-            bytes,
-            sha256,
-        } = spill;
-        let (path, sha256) = (json!(path), json!(sha256));
-        let told = format!(
-            r#","spill":{{"path":{path},"bytes":{bytes},"sha256":{sha256},"contentType":{content_type}}}}}"#
-        );
-        meta.push_str(&told);
+        spill.push_to(&mut meta, &reply.head.content_type);
     }
     let mut more = String::new();
     if reply.head.is_undeclared {

@@ -37,6 +37,9 @@ pub struct OperationSpec {
     /// The errors that it announces.
     #[serde(default)]
     pub errors: Vec<DeclaredError>,
+    /// Whether a large result may be in a file.
+    #[serde(default)]
+    pub spills: bool,
 }
 
 /// An error that an operation announces.

@@ -61,6 +61,8 @@ pub(crate) enum Failure {
     Refused(RpcError),
     /// The answer was larger than the limit.
     TooLarge(usize),
+    /// The answer is large, and its file cannot be written.
+    Spill(Box<CallError>),
     /// The server said something that is no answer.
     Odd(String),
 }
@@ -95,7 +97,7 @@ impl Failure {
         match self {
             Self::Lost { sent } | Self::Transport { sent, .. } => Delivery::of(*sent),
             Self::NotAuthorized { .. } => Delivery::None,
-            Self::Refused(_) => Delivery::Done,
+            Self::Refused(_) | Self::Spill(_) => Delivery::Done,
             Self::Timeout(_) | Self::Aborted | Self::TooLarge(_) | Self::Odd(_) => {
                 Delivery::Unknown
             }
@@ -280,6 +282,21 @@ impl<'a> About<'a> {
                 let details = json!({ "maxResultBytes": limit });
                 error(Code::ExecutionError, "too-large", &what, details)
             }
+            Failure::Spill(spill) => {
+                let CallError {
+                    message, details, ..
+                } = *spill;
+                let what = format!("{message}; the call was carried out");
+                let is_quota = details
+                    .as_ref()
+                    .is_some_and(|details| details.get("quota").is_some());
+                let reason = if is_quota {
+                    "spill-quota"
+                } else {
+                    "spill-failed"
+                };
+                self.error(Code::ExecutionError, reason, delivery, &what)
+            }
             Failure::Odd(reason) => {
                 let what = format!("an answer that does not follow the protocol: {reason}");
                 self.error(Code::ExecutionError, "odd-answer", delivery, &what)
@@ -372,6 +389,7 @@ impl From<Failure> for NotConnected {
                 "an answer is larger than the limit of {limit} bytes. 'maxResultBytes' in the configuration sets \
                  the limit"
             )),
+            Failure::Spill(error) => Self::new(error.message),
             Failure::Odd(reason) => Self::new(format!(
                 "an answer that does not follow the protocol: {reason}"
             )),

@@ -19,3 +19,4 @@ pub use config::{Algorithm, ClientCredentials, Http, OAuth, ServerConfig, Stdio,
 pub use secrets::Secrets;
 #[doc(hidden)]
 pub use transport::message::read_messages;
+pub use transport::{InFile, SpillSlot};

@@ -37,6 +37,12 @@ pub fn streamed(pieces: BoxStream<'static, Bytes>) -> Body {
     StreamBody::new(frames).boxed_unsync()
 }
 
+/// The same from a source that may break off, which closes the connection: a client must not take it for the end.
+#[must_use]
+pub fn fallible(pieces: BoxStream<'static, Result<Bytes, BodyError>>) -> Body {
+    StreamBody::new(pieces.map_ok(Frame::data)).boxed_unsync()
+}
+
 /// Why a body is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unread {

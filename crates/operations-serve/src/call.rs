@@ -1,6 +1,6 @@
 //! What doors want done: calls of operations, by whoever sent the request. The registry does them, or the host.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, RwLock};
 
 use futures::stream::BoxStream;
@@ -10,8 +10,8 @@ use operations_core::clock;
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::json::{Document, push_string};
 use operations_core::lock::{reading, writing};
-use operations_core::registry::{Answer, Call, Context, Operation, Registry, Route};
-use operations_core::spec::OperationType;
+use operations_core::registry::{Answer, Call, Context, Operation, Registry, Route, Schema, Work};
+use operations_core::spec::{OperationSpec, OperationType};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -35,6 +35,8 @@ pub struct Calls {
     pub headers: AllowedHeaders,
     /// The only ones that are served; nothing for all.
     shown: RwLock<Option<HashSet<String>>>,
+    /// Operations that are tools of the MCP door and nothing else: the host has them, and no registry.
+    tools: RwLock<HashMap<String, Arc<Operation>>>,
 }
 
 /// A call that somebody wants done.
@@ -58,6 +60,8 @@ pub struct NewCall {
     pub via: Option<String>,
     /// Where the host talks with whoever called.
     pub line: Option<Line>,
+    /// Whether a large result may be a file, which the door hands out.
+    pub takes_files: bool,
     /// The call that makes this one, where the protocol can say so.
     pub parent_request_id: Option<String>,
 }
@@ -81,12 +85,34 @@ impl Calls {
             metrics: Metrics::default(),
             headers,
             shown: RwLock::default(),
+            tools: RwLock::default(),
         }
     }
 
     /// Serves these operations only.
     pub fn show_only(&self, ids: HashSet<String>) {
         *writing(&self.shown) = Some(ids);
+    }
+
+    /// Has the MCP door offer these as well. The host does them.
+    pub fn add_tools(&self, specs: Vec<OperationSpec>) {
+        let mut tools = writing(&self.tools);
+        tools.extend(specs.into_iter().map(|spec| {
+            let operation = Operation {
+                input: Schema::ready(None),
+                output: Schema::ready(None),
+                work: Work::Host,
+                spec,
+            };
+            (operation.spec.id(), Arc::new(operation))
+        }));
+    }
+
+    /// An operation that the MCP door offers.
+    #[must_use]
+    pub fn tool(&self, id: &str) -> Option<Arc<Operation>> {
+        let own = reading(&self.tools).get(id).map(Arc::clone);
+        own.or_else(|| self.operation(id))
     }
 
     /// Serves this one too, or not any more, where not all are served.
@@ -223,7 +249,9 @@ impl Calls {
 
     /// Binary data is the host's to restore.
     fn may_be_native(&self, id: &str, call: &NewCall) -> bool {
-        self.registry.is_native(id) && !call.input.as_deref().is_some_and(holds_bytes)
+        matches!(call.operation.work, Work::Native(_))
+            && self.registry.is_native(id)
+            && !call.input.as_deref().is_some_and(holds_bytes)
     }
 
     /// Does a call here; nothing if only the host can. It goes on to its end when nobody waits any more, because it may have
@@ -310,6 +338,7 @@ fn native_call(call: &NewCall, cancel: &CancellationToken) -> Call {
             metadata: None,
             deadline: call.deadline,
             cancel: cancel.clone(),
+            takes_files: call.takes_files,
         },
     }
 }
@@ -352,6 +381,9 @@ impl NewCall {
             "client",
             self.line.as_ref().map(|line| line.offers.as_str()),
         );
+        if self.takes_files {
+            event.push_str(",\"files\":true");
+        }
         event.push('}');
         event
     }

@@ -26,6 +26,7 @@ pub mod metrics;
 pub mod options;
 pub mod peer_calls;
 pub mod service;
+pub mod spilled;
 pub mod spoke_calls;
 mod standard_streams;
 pub mod stats;

@@ -31,6 +31,8 @@ pub async fn call(
         request_id: incoming.request_id.into(),
         deadline: incoming.deadline,
         metadata: incoming.metadata,
+        // A file of this machine is of no use to a peer.
+        takes_files: false,
         line: None,
         parent_request_id: incoming.parent_request_id,
         trace: incoming.trace,

@@ -17,6 +17,7 @@ use operations_core::clock;
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::log::{Level, Logger};
 use operations_core::registry::Registry;
+use operations_spill::Ledger;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -34,6 +35,7 @@ use crate::host::Host;
 use crate::identity::{Caller, Identities, Unknown};
 use crate::limits::Places;
 use crate::options::Options;
+use crate::spilled::Downloads;
 use crate::stats::Stats;
 use crate::upstream::AllowedHeaders;
 
@@ -71,6 +73,8 @@ pub struct Shared {
     pub(crate) host: Arc<Host>,
     pub(crate) mcp: door::mcp::State,
     pub(crate) http: Kept<door::http::Routes>,
+    /// Results in files that clients may read.
+    pub(crate) downloads: Downloads,
     /// Those who are connected to the hub.
     pub hub: door::hub::State,
     explorer: door::explorer::Pages,
@@ -98,7 +102,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// Serves the operations of a registry.
+    /// Serves the operations of a registry. Results in files of `spilled` are handed out.
     ///
     /// # Errors
     ///
@@ -108,6 +112,7 @@ impl Service {
         registry: Arc<Registry>,
         host: Arc<Host>,
         logger: Logger,
+        spilled: Arc<Ledger>,
     ) -> Result<Self, CallError> {
         let allowed = Allowed::new(
             options.allowed_hosts.clone(),
@@ -126,6 +131,7 @@ impl Service {
                 host,
                 mcp: door::mcp::State::new(options.doors.mcp.as_ref())?,
                 http: Kept::default(),
+                downloads: Downloads::new(spilled),
                 hub: door::hub::State::default(),
                 explorer: door::explorer::Pages::new(options.doors.explorer.as_ref()),
                 options,

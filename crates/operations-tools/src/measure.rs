@@ -29,8 +29,10 @@ impl Size {
         let mut levels = Levels {
             definitions,
             known: HashMap::new(),
+            above: Vec::new(),
+            work: MAX_WORK,
         };
-        size.depth = levels.below(root, 0);
+        size.depth = levels.below(root, 0).levels;
         size
     }
 
@@ -65,38 +67,75 @@ pub(crate) fn characters(value: &Value) -> usize {
         .map_or_else(|| value.to_string().len(), |text| text.chars().count())
 }
 
-/// Levels of objects and arrays, through references, a circle counted once.
+/// Levels of objects and arrays, through references. On one way down, a circle counts once.
 struct Levels<'v> {
     definitions: &'v Map<String, Value>,
-    /// What is known of each definition; nothing while it is being looked at.
+    /// How deep a definition is that is in no circle with those above it.
     known: HashMap<&'v str, usize>,
+    /// The definitions on the way down.
+    above: Vec<&'v str>,
+    /// Schemas that may still be looked at.
+    work: usize,
 }
 
 /// Deeper than any bound, and than the stack should be asked for.
 const TOO_DEEP: usize = 200;
+/// Within circles there may be very many ways down. What takes more than this counts as too deep.
+const MAX_WORK: usize = 50_000;
+
+/// How deep a schema is, and whether one above it was met again: then it is deeper for others.
+#[derive(Clone, Copy, Default)]
+struct Below {
+    levels: usize,
+    is_cut: bool,
+}
 
 impl<'v> Levels<'v> {
-    fn below(&mut self, node: &'v Map<String, Value>, steps: usize) -> usize {
-        if steps > TOO_DEEP {
-            return TOO_DEEP;
-        }
-        if let Some(name) = reference(node) {
-            if let Some(known) = self.known.get(name) {
-                return *known;
-            }
-            let Some(Value::Object(definition)) = self.definitions.get(name) else {
-                return 0;
+    fn below(&mut self, node: &'v Map<String, Value>, steps: usize) -> Below {
+        let Some(work) = self.work.checked_sub(1).filter(|_| steps <= TOO_DEEP) else {
+            return Below {
+                levels: TOO_DEEP,
+                is_cut: false,
             };
-            self.known.insert(name, 0);
-            let found = self.below(definition, steps + 1);
-            self.known.insert(name, found);
-            return found;
+        };
+        self.work = work;
+        if let Some(name) = reference(node) {
+            return self.behind(name, steps);
         }
         let own = usize::from(node.contains_key("properties") || node.contains_key("items"));
-        let below = children(node)
-            .map(|child| self.below(child, steps + 1))
-            .max();
-        own + below.unwrap_or(0)
+        let mut all = Below::default();
+        for child in children(node) {
+            let below = self.below(child, steps + 1);
+            all.levels = all.levels.max(below.levels);
+            all.is_cut |= below.is_cut;
+        }
+        all.levels += own;
+        all
+    }
+
+    fn behind(&mut self, name: &'v str, steps: usize) -> Below {
+        if let Some(levels) = self.known.get(name) {
+            return Below {
+                levels: *levels,
+                is_cut: false,
+            };
+        }
+        if self.above.contains(&name) {
+            return Below {
+                levels: 0,
+                is_cut: true,
+            };
+        }
+        let Some(Value::Object(definition)) = self.definitions.get(name) else {
+            return Below::default();
+        };
+        self.above.push(name);
+        let found = self.below(definition, steps + 1);
+        self.above.pop();
+        if !found.is_cut {
+            self.known.insert(name, found.levels);
+        }
+        found
     }
 }
 
@@ -116,4 +155,47 @@ fn children(node: &Map<String, Value>) -> impl Iterator<Item = &Map<String, Valu
         .chain(listed)
         .chain(node.get("items"))
         .filter_map(Value::as_object)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn depth(definitions: &Value) -> usize {
+        let root = json!({ "properties": { "a": { "$ref": "#/$defs/A" } } });
+        let (Value::Object(root), Value::Object(definitions)) = (root, definitions.clone()) else {
+            return 0;
+        };
+        Size::of(&root, &definitions).depth
+    }
+
+    #[test]
+    fn a_circle_counts_from_wherever_it_is_entered() {
+        // A has B and C; B has D, which has A again; C has D, below which there is more for C than for B.
+        let refer = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
+        let definitions = json!({
+            "A": { "properties": { "b": refer("B"), "c": refer("C") } },
+            "B": { "properties": { "d": refer("D") } },
+            "C": { "properties": { "d": refer("D") } },
+            "D": { "properties": { "b": refer("B"), "c": refer("C") } },
+        });
+        assert_eq!(depth(&definitions), 5);
+    }
+
+    #[test]
+    fn too_many_ways_down_are_too_deep() {
+        let names: Vec<String> = (0..40).map(|number| format!("D{number}")).collect();
+        let everyone: Map<String, Value> = names
+            .iter()
+            .map(|name| (name.clone(), json!({ "$ref": format!("#/$defs/{name}") })))
+            .collect();
+        let mut definitions: Map<String, Value> = names
+            .iter()
+            .map(|name| (name.clone(), json!({ "properties": everyone })))
+            .collect();
+        definitions.insert("A".to_owned(), json!({ "properties": everyone }));
+        assert!(depth(&Value::Object(definitions)) >= 40);
+    }
 }

@@ -1,7 +1,7 @@
 //! The catalogue without Node: joining, leaving, and texts that nobody would write.
 
 use operations_tools::catalogue::{Catalogue, Entry};
-use operations_tools::declarations::{Declarations, Described, estimated_tokens};
+use operations_tools::declarations::{Declarations, Described, SchemaText, estimated_tokens};
 
 fn entry(id: &str, description: &str) -> Entry {
     Entry {
@@ -95,6 +95,7 @@ fn declarations_fit_whatever_the_schemas_are() {
         "[]",
         lost,
     ] {
+        let schema = SchemaText::read(schema.to_owned());
         for budget in [60, 200, 1_000] {
             let mut declarations = Declarations::new(budget, false);
             for number in 0..20 {
@@ -102,8 +103,8 @@ fn declarations_fit_whatever_the_schemas_are() {
                     id: &format!("a.op{number}"),
                     description: "Does it */ all",
                     is_stream: false,
-                    input: schema,
-                    output: schema,
+                    input: &schema,
+                    output: &schema,
                 });
             }
             let text = declarations.text(3);

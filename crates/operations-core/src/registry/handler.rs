@@ -37,6 +37,8 @@ pub struct Context {
     pub deadline: Option<f64>,
     /// Cancelled when nobody waits any more. A handler ends soon after that.
     pub cancel: CancellationToken,
+    /// Whether whoever serves the call can hand out a file in the place of a large result.
+    pub takes_files: bool,
 }
 
 impl Call {
@@ -56,6 +58,7 @@ impl Call {
                 passed_on: event.metadata.map(ToOwned::to_owned),
                 deadline: event.deadline,
                 cancel,
+                takes_files: false,
             },
         }
     }

@@ -199,6 +199,10 @@ impl Shaping<'_> {
             return Ok(());
         }
         let meta = value_of(meta);
+        // The beginning of a body that went to a file is not the declared shape, and is not meant to be.
+        if meta.get("spill").is_some() {
+            return Ok(());
+        }
         let first = meta.pointer("/notes/0/message").and_then(Value::as_str);
         let (Some(notes), Some(note)) = (meta.get("notes"), first) else {
             return Ok(());

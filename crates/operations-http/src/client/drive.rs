@@ -7,13 +7,13 @@ use std::time::Instant;
 
 use futures::FutureExt;
 use operations_core::error::CallError;
+use operations_spill::{SpillFile, SpillStore};
 use reqwest::Response;
 
 use super::network_error;
 use super::pool::Pool;
 use super::send::{head, send};
 use super::service::Service;
-use super::spill::{SpillFile, SpillStore};
 use crate::machine::{Input, Machine, NetworkError, Output, Step, StreamItem};
 use crate::message::Failure;
 

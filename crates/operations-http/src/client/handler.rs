@@ -11,6 +11,7 @@ use futures::{FutureExt, StreamExt, stream};
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::json::{Document, Json, Kind, push_string};
 use operations_core::registry::{Context, Envelope, Handler, Outcome, Produced};
+use operations_spill::SpillStore;
 use serde_json::{Map, Value, json};
 
 use super::drive::StreamReader;
@@ -30,6 +31,8 @@ pub struct HttpHandler {
     /// Set while the host wants to send requests itself, with a `fetch` that somebody put in the place of the
     /// runtime's own.
     pub is_host_sending: Arc<AtomicBool>,
+    /// Where large bodies go, for callers who can be handed a file.
+    pub spills: Option<Arc<SpillStore>>,
 }
 
 impl Handler for HttpHandler {
@@ -43,13 +46,17 @@ impl Handler for HttpHandler {
 
     fn call(&self, input: Option<Document>, context: Context) -> BoxFuture<'static, Outcome> {
         let Self {
-            service, operation, ..
+            service,
+            operation,
+            spills,
+            ..
         } = self.clone();
+        let spills = spills.filter(|_| context.takes_files);
         async move {
             let input = encoded(input.as_ref(), &operation).decode(&operation)?;
             // Cancelled when the service is closed, or when nobody waits any more.
             let cancel = service.token();
-            let mut work = pin!(service.call(&operation, input, &cancel));
+            let mut work = pin!(service.call(&operation, input, &cancel, spills.as_ref()));
             let reply = tokio::select! {
                 biased;
                 () = context.cancel.cancelled() => {
@@ -174,8 +181,12 @@ fn without_cookies(headers: &mut Map<String, Value>) {
 
 fn envelope_of(mut reply: Reply) -> Outcome {
     without_cookies(&mut reply.head.headers);
-    let meta = reply.head.meta_text();
-    let is_declared = !reply.head.is_undeclared;
+    let mut meta = reply.head.meta_text();
+    if let Some(spill) = &reply.spill {
+        spill.push_to(&mut meta, &reply.head.content_type);
+    }
+    // The beginning of a body is not the declared shape.
+    let is_declared = !reply.head.is_undeclared && reply.spill.is_none();
     let data = match reply.body {
         Decoded::Empty => {
             return Ok(Produced::Envelope(Envelope {

@@ -10,7 +10,6 @@
 //! | `pool` | connections, made when they are first needed |
 //! | `resolver` | what names lead to, without private addresses |
 //! | `handler` | an operation for the registry, served without the host |
-//! | `spill` | large bodies in files |
 //! | `handover` | a stream on its way to a consumer on another thread |
 
 mod drive;
@@ -22,7 +21,6 @@ mod resolver;
 mod send;
 mod service;
 mod settings;
-mod spill;
 
 pub use self::drive::StreamReader;
 pub use self::handler::HttpHandler;

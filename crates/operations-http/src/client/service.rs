@@ -6,13 +6,13 @@ use std::time::Instant;
 use indexmap::IndexMap;
 use operations_core::error::CallError;
 use operations_core::lock::locked;
+use operations_spill::SpillStore;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::drive::{StreamReader, advance, now};
 use super::pool::{Pool, certificates};
 use super::settings::ServiceSettings;
-use super::spill::SpillStore;
 use crate::machine::{About, Input, Machine, Output};
 use crate::message::{
     BaseUrl, CallInput, Failure, HttpOperation, Outgoing, Reach, Reply, Request, RequestPlan,
@@ -35,7 +35,6 @@ pub struct Service {
     document_url: Option<Url>,
     reach: Arc<Reach>,
     pub(super) pool: Pool,
-    spills: Option<Arc<SpillStore>>,
     /// Ends everything that is in flight. A new one takes its place when the service is closed.
     in_flight: Mutex<CancellationToken>,
 }
@@ -50,7 +49,6 @@ impl Service {
         document_url: Option<String>,
     ) -> Result<Self, CallError> {
         let ca = std::mem::take(&mut settings.ca);
-        let spill = settings.spill.take();
         certificates(&ca)?;
         let document_url = document_url.and_then(|url| Url::parse(&url).ok());
         if let Some(url) = &document_url {
@@ -61,7 +59,6 @@ impl Service {
             settings,
             document_url,
             pool: Pool::new(ca, Arc::clone(&reach)),
-            spills: spill.map(SpillStore::new),
             reach,
             in_flight: Mutex::default(),
         })
@@ -83,34 +80,22 @@ impl Service {
         in_flight.child_token()
     }
 
-    /// Makes a call.
+    /// Makes a call. With `spills`, a body that is too large goes to a file there.
     ///
     /// # Errors
-    /// As the contract says: bad input, no answer, a status outside 2XX, too late, aborted.
+    /// As the contract says: bad input, no answer, a status outside 2XX, too late, aborted. Also when the file
+    /// cannot be written, or the quota is used up.
     pub async fn call(
         &self,
         operation: &HttpOperation,
         input: CallInput,
         cancel: &CancellationToken,
-    ) -> Result<Reply, Failure> {
-        let mut machine = self.call_machine(operation, input, now())?;
-        self.run(&mut machine, cancel).await
-    }
-
-    /// The same for somebody in this process: a body that is too large for memory goes to a file, if the
-    /// configuration says so.
-    ///
-    /// # Errors
-    /// As [`Service::call`]; and when the file cannot be written, or the quota is used up.
-    pub async fn call_spilling(
-        &self,
-        operation: &HttpOperation,
-        input: CallInput,
-        cancel: &CancellationToken,
+        spills: Option<&Arc<SpillStore>>,
     ) -> Result<Reply, Failure> {
         let machine = self.call_machine(operation, input, now())?;
-        let over = self.spills.as_ref().map(|store| store.over());
-        self.run(&mut machine.spilling_over(over), cancel).await
+        let over = spills.map(|store| store.over());
+        self.run(&mut machine.spilling_over(over), cancel, spills)
+            .await
     }
 
     /// The reader of a stream, which opens it when it is first read. To drop it is to end the stream.
@@ -138,7 +123,7 @@ impl Service {
         cancel: &CancellationToken,
     ) -> Result<Fetched, Failure> {
         let mut machine = self.fetch_machine(url, headers, with_auth, now())?;
-        let reply = self.run(&mut machine, cancel).await?;
+        let reply = self.run(&mut machine, cancel, None).await?;
         Ok(Fetched {
             text: reply.into_text(),
             url: machine.outgoing().request().url.to_string(),
@@ -149,6 +134,7 @@ impl Service {
         &self,
         machine: &mut Machine,
         cancel: &CancellationToken,
+        spills: Option<&Arc<SpillStore>>,
     ) -> Result<Reply, Failure> {
         let mut response = None;
         tokio::select! {
@@ -156,7 +142,7 @@ impl Service {
             () = cancel.cancelled() => {
                 machine.handle(Input::Cancel, now());
             }
-            () = advance(machine, &mut response, &self.pool, self.spills.as_ref()) => {}
+            () = advance(machine, &mut response, &self.pool, spills) => {}
         }
         match machine.take() {
             Some(Output::Reply(reply)) => Ok(reply),

@@ -8,7 +8,6 @@ use operations_core::error::CallError;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::spill::SpillSettings;
 use crate::machine::Rules;
 use crate::machine::retry::{Reconnect, RetryPolicy};
 use crate::message::headers::{check_name, check_value};
@@ -28,7 +27,6 @@ pub struct ServiceSettings {
     /// Where streams begin; empty for at the beginning.
     pub(super) last_event_id: String,
     pub(super) ca: Vec<String>,
-    pub(super) spill: Option<SpillSettings>,
 }
 
 /// How much of a response is read when the configuration says nothing.
@@ -54,15 +52,6 @@ struct Raw {
     retry: Option<RawRetry>,
     sse: RawSse,
     ca: Vec<String>,
-    spill: Option<RawSpill>,
-}
-
-#[derive(Deserialize)]
-struct RawSpill {
-    over: f64,
-    dir: String,
-    keep: f64,
-    quota: f64,
 }
 
 #[derive(Deserialize, Default)]
@@ -133,12 +122,6 @@ impl ServiceSettings {
             },
             last_event_id: sse.last_event_id.unwrap_or_default(),
             ca: raw.ca,
-            spill: raw.spill.map(|spill| SpillSettings {
-                over: bytes(spill.over),
-                dir: spill.dir.into(),
-                keep: milliseconds(spill.keep),
-                quota: bytes(spill.quota) as u64,
-            }),
         })
     }
 }

@@ -30,10 +30,11 @@ use self::feed::{Feed, batch_of};
 pub use self::outgoing::Outgoing;
 use self::retry::{Cause, Lost, Reconnect, RetryPolicy, asked_pause, random_fraction};
 use crate::message::{
-    Decoded, Failure, Int64, Reach, Reply, Request, ResponseHead, ResponseKind, Secret, Spilled,
+    Decoded, Failure, Int64, Reach, Reply, Request, ResponseHead, ResponseKind, Secret,
     decoded_reply, errors, served,
 };
 use crate::sse::Limits;
+use operations_spill::Spilled;
 
 /// What is set aside for a body before its first byte has come, whatever the server announces.
 const LARGEST_GUESS: usize = 1024 * 1024;

@@ -38,7 +38,7 @@ pub use self::multipart::{Multipart, Part};
 pub use self::operation::{HttpOperation, ResponseKind};
 pub use self::plan::{BodyPlan, Encoding, Location, Parameter, RequestPlan, Server, Style};
 pub use self::reach::Reach;
-pub use self::reply::{Reply, Spilled, decoded_reply};
+pub use self::reply::{Reply, decoded_reply};
 pub use self::request::{Request, Settings};
 pub use self::response::{BodyKind, Decoded, ResponseHead};
 pub use self::url::{BaseUrl, resolve_server};

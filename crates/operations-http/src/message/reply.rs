@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use operations_core::error::Failure;
 use operations_core::json::is_too_deep;
-use serde::Serialize;
+use operations_spill::{Spilled, described, preview};
 use serde::de::IgnoredAny;
 
 use super::auth::Secret;
@@ -26,30 +26,13 @@ pub struct Reply {
     pub spill: Option<Spilled>,
 }
 
-/// A body in a file.
-#[derive(Debug, Clone, Serialize)]
-pub struct Spilled {
-    /// Where it is.
-    pub path: String,
-    /// How long it is.
-    pub bytes: u64,
-    /// Its hash, in hexadecimal digits.
-    pub sha256: String,
-}
-
-/// Bytes of a large body that are shown.
-const PREVIEW: usize = 4_000;
-
 impl Reply {
     /// A success whose body is in a file, by its beginning.
     pub(crate) fn spilled(head: ResponseHead, start: &[u8], spill: Spilled) -> Self {
         let preview = if head.kind() == BodyKind::Bytes {
-            format!("[{}, {} bytes, in a file]", head.content_type, spill.bytes)
+            described(&head.content_type, spill.bytes)
         } else {
-            let start = start.get(..PREVIEW.min(start.len())).unwrap_or(start);
-            // A letter that was cut in two is left out.
-            let text = String::from_utf8_lossy(start);
-            format!("{}…", text.trim_end_matches('\u{fffd}'))
+            preview(start)
         };
         Self {
             head,

@@ -26,13 +26,25 @@ pub(crate) struct Opened {
 pub(crate) fn opened(text: &str) -> Option<Opened> {
     let members = Object::read(text).ok()?;
     let meta = members.object("meta")?;
-    let notes = meta
+    let mut notes: Vec<Note> = meta
         .get("notes")
         .and_then(|notes| serde_json::from_str(notes).ok())
         .unwrap_or_default();
+    notes.extend(meta.object("spill").and_then(|spill| beginning(&spill)));
     Some(Opened {
         data: members.get("data").map(str::to_owned),
         notes,
+    })
+}
+
+/// What is said of a result that is so large that the server sent its beginning, and where the rest of it is.
+fn beginning(spill: &Object<'_>) -> Option<Note> {
+    let (bytes, url) = (spill.number("bytes")?, spill.string("url")?);
+    Some(Note {
+        path: String::new(),
+        message: format!(
+            "This is the beginning. The whole result, {bytes} bytes, is at {url} of the server"
+        ),
     })
 }
 

@@ -17,7 +17,7 @@ async fn call(service: &Service, method: &str) -> Result<Reply, Failure> {
         input.values.insert("body".to_owned(), body);
     }
     service
-        .call(&operation, input, &CancellationToken::new())
+        .call(&operation, input, &CancellationToken::new(), None)
         .await
 }
 
@@ -147,7 +147,7 @@ async fn a_call_that_is_cancelled_closes_its_connection() {
     let ended = cancel.clone();
     let running = tokio::spawn(async move {
         service
-            .call(&operation, CallInput::default(), &cancel)
+            .call(&operation, CallInput::default(), &cancel, None)
             .await
     });
     while server.received().is_empty() {

@@ -19,6 +19,7 @@ fn handler(service: &Arc<Service>, operation: HttpOperation) -> HttpHandler {
         service: Arc::clone(service),
         operation: Arc::new(operation),
         is_host_sending: Arc::default(),
+        spills: None,
     }
 }
 

@@ -18,7 +18,7 @@ use super::connection::{Connection, Request};
 use super::requests::{OnProgress, Patience};
 use super::task::{self, Task};
 use crate::error::{Delivery, Failure};
-use crate::transport::message;
+use crate::transport::{SpillSlot, message};
 
 /// How often a call is sent again that met the end of its server.
 const REPEATS: usize = 2;
@@ -38,6 +38,8 @@ pub struct CallOptions {
     pub reset_timeout_on_progress: Option<bool>,
     /// Receives progress as JSON.
     pub on_progress: Option<OnProgress>,
+    /// Where a large result goes, and what became of it.
+    pub slot: Option<Arc<SpillSlot>>,
     /// The trace that it belongs to: a JSON object ([`operations_core::trace`]).
     pub trace: Option<String>,
 }
@@ -117,6 +119,7 @@ fn members_of(trace: &str) -> String {
 
 impl Client {
     pub(crate) fn prepare(&self, mut request: Request, options: CallOptions) -> Call {
+        request.slot = options.slot;
         if let Some(trace) = &options.trace {
             request.meta = members_of(trace);
         }

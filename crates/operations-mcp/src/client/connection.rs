@@ -16,8 +16,7 @@ use super::requests::{Done, OnProgress, Patience, watch_deadlines};
 use crate::config::ServerConfig;
 use crate::error::{About, Failure};
 use crate::process::ServerProcess;
-use crate::transport::message;
-use crate::transport::{Kind, Outgoing, Transport};
+use crate::transport::{Kind, Outgoing, SpillSlot, Transport, message};
 
 /// How long the end of a process is awaited for the sake of a better message.
 pub(crate) const POST_MORTEM: Duration = Duration::from_secs(2);
@@ -37,6 +36,8 @@ pub(crate) struct Request {
     pub(crate) name: Option<Arc<str>>,
     /// The members of its parameters, as JSON.
     pub(crate) params: String,
+    /// Where a large result goes.
+    pub(crate) slot: Option<Arc<SpillSlot>>,
     /// The members of its `_meta` that are its own, as JSON.
     pub(crate) meta: String,
 }
@@ -47,6 +48,7 @@ impl Request {
             method,
             name: None,
             params: String::new(),
+            slot: None,
             meta: String::new(),
         }
     }
@@ -106,6 +108,9 @@ impl Connection {
         let wants_progress = on_progress.is_some() || patience.reset_on_progress;
         let requests = &self.conversation.requests;
         let id = requests.begin(patience, on_progress, done)?;
+        if let Some(slot) = &request.slot {
+            requests.offer_file(id, slot);
+        }
         let token = wants_progress.then(|| format!(r#""progressToken":{id}"#));
         let members = [&*self.meta, &*request.meta, token.as_deref().unwrap_or("")];
         let members: Vec<&str> = members.into_iter().filter(|it| !it.is_empty()).collect();

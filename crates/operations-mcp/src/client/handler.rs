@@ -9,8 +9,10 @@ use futures::{FutureExt, StreamExt};
 use operations_core::clock;
 use operations_core::json::Document;
 use operations_core::registry::{Context, Handler, Outcome, Produced};
+use operations_spill::SpillStore;
 
 use super::{CallOptions, Client, result};
+use crate::transport::SpillSlot;
 
 /// One tool of a server.
 #[derive(Clone)]
@@ -19,6 +21,8 @@ pub struct ToolHandler {
     pub client: Arc<Client>,
     /// What it calls the tool.
     pub tool: String,
+    /// Where large results go, for callers who can be handed a file.
+    pub spills: Option<Arc<SpillStore>>,
 }
 
 impl Handler for ToolHandler {
@@ -28,15 +32,28 @@ impl Handler for ToolHandler {
     }
 
     fn call(&self, input: Option<Document>, context: Context) -> BoxFuture<'static, Outcome> {
-        let Self { client, tool } = self.clone();
+        let Self {
+            client,
+            tool,
+            spills,
+        } = self.clone();
+        let slot = spills.filter(|_| context.takes_files).map(SpillSlot::new);
         async move {
             let arguments = input.map(|input| input.root().stringify());
             let options = CallOptions {
                 deadline: context.deadline.map(clock::until),
+                slot: slot.clone(),
                 ..CallOptions::default()
             };
             let called = client.call_tool(&tool, arguments.as_deref(), options, &context.cancel);
-            let envelope = result::envelope(client.config(), &tool, called.await?)?;
+            let mut envelope = result::envelope(client.config(), &tool, called.await?)?;
+            if let Some(file) = slot.and_then(|slot| slot.take()) {
+                let data = serde_json::Value::from(file.preview).to_string();
+                envelope.data = Document::parse(data).ok();
+                file.spilled.push_to(&mut envelope.meta, file.content_type);
+                // The beginning of a result is not the declared shape.
+                envelope.is_declared = false;
+            }
             Ok(Produced::Envelope(envelope))
         }
         .boxed()
@@ -76,6 +93,7 @@ mod tests {
             work: Work::Native(Arc::new(ToolHandler {
                 client: Arc::clone(client),
                 tool: "tool".to_owned(),
+                spills: None,
             })),
         });
         Arc::new(registry)

@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use crate::error::Failure;
+use crate::transport::SpillSlot;
 
 /// Receives the parameters of a progress notification, as JSON.
 pub type OnProgress = Arc<dyn Fn(&str) + Send + Sync>;
@@ -44,6 +45,8 @@ impl Patience {
 }
 
 struct Waiting {
+    /// Where a large result goes.
+    slot: Option<Arc<SpillSlot>>,
     done: Done,
     on_progress: Option<OnProgress>,
     patience: Patience,
@@ -92,6 +95,7 @@ impl Requests {
         table.last_id += 1;
         let id = table.last_id;
         let waiting = Waiting {
+            slot: None,
             done,
             on_progress,
             patience,
@@ -106,6 +110,25 @@ impl Requests {
             self.sooner.notify_one();
         }
         Ok(id)
+    }
+
+    /// The result of a request may be in a file. To be said before it is sent.
+    pub(crate) fn offer_file(&self, id: u64, slot: &Arc<SpillSlot>) {
+        if let Some(waiting) = self.table().waiting.get_mut(&id) {
+            waiting.slot = Some(Arc::clone(slot));
+        }
+    }
+
+    /// Where the result of a request goes if it is large.
+    pub(crate) fn slot(&self, id: u64) -> Option<Arc<SpillSlot>> {
+        self.table().waiting.get(&id)?.slot.clone()
+    }
+
+    /// Of all that wait, the one whose result goes to a file soonest.
+    pub(crate) fn any_slot(&self) -> Option<Arc<SpillSlot>> {
+        let table = self.table();
+        let slots = table.waiting.values().filter_map(|each| each.slot.as_ref());
+        slots.min_by_key(|slot| slot.over()).map(Arc::clone)
     }
 
     /// The end of a request. Whether anybody waited for it.

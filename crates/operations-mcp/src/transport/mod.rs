@@ -2,7 +2,10 @@
 
 pub(crate) mod http;
 pub(crate) mod message;
+mod outline;
+pub(crate) mod spool;
 pub(crate) mod stdio;
+mod unescape;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,6 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::error::Failure;
+pub use spool::{InFile, SpillSlot};
 
 /// The revision of the protocol that has no handshake and no sessions: each request carries what the other side
 /// must know about us.

@@ -17,6 +17,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use super::message;
+use super::spool::{Spool, hear_large, place_for};
 use super::{Kind, Outgoing, Transport};
 use crate::client::conversation::Conversation;
 use crate::error::Failure;
@@ -213,6 +214,8 @@ async fn read(transport: Arc<StdioTransport>, mut stdout: impl AsyncBufRead + Un
     let _end = LoseAtEnd(Arc::clone(&transport));
     let conversation = Arc::clone(&transport.conversation);
     let mut line = LongLine::new(conversation.config.max_message_bytes);
+    // A line that is too large for memory.
+    let mut spool: Option<Spool> = None;
     let way: Arc<dyn Transport> = transport;
     loop {
         let piece = tokio::select! {
@@ -223,7 +226,19 @@ async fn read(transport: Arc<StdioTransport>, mut stdout: impl AsyncBufRead + Un
         let end = piece.iter().position(|byte| *byte == b'\n');
         let length = end.map_or(piece.len(), |at| at + 1);
         let bytes = piece.get(..length).unwrap_or_default();
-        if end.is_none() {
+        if spool.is_none() && line.is_worth_a_file(bytes.len(), &conversation) {
+            spool = line.spooled(&conversation).await;
+        }
+        if let Some(spooling) = &mut spool {
+            spooling.push(bytes).await;
+            if end.is_some()
+                && let Some(spool) = spool.take()
+            {
+                // What the server says meanwhile is not kept waiting.
+                let (conversation, way) = (Arc::clone(&conversation), Arc::clone(&way));
+                tokio::spawn(async move { spool.end(&conversation, &way, None).await });
+            }
+        } else if end.is_none() {
             line.push(bytes);
         } else if line.is_empty() && length <= line.limit {
             // Almost every line: it is read where it is.
@@ -237,9 +252,15 @@ async fn read(transport: Arc<StdioTransport>, mut stdout: impl AsyncBufRead + Un
     }
 }
 
-fn hear(conversation: &Conversation, line: &[u8], way: &Arc<dyn Transport>) {
+fn hear(conversation: &Arc<Conversation>, line: &[u8], way: &Arc<dyn Transport>) {
     // A broken character makes one text odd, not the whole line unreadable.
-    conversation.hear(&String::from_utf8_lossy(line), way);
+    let text = String::from_utf8_lossy(line);
+    let Some(slot) = place_for(line.len(), conversation).filter(|_| text.starts_with('{')) else {
+        conversation.hear(&text, way);
+        return;
+    };
+    let (text, conversation, way) = (text.into_owned(), Arc::clone(conversation), Arc::clone(way));
+    tokio::spawn(async move { hear_large(text, &slot, &conversation, &way).await });
 }
 
 /// One line of whatever length, of which no more than a limit is kept.
@@ -285,7 +306,26 @@ impl LongLine {
         self.tail = None;
     }
 
-    fn hear(&self, conversation: &Conversation, way: &Arc<dyn Transport>) {
+    /// Whether it is, with so many bytes more, larger than results that are kept in memory.
+    fn is_worth_a_file(&self, more: usize, conversation: &Conversation) -> bool {
+        // Looked at for long lines only, as almost none is.
+        if self.is_empty() || self.tail.is_some() {
+            return false;
+        }
+        let length = self.kept.len() + more;
+        self.kept.first() == Some(&b'{') && place_for(length, conversation).is_some()
+    }
+
+    /// The line so far, in a file.
+    async fn spooled(&mut self, conversation: &Conversation) -> Option<Spool> {
+        let slot = conversation.requests.any_slot()?;
+        let mut spool = Spool::begin(slot.store()).await;
+        spool.push(&self.kept).await;
+        self.clear();
+        Some(spool)
+    }
+
+    fn hear(&self, conversation: &Arc<Conversation>, way: &Arc<dyn Transport>) {
         let Some(tail) = &self.tail else {
             return hear(conversation, &self.kept, way);
         };

@@ -174,7 +174,13 @@ pub(crate) fn served(more: &Value) -> Served {
     let log: Arc<Mutex<Vec<String>>> = Arc::default();
     let lines = Arc::clone(&log);
     let logger = Logger::new(move |record| lines.lock().unwrap().push(record.message));
-    let service = Service::new(options, Arc::clone(&registry), Arc::clone(&host), logger);
+    let service = Service::new(
+        options,
+        Arc::clone(&registry),
+        Arc::clone(&host),
+        logger,
+        Arc::default(),
+    );
     Served {
         service: service.unwrap(),
         registry,

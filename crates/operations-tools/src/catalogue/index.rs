@@ -1,5 +1,6 @@
 //! Which word is where: an inverted index that operations join and leave one by one.
 
+use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
 
 use super::words::{each_word, stem};
@@ -21,6 +22,17 @@ pub(super) enum Field {
 /// How many fields there are.
 pub(super) const FIELDS: usize = 8;
 
+const ALL_FIELDS: [Field; FIELDS] = [
+    Field::Name,
+    Field::Namespace,
+    Field::Title,
+    Field::Tags,
+    Field::Summary,
+    Field::Description,
+    Field::Parameters,
+    Field::ParameterDescriptions,
+];
+
 /// A word in one field of one operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Posting {
@@ -35,6 +47,17 @@ pub(super) struct Term {
     pub(super) postings: Vec<Posting>,
     /// In how many operations it is, not counting those that left.
     pub(super) operations: u32,
+    /// How often it is in each field of the operation that is being taken in.
+    counts: [u8; FIELDS],
+    /// What the postings come to, once somebody has asked: the search looks at thousands of them.
+    weights: OnceCell<Box<[Weight]>>,
+}
+
+/// How well an operation is described by a term, from 0 to 1.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Weight {
+    pub(super) number: u32,
+    pub(super) found: f32,
 }
 
 /// What the index knows of an operation.
@@ -63,6 +86,8 @@ pub(super) struct Index {
     /// Words in each field, over all operations.
     totals: [u64; FIELDS],
     present: u32,
+    /// Whether any term has them.
+    has_weights: Cell<bool>,
 }
 
 /// Operations that left before anything is done about it.
@@ -78,40 +103,46 @@ impl Index {
             u32::try_from(self.members.len() - 1).unwrap_or(u32::MAX)
         });
         let mut lengths = [0_u16; FIELDS];
-        let mut found: Vec<(u32, Field)> = Vec::new();
-        for (field, text) in fields {
-            each_word(text, |word| {
-                found.push((self.term(word), *field));
-            });
-        }
-        let mut name: Vec<u32> = Vec::new();
-        for (term, field) in &found {
-            if let Some(length) = lengths.get_mut(*field as usize) {
-                *length = length.saturating_add(1);
-            }
-            if *field == Field::Name && !name.contains(term) {
-                name.push(*term);
-            }
-        }
-        found.sort_unstable_by_key(|(term, field)| (*term, *field as u8));
         let mut terms: Vec<u32> = Vec::new();
-        for same in found.chunk_by(|one, other| one == other) {
-            let Some((term, field)) = same.first().copied() else {
-                continue;
-            };
-            let Some(entry) = self.terms.get_mut(term as usize) else {
-                continue;
-            };
-            entry.postings.push(Posting {
-                number,
-                field,
-                count: u8::try_from(same.len()).unwrap_or(MAX_COUNT).min(MAX_COUNT),
+        let mut name: Vec<u32> = Vec::new();
+        for (field, text) in fields {
+            let at = *field as usize;
+            let mut length = 0_u16;
+            each_word(text, |word| {
+                let term = self.term(word);
+                length = length.saturating_add(1);
+                let Some(entry) = self.terms.get_mut(term as usize) else {
+                    return;
+                };
+                if entry.counts == [0; FIELDS] {
+                    terms.push(term);
+                }
+                if let Some(count) = entry.counts.get_mut(at) {
+                    if *field == Field::Name && *count == 0 {
+                        name.push(term);
+                    }
+                    *count = count.saturating_add(1).min(MAX_COUNT);
+                }
             });
-            if terms.last() != Some(&term) {
-                terms.push(term);
-                entry.operations += 1;
+            if let Some(all) = lengths.get_mut(at) {
+                *all = all.saturating_add(length);
             }
         }
+        for term in &terms {
+            let Some(entry) = self.terms.get_mut(*term as usize) else {
+                continue;
+            };
+            let counts = std::mem::replace(&mut entry.counts, [0; FIELDS]);
+            let found = ALL_FIELDS.iter().zip(counts);
+            let found = found.filter(|(_, count)| *count > 0);
+            entry.postings.extend(found.map(|(field, count)| Posting {
+                number,
+                field: *field,
+                count,
+            }));
+            entry.operations += 1;
+        }
+        self.forget_weights();
         for (total, length) in self.totals.iter_mut().zip(lengths) {
             *total += u64::from(length);
         }
@@ -131,6 +162,7 @@ impl Index {
         let Some(gone) = self.members.get_mut(number as usize).and_then(Option::take) else {
             return;
         };
+        self.forget_weights();
         self.present -= 1;
         for (total, length) in self.totals.iter_mut().zip(gone.lengths) {
             *total -= u64::from(length);
@@ -186,6 +218,30 @@ impl Index {
         }
         self.terms.shrink_to_fit();
         self.sorted = Vec::new();
+    }
+
+    /// What a term's postings come to. `weigh` makes it of them; it is kept until something changes.
+    pub(super) fn weights(
+        &self,
+        term: u32,
+        weigh: impl FnOnce(&[Posting]) -> Box<[Weight]>,
+    ) -> &[Weight] {
+        let Some(term) = self.terms.get(term as usize) else {
+            return &[];
+        };
+        term.weights.get_or_init(|| {
+            self.has_weights.set(true);
+            weigh(&term.postings)
+        })
+    }
+
+    /// They depend on the usual length of a field, and so on every operation.
+    fn forget_weights(&mut self) {
+        if self.has_weights.replace(false) {
+            for term in &mut self.terms {
+                term.weights = OnceCell::new();
+            }
+        }
     }
 
     fn term(&mut self, word: &str) -> u32 {

@@ -2,8 +2,9 @@
 //! count as one, and a name that says nothing but what was asked for counts more.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
-use super::index::{FIELDS, Index};
+use super::index::{FIELDS, Index, Posting, Weight};
 use super::synonyms::{Intent, intent_of, synonyms_of};
 use super::words::{each_word, is_filler, stem};
 
@@ -57,14 +58,15 @@ pub(super) fn rank(
     let mut all: Vec<u32> = Vec::new();
     for word in &wanted {
         for (term, worth) in &word.terms {
-            weigh(index, *term, &averages, |number, found| {
-                if let Some(best) = of_word.get_mut(number as usize) {
+            let weights = index.weights(*term, |postings| weighed(index, postings, &averages));
+            for Weight { number, found } in weights {
+                if let Some(best) = of_word.get_mut(*number as usize) {
                     if *best == 0.0 {
-                        touched.push(number);
+                        touched.push(*number);
                     }
                     *best = best.max(worth * found);
                 }
-            });
+            }
         }
         for number in touched.drain(..) {
             let at = number as usize;
@@ -81,14 +83,23 @@ pub(super) fn rank(
             *best = 0.0;
         }
     }
-    let mut ranked: Vec<(u32, f32)> = all
+    let mut likely: Vec<(u32, f32)> = all
         .into_iter()
         .filter_map(|number| {
-            let member = index.member(number)?;
             let at = number as usize;
             let share = covered.get(at)? / total;
-            let mut score = scores.get(at)? * (UNCOVERED + (1.0 - UNCOVERED) * share);
-            score *= 1.0 + NAME_COVERED * name_covered(index, &member.name, &wanted);
+            let score = scores.get(at)? * (UNCOVERED + (1.0 - UNCOVERED) * share);
+            Some((number, score))
+        })
+        .collect();
+    keep_likely(&mut likely, limit);
+    let worth_of = worths(&wanted);
+    let mut ranked: Vec<(u32, f32)> = likely
+        .into_iter()
+        .filter_map(|(number, score)| {
+            let member = index.member(number)?;
+            let mut score =
+                score * (1.0 + NAME_COVERED * name_covered(index, &member.name, &worth_of));
             let reads = is_query(number);
             if intent.is_some_and(|intent| (intent == Intent::Read) != reads) {
                 score *= OTHER_INTENT;
@@ -108,15 +119,22 @@ pub(super) fn rank(
     ranked
 }
 
-/// How well each operation that has a term is described by it, from 0 to 1.
-fn weigh(index: &Index, term: u32, averages: &[f32; FIELDS], mut take: impl FnMut(u32, f32)) {
-    let Some(term) = index.terms.get(term as usize) else {
+/// Drops those that cannot be among the best, whatever their names say and whether they read or write.
+fn keep_likely(likely: &mut Vec<(u32, f32)>, limit: usize) {
+    if limit == 0 || limit >= likely.len() {
         return;
-    };
-    for same in term
-        .postings
-        .chunk_by(|one, other| one.number == other.number)
-    {
+    }
+    let by_score = |one: &(u32, f32), other: &(u32, f32)| other.1.total_cmp(&one.1);
+    let (_, last, _) = likely.select_nth_unstable_by(limit - 1, by_score);
+    // At least so many have at least this. A hair less, because numbers are rounded.
+    let floor = last.1 * OTHER_INTENT * 0.999;
+    likely.retain(|(_, score)| score * (1.0 + NAME_COVERED) >= floor);
+}
+
+/// How well each operation that has a term is described by it.
+fn weighed(index: &Index, postings: &[Posting], averages: &[f32; FIELDS]) -> Box<[Weight]> {
+    let mut weights = Vec::new();
+    for same in postings.chunk_by(|one, other| one.number == other.number) {
         let Some(number) = same.first().map(|posting| posting.number) else {
             continue;
         };
@@ -137,23 +155,30 @@ fn weigh(index: &Index, term: u32, averages: &[f32; FIELDS], mut take: impl FnMu
             let normal = 1.0 - b + b * f32::from(*length) / average;
             sum += weight * f32::from(posting.count) / normal;
         }
-        take(number, sum / (SATURATION + sum));
+        let found = sum / (SATURATION + sum);
+        weights.push(Weight { number, found });
     }
+    weights.into_boxed_slice()
+}
+
+/// What each term of a question is worth, at the best.
+fn worths(wanted: &[Wanted]) -> HashMap<u32, f32> {
+    let mut worths: HashMap<u32, f32> = HashMap::new();
+    for (term, worth) in wanted.iter().flat_map(|word| &word.terms) {
+        let best = worths.entry(*term).or_default();
+        *best = best.max(*worth);
+    }
+    worths
 }
 
 /// The share of a name's words that were asked for, by what they tell.
-fn name_covered(index: &Index, name: &[u32], wanted: &[Wanted]) -> f32 {
+fn name_covered(index: &Index, name: &[u32], worths: &HashMap<u32, f32>) -> f32 {
     let mut found = 0.0;
     let mut total = 0.0;
     for term in name {
         let rarity = rarity(index, *term);
         total += rarity;
-        let worth = wanted
-            .iter()
-            .flat_map(|word| &word.terms)
-            .filter(|(other, _)| other == term)
-            .map(|(_, worth)| *worth);
-        found += rarity * worth.fold(0.0, f32::max);
+        found += rarity * worths.get(term).copied().unwrap_or(0.0);
     }
     if total > 0.0 { found / total } else { 0.0 }
 }

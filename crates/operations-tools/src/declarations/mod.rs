@@ -19,6 +19,7 @@ use std::fmt::Write as _;
 
 use names::TypeNames;
 use schema::{Detail, Writer};
+pub use scope::SchemaText;
 use scope::Scope;
 use texts::{is_identifier, one_line};
 pub use tokens::estimated_tokens;
@@ -32,10 +33,10 @@ pub struct Described<'a> {
     pub description: &'a str,
     /// Whether it yields many results.
     pub is_stream: bool,
-    /// The input schema, as JSON.
-    pub input: &'a str,
-    /// The output schema, as JSON.
-    pub output: &'a str,
+    /// The input schema.
+    pub input: &'a SchemaText,
+    /// The output schema.
+    pub output: &'a SchemaText,
 }
 
 /// How much is said of an operation; tried in turn until it fits into its share.
@@ -112,8 +113,8 @@ impl Declarations {
         };
         let namespace = operation.id.rsplit_once('.').map_or("", |(space, _)| space);
         let (input, output) = (
-            Scope::read(operation.input, namespace),
-            Scope::read(operation.output, namespace),
+            Scope::new(operation.input, namespace),
+            Scope::new(operation.output, namespace),
         );
         let name = operation
             .id

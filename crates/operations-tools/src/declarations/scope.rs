@@ -4,20 +4,29 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 use std::rc::Rc;
 
 use indexmap::IndexMap;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// A schema, and the definitions that it may refer to, which are read when they are needed.
+/// A schema that was read once, to be declared many times. Its definitions are read when they are needed.
 #[derive(Debug)]
-pub(super) struct Scope<'a> {
-    namespace: &'a str,
+pub struct SchemaText {
+    text: Box<str>,
     root: Value,
-    definitions: HashMap<Cow<'a, str>, &'a RawValue>,
+    /// Where their texts are.
+    definitions: HashMap<String, Range<usize>>,
     /// Those that have been read.
     read: RefCell<HashMap<String, Definition>>,
+}
+
+/// A schema, and where it comes from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scope<'a> {
+    namespace: &'a str,
+    schema: &'a SchemaText,
 }
 
 /// A definition, and what tells it from others of the same name.
@@ -27,48 +36,79 @@ pub(super) struct Definition {
     pub(super) hash: u64,
 }
 
-impl<'a> Scope<'a> {
-    /// What cannot be read is a schema that says nothing.
-    pub(super) fn read(text: &'a str, namespace: &'a str) -> Self {
-        let mut definitions = HashMap::new();
-        let members: Option<IndexMap<Cow<'a, str>, &'a RawValue>> = serde_json::from_str(text).ok();
-        let mut root = Map::new();
-        let mut root_text = String::from("{");
-        for (key, member) in members.into_iter().flatten() {
-            if key == "$defs" || key == "definitions" {
-                let found: Option<HashMap<Cow<'a, str>, &'a RawValue>> =
-                    serde_json::from_str(member.get()).ok();
-                definitions.extend(found.into_iter().flatten());
-            } else if let Ok(value) = serde_json::from_str(member.get()) {
-                if root_text.len() > 1 {
-                    root_text.push(',');
-                }
-                root_text.push_str(&Value::from(&*key).to_string());
-                root_text.push(':');
-                root_text.push_str(member.get());
-                root.insert(key.into_owned(), value);
-            }
-        }
-        root_text.push('}');
-        // A schema that contains itself is there twice: as the root, and under its name.
-        if let Some((name, _)) = definitions.iter().find(|(_, text)| text.get() == root_text) {
-            let pointer = name
-                .replace('~', "~0")
-                .replace('/', "~1")
-                .replace('%', "%25");
-            root.clear();
-            root.insert("$ref".to_owned(), format!("#/$defs/{pointer}").into());
-        }
+impl SchemaText {
+    /// Reads JSON. What cannot be read is a schema that says nothing.
+    #[must_use]
+    pub fn read(text: String) -> Self {
+        let text = text.into_boxed_str();
+        let (root, definitions) = parts(&text);
         Self {
-            namespace,
-            root: Value::Object(root),
+            text,
+            root,
             definitions,
             read: RefCell::default(),
         }
     }
 
-    pub(super) fn root(&self) -> &Value {
-        &self.root
+    /// How long the text is.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+}
+
+/// The schema itself, and where its definitions are.
+fn parts(text: &str) -> (Value, HashMap<String, Range<usize>>) {
+    let mut definitions: HashMap<Cow<'_, str>, &RawValue> = HashMap::new();
+    let members: Option<IndexMap<Cow<'_, str>, &RawValue>> = serde_json::from_str(text).ok();
+    let mut root = Map::new();
+    let mut root_text = String::from("{");
+    for (key, member) in members.into_iter().flatten() {
+        if key == "$defs" || key == "definitions" {
+            let found: Option<HashMap<Cow<'_, str>, &RawValue>> =
+                serde_json::from_str(member.get()).ok();
+            definitions.extend(found.into_iter().flatten());
+        } else if let Ok(value) = serde_json::from_str(member.get()) {
+            if root_text.len() > 1 {
+                root_text.push(',');
+            }
+            root_text.push_str(&Value::from(&*key).to_string());
+            root_text.push(':');
+            root_text.push_str(member.get());
+            root.insert(key.into_owned(), value);
+        }
+    }
+    root_text.push('}');
+    // A schema that contains itself is there twice: as the root, and under its name.
+    if let Some((name, _)) = definitions.iter().find(|(_, text)| text.get() == root_text) {
+        let pointer = name
+            .replace('~', "~0")
+            .replace('/', "~1")
+            .replace('%', "%25");
+        root.clear();
+        root.insert("$ref".to_owned(), format!("#/$defs/{pointer}").into());
+    }
+    let definitions = definitions.into_iter().map(|(name, member)| {
+        // The text of a member is a part of the whole text.
+        let start = member.get().as_ptr().addr() - text.as_ptr().addr();
+        (name.into_owned(), start..start + member.get().len())
+    });
+    (Value::Object(root), definitions.collect())
+}
+
+impl<'a> Scope<'a> {
+    pub(super) fn new(schema: &'a SchemaText, namespace: &'a str) -> Self {
+        Self { namespace, schema }
+    }
+
+    pub(super) fn root(&self) -> &'a Value {
+        &self.schema.root
     }
 
     pub(super) fn namespace(&self) -> &'a str {
@@ -77,24 +117,28 @@ impl<'a> Scope<'a> {
 
     /// What a reference leads to, and its name.
     pub(super) fn definition(&self, reference: &str) -> Option<(String, Definition)> {
+        let SchemaText {
+            text,
+            definitions,
+            read,
+            ..
+        } = self.schema;
         let pointer = reference
             .strip_prefix("#/$defs/")
             .or_else(|| reference.strip_prefix("#/definitions/"))?;
         let decoded = percent_encoding::percent_decode_str(pointer).decode_utf8_lossy();
         let name = decoded.replace("~1", "/").replace("~0", "~");
-        if let Some(known) = self.read.borrow().get(&name) {
+        if let Some(known) = read.borrow().get(&name) {
             return Some((name, known.clone()));
         }
-        let text = self.definitions.get(name.as_str())?.get();
+        let text = text.get(definitions.get(name.as_str())?.clone())?;
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
         let definition = Definition {
             schema: Rc::new(serde_json::from_str(text).ok()?),
             hash: hasher.finish(),
         };
-        self.read
-            .borrow_mut()
-            .insert(name.clone(), definition.clone());
+        read.borrow_mut().insert(name.clone(), definition.clone());
         Some((name, definition))
     }
 }

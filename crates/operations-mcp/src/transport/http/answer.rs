@@ -11,6 +11,7 @@ use super::{HttpTransport, JSON, SESSION, STREAM};
 use crate::error::Failure;
 use crate::transport::Transport;
 use crate::transport::message::{Message, RpcError};
+use crate::transport::spool::{SpillSlot, Spool};
 
 /// How much of the body of an error is read, for the message.
 const ERROR_BODY: usize = 64 * 1024;
@@ -64,15 +65,30 @@ impl HttpTransport {
             return Err(Failure::answered(what));
         }
         let limit = self.conversation.config.max_message_bytes;
-        let Some(body) = read_body(response, limit).await? else {
-            return Err(Failure::TooLarge(limit));
+        let way: Arc<dyn Transport> = Arc::clone(self) as _;
+        let slot = self.conversation.requests.slot(id);
+        let body = match slot {
+            Some(slot) => match read_or_spool(response, &slot).await? {
+                Read::Body(body) => body,
+                Read::Spool(spool) => {
+                    spool.end(&self.conversation, &way, Some(id)).await;
+                    return self.is_answered(id);
+                }
+            },
+            None => match read_body(response, limit).await? {
+                Some(body) => body,
+                None => return Err(Failure::TooLarge(limit)),
+            },
         };
         let text = String::from_utf8_lossy(&body);
-        let way: Arc<dyn Transport> = Arc::clone(self) as _;
         if !self.conversation.hear(&text, &way) {
             let what = format!("a body that is not a JSON-RPC message: {}", quote(&text));
             return Err(Failure::answered(what));
         }
+        self.is_answered(id)
+    }
+
+    fn is_answered(&self, id: u64) -> Result<(), Failure> {
         if self.conversation.requests.is_waiting(id) {
             return Err(Failure::Odd("there is no result in it".to_owned()));
         }
@@ -116,6 +132,33 @@ pub(super) fn content_type(response: &Response) -> String {
 
 fn quote(text: &str) -> String {
     text.trim().chars().take(QUOTED).collect()
+}
+
+/// A body in memory, or on its way to a file.
+enum Read {
+    Body(Vec<u8>),
+    Spool(Box<Spool>),
+}
+
+/// The whole body: in memory, or, if it is large, in a file.
+async fn read_or_spool(response: Response, slot: &SpillSlot) -> Result<Read, Failure> {
+    let mut body = Vec::new();
+    let mut spool: Option<Spool> = None;
+    let mut pieces = response.bytes_stream();
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|error| Failure::http(&error))?;
+        if let Some(spool) = &mut spool {
+            spool.push(&piece).await;
+            continue;
+        }
+        body.extend_from_slice(&piece);
+        if body.len() > slot.over() {
+            let begun = spool.insert(Spool::begin(slot.store()).await);
+            begun.push(&body).await;
+            body = Vec::new();
+        }
+    }
+    Ok(spool.map_or(Read::Body(body), |spool| Read::Spool(Box::new(spool))))
 }
 
 /// The whole body, or nothing if it is larger than the limit.

@@ -12,6 +12,7 @@ use super::answer::content_type;
 use super::{HttpTransport, STREAM};
 use crate::error::Failure;
 use crate::transport::Transport;
+use crate::transport::spool::{hear_large, place_for};
 
 /// A stream that ended is opened again after this, if the server does not say when.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -124,7 +125,7 @@ impl EventStream {
             let mut events = Vec::new();
             let pushed = parser.push(&piece, &mut |event| events.push(event));
             for event in events {
-                self.take(&event, transport);
+                self.take(&event, transport).await;
             }
             if awaited.is_some_and(|id| !conversation.requests.is_waiting(id)) {
                 let remainder = async { while bytes.next().await.is_some() {} };
@@ -138,14 +139,24 @@ impl EventStream {
         End::Over
     }
 
-    fn take(&mut self, event: &Event, transport: &Arc<HttpTransport>) {
+    async fn take(&mut self, event: &Event, transport: &Arc<HttpTransport>) {
         if !event.id.is_empty() {
             self.last_id = Some(event.id.to_string());
         }
         self.retry = event.retry.map(Duration::from_millis).or(self.retry);
         if !event.data.trim().is_empty() {
             let way: Arc<dyn Transport> = Arc::clone(transport) as _;
-            transport.conversation.hear(&event.data, &way);
+            let conversation = &transport.conversation;
+            let is_message = event.data.starts_with('{');
+            match place_for(event.data.len(), conversation).filter(|_| is_message) {
+                Some(slot) => {
+                    let text = event.data.clone();
+                    hear_large(text, &slot, conversation, &way).await;
+                }
+                None => {
+                    conversation.hear(&event.data, &way);
+                }
+            }
         }
     }
 }

@@ -1,26 +1,38 @@
 //! From an envelope to an answer: its data is the body, unless the client wants all of it.
 
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
-use http::{HeaderName, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use operations_core::error::CallError;
 use operations_core::json::Object;
 use serde_json::{Value, json};
 
-use super::problem;
 use super::request::ENVELOPE;
+use super::{download, problem};
 use crate::binary::{Binary, binary};
 use crate::body::{self, Body};
+use crate::failure;
+use crate::identity::Caller;
 use crate::service::Shared;
+use crate::spilled::with_spill;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
+/// Who asked, and for what.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) caller: &'a Caller,
+    pub(super) wants_envelope: bool,
+    pub(super) request_id: &'a str,
+}
+
 /// The answer with an envelope, which is JSON.
-pub(super) fn of(
+pub(super) async fn of(
     shared: &Shared,
+    door: &str,
     envelope: &str,
-    wants_envelope: bool,
-    request_id: &str,
+    asked: Asked<'_>,
 ) -> Response<Body> {
+    let request_id = asked.request_id;
     // We or the host wrote it; anything that is not an envelope is of no use to a client.
     let Ok(members) = Object::read(envelope) else {
         let error = CallError::new("UNKNOWN_ERROR", "The operation failed");
@@ -36,12 +48,30 @@ pub(super) fn of(
         status_of(source.as_deref(), meta.as_ref())
     };
     let data = members.get("data");
-    let mut response = if wants_envelope {
+    let file = meta
+        .as_ref()
+        .and_then(|meta| shared.downloads.offer(meta, asked.caller));
+    let mut response = if asked.wants_envelope {
+        let told = file
+            .as_ref()
+            .map(|file| file.told(("url", &download::address(door, file))));
+        let envelope = with_spill(&shared.calls.headers.in_envelope(envelope), told);
         with(
             status,
-            body::full(shared.calls.headers.in_envelope(envelope)),
+            body::full(envelope),
             HeaderValue::from_static(ENVELOPE),
         )
+    } else if let Some(file) = &file {
+        match download::whole(door, file, status).await {
+            Ok(response) => response,
+            Err(error) => {
+                let error =
+                    CallError::unknown(format!("The file of a large result is gone: {error}"));
+                shared.log_failure(request_id, &error);
+                let error = failure::masked(error);
+                return problem::of(&error, StatusCode::INTERNAL_SERVER_ERROR, request_id);
+            }
+        }
     } else if is_mcp_error {
         mcp_error(data, status, request_id)
     } else {
@@ -66,7 +96,10 @@ pub(super) fn of(
 
 /// What came from elsewhere must not become a page of this origin.
 pub(in crate::door) fn secure(response: &mut Response<Body>) {
-    let headers = response.headers_mut();
+    secure_headers(response.headers_mut());
+}
+
+pub(super) fn secure_headers(headers: &mut HeaderMap) {
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(
         CONTENT_SECURITY_POLICY,

@@ -4,6 +4,7 @@
 mod answer;
 mod described;
 mod document;
+mod download;
 mod events;
 pub mod problem;
 pub(crate) mod request;
@@ -39,12 +40,15 @@ pub(crate) async fn serve(
     exchange: Exchange,
     path: &str,
 ) -> Answered {
+    if let Some(token) = download::token(path) {
+        return download::serve(shared, exchange, token).await;
+    }
     let by_name = named(shared, path);
     if let Some(operation) = by_name
         .clone()
         .filter(|_| exchange.head.method == Method::POST)
     {
-        return call(shared, exchange, operation, Part::Input).await;
+        return call(shared, door, exchange, operation, Part::Input).await;
     }
     let request_id = Arc::clone(&exchange.request_id);
     let routes = match shared.http.current(shared).await {
@@ -79,7 +83,7 @@ pub(crate) async fn serve(
                 Err(unread) => return Ok(problem::unreadable(&id, &unread, &request_id)),
             };
             let part = Part::of(&route.body, members);
-            call(shared, exchange, operation, part).await
+            call(shared, door, exchange, operation, part).await
         }
         Found::OtherMethods(mut methods) => {
             methods.extend(by_name.map(|_| Method::POST));
@@ -120,6 +124,7 @@ fn shown(document: bytes::Bytes) -> Response<Body> {
 /// Calls an operation with what a request has for it.
 async fn call(
     shared: &Arc<Shared>,
+    door: &HttpDoor,
     exchange: Exchange,
     operation: Arc<Operation>,
     part: Part,
@@ -148,6 +153,7 @@ async fn call(
         trace,
         via: Some(via),
         line: None,
+        takes_files: true,
         parent_request_id: None,
     };
     let spec = &call.operation.clone().spec;
@@ -156,8 +162,18 @@ async fn call(
         call.deadline = None;
         events::stream(shared, call, wants_envelope, last_event_id).await
     } else {
-        let envelope = shared.calls.call(call).await;
-        envelope.map(|envelope| answer::of(shared, &envelope, wants_envelope, &request_id))
+        let caller = Arc::clone(&call.caller);
+        match shared.calls.call(call).await {
+            Err(error) => Err(error),
+            Ok(envelope) => {
+                let asked = answer::Asked {
+                    caller: &caller,
+                    wants_envelope,
+                    request_id: &request_id,
+                };
+                Ok(answer::of(shared, &door.path, &envelope, asked).await)
+            }
+        }
     };
     let error = match answered {
         Ok(answer) => return Ok(answer),

@@ -195,7 +195,7 @@ impl Watcher {
     }
 
     fn fingerprints(&self, catalog: &super::catalog::Catalog) -> Fingerprints {
-        let is_served = |id: &str| self.shared.calls.operation(id).is_some();
+        let is_served = |id: &str| self.shared.calls.tool(id).is_some();
         catalog.fingerprints(self.caller.identity.as_ref(), is_served)
     }
 

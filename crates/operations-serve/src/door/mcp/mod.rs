@@ -19,6 +19,7 @@ mod result;
 mod running;
 mod seal;
 mod session;
+mod spilled;
 pub mod stdio;
 mod tasks;
 mod tools;

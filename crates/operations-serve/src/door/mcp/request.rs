@@ -16,7 +16,7 @@ use super::generation::{self, Generation, STATELESS};
 use super::level::Level;
 use super::message::{INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Refusal};
 use super::questions::Questions;
-use super::{completion, prompts, resources, tasks, tools};
+use super::{completion, prompts, resources, spilled, tasks, tools};
 use crate::call::NewCall;
 use crate::identity::Caller;
 use crate::options::McpDoor;
@@ -75,6 +75,7 @@ impl Asked {
             trace: self.trace.clone(),
             via: Some(self.via()),
             line: None,
+            takes_files: false,
             parent_request_id: None,
         }
     }
@@ -134,6 +135,9 @@ fn capabilities(door: &McpDoor, catalog: Option<&Catalog>, generation: Generatio
         let resources = json!({ "listChanged": true, "subscribe": true });
         members.insert("resources".to_owned(), resources);
     }
+    if !has_resources && catalog.is_some_and(Catalog::spills) {
+        members.insert("resources".to_owned(), json!({}));
+    }
     if has_prompts || has_resources {
         members.insert("completions".to_owned(), json!({}));
     }
@@ -190,6 +194,10 @@ pub(super) async fn answer(shared: &Arc<Shared>, door: &McpDoor, asked: Asked) -
             "prompts/get" => return prompts::get(shared, catalog, &asked, &params).await,
             method => Err(unknown(method, is_stateless)),
         },
+        // Large results are read there, whether there are other resources or not.
+        "resources/read" if spilled::is_address(&params) => {
+            return spilled::read(shared, &asked, &params).await;
+        }
         method if method.starts_with("resources/") && catalog.has_resources() => match method {
             "resources/list" => list(shared, catalog, List::Resources, &asked, &params),
             "resources/templates/list" => list(shared, catalog, List::Templates, &asked, &params),
@@ -261,7 +269,7 @@ fn list(
         r#""resultType":"complete","_meta":{{"{SERVER_KEY}":{}}}"#,
         asked.server
     );
-    let is_served = |id: &str| shared.calls.operation(id).is_some();
+    let is_served = |id: &str| shared.calls.tool(id).is_some();
     let identity = asked.caller.identity.as_ref();
     Ok(catalog.list(list, identity, is_served, asked.generation, &about))
 }

@@ -64,7 +64,7 @@ fn uri_of(params: &Object<'_>) -> Result<String, Refusal> {
     uri.ok_or_else(|| Refusal::new(INVALID_PARAMS, "\"uri\" must be a string"))
 }
 
-fn not_found(uri: &str, generation: Generation) -> Refusal {
+pub(super) fn not_found(uri: &str, generation: Generation) -> Refusal {
     let code = match generation {
         Generation::Handshake => NOT_FOUND,
         Generation::Stateless => INVALID_PARAMS,

@@ -15,15 +15,15 @@ use crate::failure::{self, Outcome};
 use crate::upstream::AllowedHeaders;
 
 /// What the `_meta` of a result has about where it came from.
-const META_KEY: &str = "alkdev.operations/meta";
+pub(super) const META_KEY: &str = "alkdev.operations/meta";
 /// What the `_meta` of a result has about why it failed.
 const ERROR_KEY: &str = "alkdev.operations/error";
 
 /// A result before it is sent: the members of an object, but for its `_meta`.
 #[derive(Debug, PartialEq)]
 pub(super) struct Draft {
-    text: String,
-    meta: Map<String, Value>,
+    pub(super) text: String,
+    pub(super) meta: Map<String, Value>,
 }
 
 impl Draft {

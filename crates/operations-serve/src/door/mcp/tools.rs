@@ -13,8 +13,10 @@ use super::generation::Generation;
 use super::message::{INVALID_PARAMS, Refusal};
 use super::request::{Asked, Reply};
 use super::result::{self, Failed};
+use super::spilled;
 use super::tasks;
 use crate::door::http::request::LEVELS_ABOVE_INPUT;
+use crate::identity::Caller;
 use crate::service::Shared;
 
 pub(super) async fn call(
@@ -28,7 +30,7 @@ pub(super) async fn call(
         return refused("\"name\" must be a string");
     };
     let tool = catalog.tool(&name);
-    let found = tool.and_then(|tool| Some((tool, shared.calls.operation(&tool.listed.id)?)));
+    let found = tool.and_then(|tool| Some((tool, shared.calls.tool(&tool.listed.id)?)));
     let Some((tool, operation)) = found else {
         return refused(&format!("Unknown tool: {name}"));
     };
@@ -48,6 +50,7 @@ pub(super) async fn call(
         Err(refusal) => return Reply::Refused(refusal),
     };
     let mut new = asked.call(&operation, tool.input(arguments));
+    new.takes_files = true;
     let mut finishing = Finishing::new(asked, operation, tool.output);
     if let Some(keep) = keep {
         (new, finishing) = match tasks::begin(shared, asked, new, finishing, keep).await {
@@ -70,7 +73,8 @@ pub(super) struct Finishing {
     generation: Generation,
     /// What the server says about itself.
     server: Value,
-    has_identity: bool,
+    /// Who may read a large result.
+    caller: Arc<Caller>,
     pub(super) request_id: Arc<str>,
 }
 
@@ -81,7 +85,7 @@ impl Finishing {
             output,
             generation: asked.generation,
             server: asked.server.clone(),
-            has_identity: asked.caller.identity.is_some(),
+            caller: Arc::clone(&asked.caller),
             request_id: Arc::clone(&asked.request_id),
         }
     }
@@ -92,13 +96,17 @@ impl Finishing {
         let error = match done {
             Err(error) => error,
             Ok(envelope) => {
-                let draft = result::of_envelope(
-                    &envelope,
-                    &self.operation.spec.id(),
-                    self.output,
-                    self.generation,
-                    &shared.calls.headers,
-                );
+                let id = self.operation.spec.id();
+                let draft = match spilled::offered(shared, &envelope, &self.caller) {
+                    Some(file) => spilled::draft(&envelope, &id, self.output, &file),
+                    None => result::of_envelope(
+                        &envelope,
+                        &id,
+                        self.output,
+                        self.generation,
+                        &shared.calls.headers,
+                    ),
+                };
                 match draft {
                     Some(draft) => return Reply::Result(draft.finished(info).into()),
                     // We or the host wrote it; anything that is not an envelope is of no use to a client.
@@ -107,7 +115,7 @@ impl Finishing {
             }
         };
         shared.log_masked(&self.request_id, &error);
-        match result::of_error(error, &self.operation.spec, self.has_identity) {
+        match result::of_error(error, &self.operation.spec, self.caller.identity.is_some()) {
             Failed::Told(draft) => Reply::Result(draft.finished(info).into()),
             Failed::Refused(refusal) => Reply::Refused(refusal),
             Failed::Denied(refusal, draft) => Reply::Denied(refusal, draft.finished(info)),

@@ -29,6 +29,9 @@ pub(super) struct Described {
     pub(super) operation: Map<String, Value>,
     #[serde(default)]
     pub(super) annotations: Option<Map<String, Value>>,
+    /// Whether a large result may be in a file.
+    #[serde(default)]
+    pub(super) spills: bool,
     /// How it appears.
     #[serde(default)]
     pub(super) mcp: Look,

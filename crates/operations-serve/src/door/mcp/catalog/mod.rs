@@ -156,6 +156,11 @@ impl Catalog {
         !self.prompts.is_empty()
     }
 
+    /// Whether large results may be in files, which are read as resources are.
+    pub(super) fn spills(&self) -> bool {
+        self.tools.iter().any(|tool| tool.spills)
+    }
+
     /// Whether there are tools that can be called as tasks.
     pub(super) fn has_tasks(&self) -> bool {
         self.tools.iter().any(|tool| tool.task.is_some())

@@ -5,6 +5,7 @@ use operations_core::spec::OperationType;
 use operations_tools::{Projection, Target, project_schema};
 use serde_json::{Map, Value, json};
 
+use super::super::spilled::link_schema;
 use super::super::tasks::Support;
 use super::look::Described;
 use super::{INPUT_KEY, Listed, OPERATION_KEY};
@@ -29,6 +30,8 @@ pub(in super::super) enum Output {
 pub(in super::super) struct Tool {
     pub(in super::super) listed: Listed,
     pub(in super::super) output: Output,
+    /// Whether a large result may be a link in its place.
+    pub(super) spills: bool,
     /// What a client must be able to do: names of capabilities.
     pub(in super::super) requires: Vec<String>,
     /// Whether it can be called as a task.
@@ -85,7 +88,9 @@ impl Tool {
             about.insert("inputSchema".to_owned(), schema);
         }
         // What all clients are told may be less.
-        if let (Some(schema), None) = (&each.output, output_schema) {
+        if let Some(schema) = &each.output
+            && (output_schema.is_none() || each.spills)
+        {
             about.insert("outputSchema".to_owned(), schema.clone());
         }
         let written = |output_schema: Option<&Value>| {
@@ -115,10 +120,18 @@ impl Tool {
         let wrapped = output_schema
             .filter(|_| output == Output::Other)
             .map(|schema| wrapped(schema, &each.id));
-        let handshake = written(wrapped.as_ref().or(output_schema));
+        let or_link = |schema: Option<&Value>| {
+            let schema = schema.filter(|_| each.spills)?;
+            Some(or_link(schema, &each.id))
+        };
+        let handshake = wrapped.as_ref().or(output_schema);
+        let (for_handshake, for_stateless) = (or_link(handshake), or_link(output_schema));
+        let handshake = written(for_handshake.as_ref().or(handshake));
+        let stateless = written(for_stateless.as_ref().or(output_schema));
         Some(Self {
-            listed: Listed::new(each, handshake, written(output_schema)),
+            listed: Listed::new(each, handshake, stateless),
             output,
+            spills: each.spills,
             requires: each.mcp.requires.clone(),
             task: each.mcp.task,
             takes_inputs,
@@ -175,9 +188,25 @@ fn has_json_types(schema: &Value) -> bool {
     }
 }
 
-/// The schema of `{ result }`. References within the schema go on to mean what they meant, because it is a document of its
-/// own.
+/// The schema of `{ result }`.
 fn wrapped(schema: &Value, id: &str) -> Value {
+    let inner = apart(schema, id);
+    json!({ "type": "object", "properties": { "result": inner }, "required": ["result"] })
+}
+
+/// The schema of an output that may be a link in its place ([`super::super::spilled`]).
+fn or_link(schema: &Value, id: &str) -> Value {
+    let either = json!([apart(schema, id), link_schema()]);
+    if is_object(schema) {
+        // The older generation takes nothing else.
+        json!({ "type": "object", "anyOf": either })
+    } else {
+        json!({ "anyOf": either })
+    }
+}
+
+/// A schema within another. References within it go on to mean what they meant, because it is a document of its own.
+fn apart(schema: &Value, id: &str) -> Value {
     let mut inner = schema.clone();
     if let Some(members) = inner.as_object_mut()
         && !members.contains_key("$id")
@@ -188,5 +217,5 @@ fn wrapped(schema: &Value, id: &str) -> Value {
             json!(format!("urn:operation:{id}:output")),
         );
     }
-    json!({ "type": "object", "properties": { "result": inner }, "required": ["result"] })
+    inner
 }

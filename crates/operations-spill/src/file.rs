@@ -1,0 +1,188 @@
+//! One file, from its first byte to its removal.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use operations_core::error::CallError;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use crate::Spilled;
+use crate::ledger::Kept;
+use crate::store::SpillStore;
+
+/// What is written at once.
+const BATCH: usize = 256 * 1024;
+
+/// A file that is being written. To drop it before it is finished is to remove it.
+pub struct SpillFile {
+    store: Arc<SpillStore>,
+    path: PathBuf,
+    open: Option<Open>,
+    waiting: Vec<u8>,
+    bytes: u64,
+    is_finished: bool,
+}
+
+impl std::fmt::Debug for SpillFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SpillFile")
+            .field("path", &self.path)
+            .field("bytes", &self.bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What the thread that writes works with.
+struct Open {
+    file: File,
+    hash: Sha256,
+}
+
+impl SpillFile {
+    /// A new file, which nobody else may read.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub async fn create(store: &Arc<SpillStore>) -> Result<Self, CallError> {
+        let dir = store.settings.dir.clone();
+        let (file, path) = blocking(move || new_file(&dir)).await?;
+        Ok(Self {
+            store: Arc::clone(store),
+            path,
+            open: Some(Open {
+                file,
+                hash: Sha256::new(),
+            }),
+            waiting: Vec::with_capacity(BATCH),
+            bytes: 0,
+            is_finished: false,
+        })
+    }
+
+    /// Takes a piece of the result. A slow disk slows its source down.
+    ///
+    /// # Errors
+    /// When the quota is used up, or the disk refuses.
+    pub async fn write(&mut self, piece: &[u8]) -> Result<(), CallError> {
+        self.store.take(piece.len())?;
+        self.bytes += piece.len() as u64;
+        self.waiting.extend_from_slice(piece);
+        if self.waiting.len() >= BATCH {
+            self.flush().await?;
+        }
+        Ok(())
+    }
+
+    /// Writes what waits to be written.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub async fn flush(&mut self) -> Result<(), CallError> {
+        let Some(mut open) = self.open.take() else {
+            return Err(CallError::failed("The file of a large result was lost"));
+        };
+        let mut full = std::mem::take(&mut self.waiting);
+        let (open, mut batch) = blocking(move || {
+            open.hash.update(&full);
+            open.file.write_all(&full)?;
+            full.clear();
+            Ok((open, full))
+        })
+        .await?;
+        // One large piece does not make every later batch large.
+        batch.shrink_to(2 * BATCH);
+        self.waiting = batch;
+        self.open = Some(open);
+        Ok(())
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file is complete, and will be removed in time.
+    ///
+    /// # Errors
+    /// When the disk refuses what is left to be written.
+    pub async fn finish(mut self) -> Result<Spilled, CallError> {
+        self.flush().await?;
+        let hash = self.open.take().map(|open| open.hash.finalize());
+        let mut sha256 = String::new();
+        for byte in hash.into_iter().flatten() {
+            // Writing to a string cannot fail.
+            let _ = write!(sha256, "{byte:02x}");
+        }
+        self.is_finished = true;
+        let (store, bytes) = (Arc::clone(&self.store), self.bytes);
+        let path = self.path.to_string_lossy().into_owned();
+        store.ledger.add(
+            &path,
+            Kept {
+                path: self.path.clone(),
+                bytes,
+                sha256: sha256.clone(),
+            },
+        );
+        let (file, name) = (self.path.clone(), path.clone());
+        tokio::spawn(async move {
+            tokio::time::sleep(store.settings.keep).await;
+            store.ledger.remove(&name);
+            // It may have been removed by whoever was told of it.
+            let _ = blocking(move || std::fs::remove_file(file)).await;
+            store.give_back(bytes);
+        });
+        Ok(Spilled {
+            path,
+            bytes,
+            sha256,
+        })
+    }
+}
+
+impl Drop for SpillFile {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            let _ = std::fs::remove_file(&self.path);
+            self.store.give_back(self.bytes);
+        }
+    }
+}
+
+/// Work with the disk, on a thread that may wait for it.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
+) -> Result<T, CallError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| CallError::failed("The process is ending"))?
+        .map_err(|error| {
+            CallError::failed(format!(
+                "A large result cannot be written to a file: {error}"
+            ))
+            .with_details(json!({ "reason": "spill-failed", "delivery": "done" }))
+        })
+}
+
+/// A file of its own in a folder of our own. Its name cannot be guessed: to know it is to have been told.
+fn new_file(dir: &Path) -> std::io::Result<(File, PathBuf)> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    let mut options = File::options();
+    // It must not be there yet: what lies in its place is not ours to follow or to overwrite.
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+        builder.mode(0o700);
+        options.mode(0o600);
+    }
+    builder.create(dir)?;
+    let path = dir.join(Uuid::new_v4().simple().to_string());
+    Ok((options.open(&path)?, path))
+}
