@@ -92,11 +92,7 @@ export class Answers {
   }
 
   /** Serves a request. The handler never rejects. */
-  requested(
-    request: CallRequestedEvent & { from?: string; files?: boolean },
-    line?: Line,
-    via?: Via,
-  ): void {
+  requested(request: CallRequestedEvent & { from?: string; files?: boolean }, line?: Line, via?: Via): void {
     const { requestId, from, files } = request;
     // It may have waited here for long: nobody begins with what was aborted, or is too late.
     if (!this.#native.begin(requestId)) return;
