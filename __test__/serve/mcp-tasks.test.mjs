@@ -27,7 +27,8 @@ const job = (name, handler, more = {}) =>
 
 function folder() {
   const dir = mkdtempSync(join(tmpdir(), "operations-test-tasks-"));
-  after(() => rmSync(dir, { recursive: true, force: true }));
+  // A server that is closing may still write.
+  after(() => rmSync(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }));
   return join(dir, "tasks");
 }
 

@@ -34,7 +34,7 @@ export interface RemoteCallMap extends CallMap {
 }
 
 /**
- * A connection over which operations are called and served, whatever it travels on: `connectHub` and `connectPort` give one.
+ * A connection over which operations are called and served, whatever it travels on: `connectHub` gives one.
  *
  * @example
  * ```ts
