@@ -54,6 +54,17 @@ describe("our builder builds what TypeBox builds", () => {
             description: "What normalisation made up or replaced, or could not make right",
           }),
         ),
+        spill: Type.Optional(
+          Type.Object(
+            {
+              path: Type.String({ description: "Where the file is" }),
+              bytes: Type.Number({ description: "How long it is" }),
+              sha256: Type.String({ description: "Its hash, in hexadecimal digits" }),
+              contentType: Type.String({ description: "Content type of what is in it" }),
+            },
+            { description: "The file that has the whole result; data is its beginning" },
+          ),
+        ),
       },
       { description: "The result of a handler in this process" },
     );
