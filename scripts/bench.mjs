@@ -9,10 +9,10 @@ import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { buildAddon, buildFacade, ensureInstalled, root, run } from "./lib.mjs";
 
-/** Benchmarks that report figures for the table, with the arguments that keep each within about two minutes. */
+/** Benchmarks that report figures for the table, with their arguments. */
 const TABLE = {
   execute: [],
-  mcp: ["calls"],
+  mcp: [],
   call: ["nats"],
   sse: [],
   http: [],
