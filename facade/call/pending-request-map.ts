@@ -33,8 +33,9 @@ import {
   requestPayload,
   type SubscribeOptions,
 } from "./options.js";
+import { REPORT_EVERY } from "./pacing.js";
 import { type Pending, PendingCall, PendingStream } from "./pending.js";
-import { type Server, whileServing } from "./remote.js";
+import { knows, type Server, whileServing } from "./remote.js";
 
 export type { CallOptions, SubscribeOptions } from "./options.js";
 
@@ -190,6 +191,14 @@ export class PendingRequestMap {
         this.#abortChildren(pending.requestId);
       },
     };
+    const { paces } = this.#bus;
+    if (paces !== undefined) {
+      let read = 0;
+      source.read = () => {
+        read += 1;
+        if (read % REPORT_EVERY === 0 && pending !== undefined) paces(pending.requestId, read);
+      };
+    }
     const events = new PushedEvents<ResponseEnvelope>(source, this.#maxWaitingEvents);
     return events;
   }
@@ -262,6 +271,11 @@ export class PendingRequestMap {
   /** @internal */
   [whileServing](server: Server): () => void {
     return this.#bus.serving(server);
+  }
+
+  /** @internal */
+  [knows](requestId: string): boolean {
+    return this.#pending.has(requestId);
   }
 
   /** How many requests have no final answer yet. */

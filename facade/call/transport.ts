@@ -4,6 +4,7 @@ import type { ResponseEnvelope } from "../envelope.js";
 import type { OperationsIn, TypedCallMap } from "../operation-types.js";
 import type { CallMap } from "../registry/env.js";
 import type { OperationRegistry } from "../registry/registry.js";
+import type { CallerIdentity } from "../types.js";
 import type { DiscoveredOperation } from "./described.js";
 import type { ImportOptions, PeerOperation } from "./imported.js";
 import type { CallOptions, SubscribeOptions } from "./options.js";
@@ -34,7 +35,23 @@ export interface RemoteCallMap extends CallMap {
 }
 
 /**
- * A connection over which operations are called and served, whatever it travels on: `connectHub` gives one.
+ * On whose behalf it is asked what can be called, where callers say who they are with each call: over NATS and over ports. A
+ * connection to a hub has an identity of its own.
+ *
+ * @example
+ * ```ts
+ * const options: DiscoverOptions = { identity: { id: "ada", scopes: ["files:read"] } };
+ * ```
+ */
+export interface DiscoverOptions {
+  /** Who asks (default: nobody). Operations that they may not call are left out. */
+  identity?: CallerIdentity;
+  /** Whatever `verifyIdentity` of the other side wants to see: a token, say. */
+  metadata?: Record<string, unknown>;
+}
+
+/**
+ * A connection over which operations are called and served, whatever it travels on: `connectHub`, `connectNats` and `connectPort` give one.
  *
  * @example
  * ```ts

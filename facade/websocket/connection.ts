@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { clearInterval, setInterval } from "node:timers";
+import { closedOnce } from "../border/closing.js";
 import type { Receiver } from "../border/inbox.js";
 import { keepAlive, keepAliveDuring, letGo } from "../border/keep-alive.js";
 import { type LinkEvent, type LinkNews, type LinkStatus, statusOf, Watchers } from "../border/link.js";
@@ -9,7 +10,6 @@ import {
   aDuration,
   aName,
   anObject,
-  aPatience,
   aSecret,
   aSize,
   aString,
@@ -29,12 +29,11 @@ import type { CallRequestedEvent } from "../call/events.js";
 import {
   checkedImport,
   type ImportOptions,
-  InStep,
-  importedFrom,
   type Peer,
   type PeerOperation,
   peerOf,
 } from "../call/imported.js";
+import { Imports } from "../call/imports.js";
 import { Requests } from "../call/requests.js";
 import type { CallTransport, RemoteCallMap } from "../call/transport.js";
 import { restored } from "../call/wire-value.js";
@@ -217,7 +216,6 @@ export interface HubTransport extends CallTransport {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-const DRAIN_FOR = 10_000;
 const CONCURRENCY = 256;
 const RECONNECT = { minDelay: 200, maxDelay: 10_000 };
 /** How often what is served is looked at for changes that nobody tells of. In milliseconds. */
@@ -311,9 +309,7 @@ class Transport implements HubTransport, Peer {
   /** Of the registry, when its operations were last offered. */
   #revision = -1;
   #looking: NodeJS.Timeout | undefined;
-  readonly #inStep: { readonly options: ImportOptions; readonly kept: InStep }[] = [];
-  #importing: Promise<void> | undefined;
-  #closing: Promise<void> | undefined;
+  readonly #imports = new Imports(this);
 
   constructor(connected: Native, pending: PendingWork<string>, news: News) {
     this.#native = connected;
@@ -322,8 +318,8 @@ class Transport implements HubTransport, Peer {
     this.#news = news;
     this.callMap = new Requests(this.#peer, pending);
     news.watchers.begin(JSON.parse(connected.status()));
-    news.changedThere = () => this.#importAgain();
-    news.watchers.add("reconnected", () => this.#importAgain());
+    news.changedThere = () => this.#imports.changed();
+    news.watchers.add("reconnected", () => this.#imports.changed());
   }
 
   // Functions of the object and not of its class, so that they can be taken out of it.
@@ -378,16 +374,8 @@ class Transport implements HubTransport, Peer {
     return { operations: readDescriptions(JSON.parse(text)) };
   };
 
-  readonly import = async (options: ImportOptions = {}): Promise<PeerOperation[]> => {
-    const checked = checkedImport(options);
-    const operations = importedFrom(this, (await this.discover()).operations, checked);
-    if (checked.keepInStep !== undefined) {
-      const kept = new InStep(checked.keepInStep);
-      kept.update(operations);
-      this.#inStep.push({ options: checked, kept });
-    }
-    return operations;
-  };
+  readonly import = async (options: ImportOptions = {}): Promise<PeerOperation[]> =>
+    this.#imports.import(checkedImport(options), this.discover);
 
   nativeWork(operationId: string): NativeWork {
     return {
@@ -396,23 +384,6 @@ class Transport implements HubTransport, Peer {
       register: (registry, spec, { input, output }) =>
         registry.setPeer(spec, input, output, this.#peer, operationId),
     };
-  }
-
-  /** One after the other: a list that was asked for earlier must not replace a newer one. */
-  #importAgain(): void {
-    if (this.#inStep.length === 0) return;
-    this.#importing = (this.#importing ?? Promise.resolve()).then(async () => {
-      try {
-        const { operations } = await this.discover();
-        if (this.#closing !== undefined) return;
-        for (const { options, kept } of this.#inStep) {
-          kept.update(importedFrom(this, operations, options));
-        }
-      } catch (error) {
-        if (this.#closing !== undefined) return;
-        log.warn(`What the hub serves could not be imported again: ${messageOf(error)}`, {});
-      }
-    });
   }
 
   readonly stats = (): HubStats => ({
@@ -425,15 +396,7 @@ class Transport implements HubTransport, Peer {
   readonly on = (event: LinkEvent, listener: (status: LinkStatus) => unknown): (() => void) =>
     this.#news.watchers.add(event, listener);
 
-  readonly close = async (options: HubCloseOptions = {}): Promise<void> => {
-    const { drain = DRAIN_FOR } = checkedOptions<HubCloseOptions>(
-      options,
-      { drain: aPatience },
-      { prefix: "close: " },
-    );
-    this.#closing ??= this.#close(drain);
-    await this.#closing;
-  };
+  readonly close = closedOnce((drain) => this.#close(drain));
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
@@ -445,7 +408,7 @@ class Transport implements HubTransport, Peer {
     try {
       await keepAliveDuring(this.#native.close(drain));
       this.#pending.drain();
-      for (const { kept } of this.#inStep) kept.clear();
+      this.#imports.end();
       this.#news.watchers.tell("closed", this.status());
     } finally {
       clearInterval(this.#looking);
