@@ -13,7 +13,8 @@ import {
 } from "../types.js";
 
 /**
- * An operation of another process, as it is told of: everything but its access rules, which hold where it runs.
+ * An operation of another process, as `discover` returns it: the spec without its access rules, which apply where the
+ * operation runs.
  *
  * @example
  * ```ts

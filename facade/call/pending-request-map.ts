@@ -48,13 +48,15 @@ export type { CallOptions, SubscribeOptions } from "./options.js";
  * ```
  */
 export interface PendingRequestMapOptions {
-  /** How many events of a subscription may wait for its consumer (default 65,536). Beyond that the
-   * subscription ends with an error, rather than memory growing without end. */
+  /**
+   * How many events of a subscription may wait for its consumer (default 65,536). Beyond that the subscription ends
+   * with an error.
+   */
   maxWaitingEvents?: number;
 }
 
 /**
- * What a map has seen, as `stats()` returns it.
+ * Counters of a call map, as `stats()` returns them.
  *
  * @example
  * ```ts
@@ -63,7 +65,7 @@ export interface PendingRequestMapOptions {
  * ```
  */
 export interface CallStats {
-  /** Events that did not fit `CallEventMap`, and were dropped. */
+  /** Events that did not match `CallEventMap` and were dropped. */
   dropped: number;
   droppedBy: DroppedEvents;
 }
@@ -93,8 +95,8 @@ function isEventTarget(value: unknown): boolean {
 }
 
 /**
- * Calls and subscriptions over events. Two maps on one `EventTarget` talk to each other; without one, a map
- * talks to itself, which is how a hub serves its own operations.
+ * Calls and subscriptions as events. Two maps on the same `EventTarget` talk to each other. A map without a target
+ * talks to itself, so a process can serve its own operations.
  *
  * @example
  * ```ts
@@ -166,7 +168,7 @@ export class PendingRequestMap {
     });
   }
 
-  /** The same map, to the type checker one that knows the operations: `callMap.typed<typeof registry>()`. */
+  /** The same map, typed with the operations of a registry: `callMap.typed<typeof registry>()`. */
   typed<T>(): TypedCallMap<OperationsIn<T>> {
     return this as unknown as TypedCallMap<OperationsIn<T>>;
   }
@@ -246,7 +248,7 @@ export class PendingRequestMap {
     );
   }
 
-  /** Ends a subscription from the side of the handler. */
+  /** Ends a subscription. For the side that serves. */
   complete(requestId: string): void {
     this.#bus.publish("call.completed", { requestId });
   }
@@ -261,7 +263,7 @@ export class PendingRequestMap {
     }
   }
 
-  /** What was counted since the map was made. */
+  /** Counters since the map was made. */
   stats(): CallStats {
     const droppedBy = { ...this.#bus.dropped };
     const dropped = Object.values(droppedBy).reduce((sum, count) => sum + count, 0);

@@ -33,8 +33,9 @@ interface PortMessage {
 const log = logger("call");
 
 /**
- * Bridges the call protocol across a `MessagePort`: `new PendingRequestMap(createPortEventTarget(port))` on both
- * sides. As with any listener on a port, a thread that serves calls stays alive until the port is closed. What is sent is the JSON of an event's `detail`, so both sides see what they would see over any other wire.
+ * Carries the call protocol over a `MessagePort`: `new PendingRequestMap(createPortEventTarget(port))` on both sides.
+ * As with any listener on a port, a thread that serves calls stays alive until the port is closed. Events are sent as
+ * JSON, so both sides see the same values as over a network.
  *
  * @example
  * ```ts

@@ -4,7 +4,7 @@ import { isFunction, isObject, refusal } from "../border/options.js";
 import { kindOf } from "../border/text.js";
 
 /**
- * What a port is here: a `MessagePort` or a `Worker`, of Node or of the web.
+ * A port: a `MessagePort` or a `Worker`, of Node or of the web.
  *
  * @example
  * ```ts

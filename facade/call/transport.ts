@@ -10,7 +10,7 @@ import type { ImportOptions, PeerOperation } from "./imported.js";
 import type { CallOptions, SubscribeOptions } from "./options.js";
 
 /**
- * Calls and subscriptions over a transport: what a caller needs of a `PendingRequestMap`.
+ * Calls and subscriptions over a transport: the methods of `PendingRequestMap` that a caller needs.
  *
  * @example
  * ```ts
@@ -20,13 +20,15 @@ import type { CallOptions, SubscribeOptions } from "./options.js";
 export interface RemoteCallMap extends CallMap {
   /** Calls an operation. Resolves with its envelope, or rejects. */
   call(operationId: string, input: unknown, options?: CallOptions): Promise<ResponseEnvelope>;
-  /** Subscribes to an operation. Nothing is sent before the first `next()`; a slow consumer slows whoever serves it. */
+  /**
+   * Subscribes to an operation. Nothing is sent before the first `next()`. A slow consumer slows the serving side down.
+   */
   subscribe(
     operationId: string,
     input: unknown,
     options?: SubscribeOptions,
   ): AsyncGenerator<ResponseEnvelope, undefined, unknown>;
-  /** The same map, to the type checker one that knows the operations: `callMap.typed<typeof registry>()`. */
+  /** The same map, typed with the operations of a registry: `callMap.typed<typeof registry>()`. */
   typed<T>(): TypedCallMap<OperationsIn<T>>;
   /** Ends a request. */
   abort(requestId: string): void;
@@ -35,8 +37,8 @@ export interface RemoteCallMap extends CallMap {
 }
 
 /**
- * On whose behalf it is asked what can be called, where callers say who they are with each call: over NATS and over ports. A
- * connection to a hub has an identity of its own.
+ * On whose behalf `discover` asks, over NATS and over ports, where callers say who they are. A connection to a hub has an
+ * identity of its own.
  *
  * @example
  * ```ts
@@ -46,12 +48,12 @@ export interface RemoteCallMap extends CallMap {
 export interface DiscoverOptions {
   /** Who asks (default: nobody). Operations that they may not call are left out. */
   identity?: CallerIdentity;
-  /** Whatever `verifyIdentity` of the other side wants to see: a token, say. */
+  /** What `verifyIdentity` of the other side wants to see, such as a token. */
   metadata?: Record<string, unknown>;
 }
 
 /**
- * A connection over which operations are called and served, whatever it travels on: `connectHub`, `connectNats` and `connectPort` give one.
+ * A connection over which operations are called and served. `connectHub`, `connectNats` and `connectPort` return one.
  *
  * @example
  * ```ts
@@ -66,12 +68,12 @@ export interface CallTransport {
   readonly callMap: RemoteCallMap;
   /** Serves the operations of a registry to the other side. */
   readonly serve: (registry: OperationRegistry) => Promise<unknown>;
-  /** What the other side serves and we may call: whole specs, without the rules who may. */
+  /** The specs of the operations that the other side serves to this connection, without access rules. */
   readonly discover: () => Promise<{ readonly operations: readonly DiscoveredOperation[] }>;
-  /** Makes operations of them that work here like any other. */
+  /** Makes operations from the discovered specs. You can register and call them like any other operation. */
   readonly import: (options?: ImportOptions) => Promise<PeerOperation[]>;
-  /** What was counted. */
+  /** Counters of the connection. */
   readonly stats: () => object;
-  /** Takes nothing new, finishes what runs, then ends the connection. Calls without an answer reject. */
+  /** Refuses new calls, lets running calls finish, then closes the connection. Calls without an answer reject. */
   readonly close: (options?: { drain?: number }) => Promise<void>;
 }

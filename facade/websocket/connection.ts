@@ -45,7 +45,7 @@ import { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
 
 /**
- * How a lost connection is made again: after some part of a time that doubles from `minDelay` to `maxDelay`.
+ * How to reconnect: after a random part of a pause that doubles from `minDelay` to `maxDelay`.
  *
  * @example
  * ```ts
@@ -60,7 +60,7 @@ export interface HubReconnect {
 }
 
 /**
- * Who this connection is, and how it behaves.
+ * Options of `connectHub`.
  *
  * @example
  * ```ts
@@ -68,28 +68,31 @@ export interface HubReconnect {
  * ```
  */
 export interface HubOptions {
-  /** What the hub calls this connection. */
+  /** The name of this connection at the hub. */
   name: string;
-  /** Sent as `Authorization: Bearer <token>`. It appears in no message and no log line. */
+  /** Sent as `Authorization: Bearer <token>`. It never appears in messages or log lines. */
   token?: string;
-  /** Sent with the request for a connection. */
+  /** Headers of the connection request. */
   headers?: Readonly<Record<string, string>>;
-  /** Whether a lost connection is made again (default: yes). */
+  /** Whether to reconnect after the connection is lost (default: yes). */
   reconnect?: boolean | HubReconnect;
-  /** Resolve at once and go on trying when the hub cannot be reached; calls wait meanwhile (default: reject). */
+  /** If the hub cannot be reached: resolve immediately and keep trying, while calls wait (default: reject). */
   waitOnFirstConnect?: boolean;
-  /** How many calls may wait for the connection (default 100,000). More are refused. */
+  /** How many calls may wait for the connection (default 100,000). Further calls are refused. */
   maxWaiting?: number;
-  /** The largest frame that is taken (default 4 MiB). */
+  /** The largest frame that is accepted (default 4 MiB). */
   maxFrameBytes?: number;
-  /** How often the hub has to show that it is there, in milliseconds (default 15,000). After twice this time it is lost. */
+  /**
+   * How often the hub must send a sign of life, in milliseconds (default 15,000). After twice this time without one,
+   * the connection is lost.
+   */
   heartbeat?: number;
   /** Certificates of authorities (PEM), instead of the system's. */
   caFile?: string;
 }
 
 /**
- * How much a spoke takes on.
+ * Options of `serve`.
  *
  * @example
  * ```ts
@@ -97,17 +100,19 @@ export interface HubOptions {
  * ```
  */
 export interface HubServeOptions {
-  /** How many calls and streams are worked on at a time (default 256). */
+  /** How many calls and streams run at the same time (default 256). */
   concurrency?: number;
-  /** How many wait for a place; more are refused (default 1,024). */
+  /** How many calls may wait for a place (default 1,024). Further calls are refused. */
   queue?: number;
-  /** How many handlers may run on, beside those, after their call was aborted or its time was up (default: as many as
-   * `concurrency`). */
+  /**
+   * How many handlers may still run after their call was aborted or timed out, in addition to `concurrency` (default:
+   * the value of `concurrency`).
+   */
   overrun?: number;
 }
 
 /**
- * What the hub made of an offer.
+ * The hub's answer to an offer.
  *
  * @example
  * ```ts
@@ -116,12 +121,12 @@ export interface HubServeOptions {
  * ```
  */
 export interface HubOffer {
-  /** The ids under which the hub has registered the operations; none where it does not register any. */
+  /** The ids under which the hub has registered the operations. Empty if the hub registers nothing. */
   operations: string[];
 }
 
 /**
- * What a hub serves to this connection.
+ * The operations that a hub serves to this connection.
  *
  * @example
  * ```ts
@@ -133,7 +138,7 @@ export interface HubDiscovery {
 }
 
 /**
- * What a connection has counted.
+ * Counters of a connection.
  *
  * @example
  * ```ts
@@ -141,13 +146,13 @@ export interface HubDiscovery {
  * ```
  */
 export interface HubStats {
-  /** Frames that were dropped because they follow no protocol of ours. */
+  /** Frames that were dropped because they do not follow the protocol. */
   malformed: number;
   malformedBy: Record<string, number>;
   reconnections: number;
-  /** Calls and streams that are worked on for the hub now. */
+  /** Calls and streams of the hub that are running. */
   running: number;
-  /** Handlers that run on now although their call was aborted or its time was up. */
+  /** Handlers that still run although their call was aborted or timed out. */
   overrunning: number;
 }
 
@@ -163,7 +168,7 @@ export interface HubStats {
 export interface HubStatus extends LinkStatus {}
 
 /**
- * What a connection tells about itself. `"connected"` is the first time, `"reconnected"` each time after a loss.
+ * Events of a connection. `"connected"` is the first connection, `"reconnected"` every later one.
  *
  * @example
  * ```ts
@@ -174,7 +179,7 @@ export interface HubStatus extends LinkStatus {}
 export type HubEvent = LinkEvent;
 
 /**
- * How `close` goes about it.
+ * Options of `close`.
  *
  * @example
  * ```ts
@@ -199,17 +204,19 @@ export interface HubCloseOptions {
 export interface HubTransport extends CallTransport {
   /** Calls operations of the hub. */
   readonly callMap: RemoteCallMap;
-  /** Offers the operations of a registry to the hub, and follows what is registered later. Rejects where the hub does not take
-   * them. After a loss they are offered again. */
+  /**
+   * Offers the operations of a registry to the hub, including operations that are registered later. Rejects if the hub
+   * does not accept them. After a reconnection they are offered again.
+   */
   readonly serve: (registry: OperationRegistry, options?: HubServeOptions) => Promise<HubOffer>;
-  /** What the hub serves and we may call. */
+  /** The operations of the hub that this connection may call. */
   readonly discover: () => Promise<HubDiscovery>;
-  /** Makes operations of them that work here like any other. */
+  /** Makes operations from the discovered specs. You can register and call them like any other operation. */
   readonly import: (options?: ImportOptions) => Promise<PeerOperation[]>;
   readonly stats: () => HubStats;
   /** Whether there is a connection now. */
   readonly status: () => HubStatus;
-  /** Calls back whenever the connection is lost, comes back or is closed. Returns a function that takes it back. */
+  /** Adds a listener for changes of the connection. Returns a function that removes it. */
   readonly on: (event: HubEvent, listener: (status: HubStatus) => unknown) => () => void;
   readonly close: (options?: HubCloseOptions) => Promise<void>;
   /** `await using hub = await connectHub(...)` closes it at the end of the block. */

@@ -7,7 +7,7 @@ import { restored, wireText } from "../call/wire-value.js";
 import { logger } from "../logging.js";
 
 /**
- * What a WebSocket is here: that of a page, of Node, of Bun or Deno, or of the package `ws`.
+ * A WebSocket: of a browser, of Node, Bun or Deno, or of the package `ws`.
  *
  * @example
  * ```ts
