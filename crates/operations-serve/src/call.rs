@@ -339,6 +339,7 @@ fn native_call(call: &NewCall, cancel: &CancellationToken) -> Call {
             deadline: call.deadline,
             cancel: cancel.clone(),
             takes_files: call.takes_files,
+            trace: call.trace.clone(),
         },
     }
 }

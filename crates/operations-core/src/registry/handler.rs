@@ -39,6 +39,8 @@ pub struct Context {
     pub cancel: CancellationToken,
     /// Whether whoever serves the call can hand out a file in the place of a large result.
     pub takes_files: bool,
+    /// The trace that the call belongs to, as JSON ([`crate::trace`]), for handlers that hand it on.
+    pub trace: Option<String>,
 }
 
 impl Call {
@@ -59,6 +61,7 @@ impl Call {
                 deadline: event.deadline,
                 cancel,
                 takes_files: false,
+                trace: event.trace.map(ToOwned::to_owned),
             },
         }
     }
