@@ -103,7 +103,7 @@ function installAndUpgrade(name, versions, folder, registry) {
 }
 
 /** Verdaccio on a free port of this machine, which passes on what it does not have to the registry that npm uses. */
-async function startRegistry(folder) {
+export async function startRegistry(folder) {
   heading(`start ${VERDACCIO.split("@")[0]}`);
   // It names its dependency by a tag, which registries that mirror npm's need not have.
   const binary = installTool("verdaccio", VERDACCIO, "verdaccio", { "node-fetch": "^2.7.0" });
