@@ -39,8 +39,7 @@ const MANAGERS = {
   deno: () => {
     const start = installRuntime("deno");
     // Names from npm have to say so.
-    const add = [start[0], "add", "--allow-scripts=none"];
-    return { add, named: (name) => `npm:${name}`, start: [...start, "main.ts"] };
+    return { add: [start[0], "add"], named: (name) => `npm:${name}`, start: [...start, "main.ts"] };
   },
 };
 

@@ -22,7 +22,7 @@ const PROGRAMS = ["esm.mjs", "cjs.cjs", "adapters.mjs"];
 const INSTALL = {
   node: ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"],
   bun: ["add", "--no-progress"],
-  deno: ["add", "--allow-scripts=none"],
+  deno: ["add"],
 };
 
 /** Publishes two versions on a local registry, and installs them with each runtime. Ends the process where that fails. */
