@@ -50,7 +50,9 @@ function moduleOf(page) {
 function merged(imports) {
   const names = new Map();
   for (const line of imports) {
-    const [, list, from] = /^import \{([^}]+)\} from "(.*)";$/.exec(line);
+    const [, only, list = `default as ${only}`, from] = /^import (?:(\w+)|\{([^}]+)\}) from "(.*)";$/.exec(
+      line,
+    );
     const found = names.get(from) ?? names.set(from, new Set()).get(from);
     for (const name of list.split(",")) if (name.trim() !== "") found.add(name.trim());
   }
