@@ -16,6 +16,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use operations_core::lock::{locked, reading, writing};
+use operations_http::message::mirrored;
 use reqwest::{Method, RequestBuilder, Response};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore};
@@ -132,7 +133,7 @@ impl HttpTransport {
             headers.insert(VERSION, HeaderValue::from_static(STATELESS));
             headers.insert(METHOD, HeaderValue::from_static(method));
             if let Some(name) = name {
-                headers.extend(parameters::header(NAME, name));
+                headers.extend(mirrored::encode(name).map(|name| (NAME, name)));
                 headers.extend(self.parameters.headers(method, name, &body));
             }
         }
