@@ -223,6 +223,8 @@ export type {
   MCPClient,
   MCPClientConfig,
   MCPClientCredentials,
+  MCPEnterprise,
+  MCPWorkload,
   MCPClientWrapper,
   MCPElicitation,
   MCPElicitationAnswer,

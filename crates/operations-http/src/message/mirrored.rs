@@ -74,14 +74,13 @@ impl Mirrored {
         }
         let value = self.value(arguments).filter(|value| !value.is_null());
         let (value, text) = match (value, first) {
-            (None, None) => return Ok(()),
+            // A value of the wrong type has no header, and is refused for its type.
+            (None, None) | (Some(Value::Array(_) | Value::Object(_)), _) => return Ok(()),
             (None, Some(_)) => {
                 return Err(format!(
                     "The {header} header has a value, and the argument '{place}' has none"
                 ));
             }
-            // A value of the wrong type has no header, and is refused for its type.
-            (Some(Value::Array(_) | Value::Object(_)), _) => return Ok(()),
             (Some(_), None) => {
                 return Err(format!(
                     "The {header} header is missing, and the argument '{place}' has a value"
@@ -95,7 +94,10 @@ impl Mirrored {
         let is_same = match value {
             Value::String(value) => text == *value,
             Value::Number(number) => is_number(&text, number),
-            value => text == value.to_string(),
+            value => matches!(
+                (value, &*text),
+                (Value::Bool(true), "true") | (Value::Bool(false), "false")
+            ),
         };
         if is_same {
             Ok(())
