@@ -8,8 +8,8 @@ import { logger } from "../logging.js";
 import type { Identity } from "../types.js";
 
 /**
- * What `identify` may look at. What it did look at is noted: an answer with a `maxAge` holds for every request that is the
- * same in that.
+ * The request that `identify` reads. A result with a `maxAge` is kept for all requests that agree in everything that
+ * `identify` has read.
  *
  * @example
  * ```ts
@@ -25,7 +25,7 @@ export interface ServedRequest {
 }
 
 /**
- * An identity that need not be asked for again for so many milliseconds.
+ * An identity that is kept for `maxAge` milliseconds.
  *
  * @example
  * ```ts
@@ -38,8 +38,8 @@ export interface KeptIdentity {
 }
 
 /**
- * Says who sent a request: nobody that is known, if it returns `undefined`. A `CallError` with the code `ACCESS_DENIED` is
- * answered with 401.
+ * Returns the identity of a request, or `undefined` if the caller has none. A `CallError` with the code `ACCESS_DENIED`
+ * is answered with 401.
  *
  * @example
  * ```ts
@@ -67,11 +67,11 @@ export async function identified(identify: Identify, asked: AskedIdentity): Prom
   const { identity, maxAge } = partsOf(answer);
   if (identity !== undefined && !isIdentity(identity)) {
     throw refused(
-      `identify returned ${kindOf(identity)} that is no identity: { id, scopes, resources? } is needed`,
+      `identify returned ${kindOf(identity)}, which is not an identity. Return { id, scopes, resources? }`,
     );
   }
   if (maxAge !== undefined && !isWhole(maxAge, 0)) {
-    throw refused("identify returned a maxAge that is no whole number of milliseconds");
+    throw refused("identify returned a maxAge that is not a whole number of milliseconds");
   }
   return JSON.stringify({ identity: identity ?? null, maxAge, lookedAt: [...request.lookedAt] });
 }
