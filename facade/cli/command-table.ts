@@ -49,7 +49,7 @@ const STRICT: Option = { name: "strict", summary: "Fail if one of the sources ca
 const AS: Option = {
   name: "as",
   value: "<id>",
-  summary: "Act as an identity of `tokens`, by its id (default: nobody)",
+  summary: "Act as an identity of `tokens`, by its id (default: no identity)",
 };
 
 const ALL: readonly Command[] = [
@@ -69,7 +69,11 @@ const ALL: readonly Command[] = [
       },
       { name: "host", value: "<address>", summary: "The address, instead of that of the file" },
       { name: "stdio", summary: "Be an MCP server on standard input and output instead" },
-      { name: "as", value: "<id>", summary: "With --stdio: the identity of whoever is at the other end" },
+      {
+        name: "as",
+        value: "<id>",
+        summary: "With --stdio: the identity of the program that started this one",
+      },
       { name: "check", summary: "Check the configuration and stop" },
       STRICT,
     ],

@@ -5,6 +5,7 @@ use futures::stream::BoxStream;
 use operations_schema::json::{Document, Object};
 use tokio_util::sync::CancellationToken;
 
+use super::pieces::PiecesSlot;
 use crate::access::Identity;
 use crate::call::RequestedEvent;
 use crate::error::Failure;
@@ -41,6 +42,8 @@ pub struct Context {
     pub takes_files: bool,
     /// The trace that the call belongs to, as JSON ([`crate::trace`]), for handlers that hand it on.
     pub trace: Option<String>,
+    /// Where binary data may be left while it is still on its way, if whoever serves the call hands it on piece by piece.
+    pub pieces: Option<PiecesSlot>,
 }
 
 impl Call {
@@ -62,6 +65,7 @@ impl Call {
                 cancel,
                 takes_files: false,
                 trace: event.trace.map(ToOwned::to_owned),
+                pieces: None,
             },
         }
     }
