@@ -3,7 +3,7 @@
 import { optionOf } from "../border/options.js";
 import { schemaText, wellFormed } from "../registry/described.js";
 import { nativeWorkOf } from "../registry/native-handler.js";
-import { declaredErrors } from "../registry/native-twin.js";
+import { declaredErrors } from "../registry/described.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import type { AccessControl, OperationHandler, OperationSpec, SubscriptionHandler } from "../types.js";
 import { ToldRules } from "./describe.js";
