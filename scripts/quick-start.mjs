@@ -39,7 +39,11 @@ const MANAGERS = {
   deno: () => {
     const start = installRuntime("deno");
     // Names from npm have to say so.
-    return { add: [start[0], "add"], named: (name) => `npm:${name}`, start: [...start, "main.ts"] };
+    return {
+      add: [start[0], "add", "--minimum-dependency-age=0"],
+      named: (name) => `npm:${name}`,
+      start: [...start, "main.ts"],
+    };
   },
 };
 

@@ -22,7 +22,8 @@ const PROGRAMS = ["esm.mjs", "cjs.cjs", "adapters.mjs"];
 const INSTALL = {
   node: ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"],
   bun: ["add", "--no-progress"],
-  deno: ["add"],
+  // A version that was published a moment ago is too new for Deno by default.
+  deno: ["add", "--minimum-dependency-age=0"],
 };
 
 /** Publishes two versions on a local registry, and installs them with each runtime. Ends the process where that fails. */

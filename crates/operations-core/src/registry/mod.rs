@@ -6,6 +6,7 @@
 mod handler;
 mod operation;
 mod output;
+mod pieces;
 mod served;
 mod warnings;
 
@@ -19,6 +20,7 @@ use tokio::sync::watch;
 
 pub use handler::{Call, Context, Envelope, Handler, Outcome, Produced};
 pub use operation::{Made, OnlyHost, Operation, OutputMode, Schema, Work};
+pub use pieces::{Pieces, PiecesSlot};
 pub use served::{Answer, Served};
 
 use crate::limits::{Limited, Limiter};
