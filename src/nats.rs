@@ -64,7 +64,7 @@ impl NatsConnection {
     #[napi]
     pub fn call_all(&self, env: Env, calls: String) -> napi::Result<()> {
         self.bridge.run(&env, || {
-            self.connection.call_all(&calls);
+            self.connection.call_all(calls);
             Ok(())
         })
     }
@@ -198,7 +198,7 @@ impl NatsConnection {
     #[napi]
     pub fn answer_all(&self, env: Env, outcomes: String) -> napi::Result<()> {
         self.bridge.run(&env, || {
-            self.connection.answer_all(&outcomes);
+            self.connection.answer_all(outcomes);
             Ok(())
         })
     }
