@@ -241,6 +241,10 @@ export interface NativeRegistry {
   limit(id: string, gate: CallGate | undefined): void;
   /** The formats that users have registered with TypeBox. */
   setHostFormats(names: string[]): void;
+  /** Has calls told that are done without JavaScript (`WANTS` in `registry/native-reports.ts`); the first `look` is called when
+   * there is something to take. */
+  report(wants: number, look: () => void): void;
+  takeReports(): string | null;
 }
 
 /** A compiled schema. Live values are walked with the help of `callbacks` (`schema/live-callbacks.ts`). */

@@ -451,6 +451,7 @@ class Transport implements NatsTransport {
       this.#served.watchers.tell("closed", this.status());
     } finally {
       clearInterval(this.#turning);
+      this.#served.registry?.nativeTwin().flush();
       letGo(this);
     }
   }

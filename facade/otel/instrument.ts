@@ -21,9 +21,13 @@ import { kindOf, messageOf } from "../border/text.js";
 import { askForTrace, traceIn } from "../border/trace.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { mapError } from "../errors.js";
+import type { NativeSpans } from "../registry/native-reports.js";
+import { markVia } from "../registry/protocol-context.js";
 import { OperationRegistry } from "../registry/registry.js";
 import { sourceAbout } from "../registry/source-about.js";
-import type { Middleware, MiddlewareCall } from "../registry/watch-types.js";
+import type { Observer } from "../registry/watch.js";
+import type { CallReport, Middleware, MiddlewareCall } from "../registry/watch-types.js";
+import type { OperationContext, OperationSpec } from "../types.js";
 import { ATTR, CONVENTIONS, OWN } from "./conventions.js";
 import { type Described, describe } from "./describe.js";
 
@@ -88,19 +92,21 @@ export function instrument(registry: OperationRegistry, options: InstrumentOptio
   }
   const checked = checkedOptions<InstrumentOptions>(options, FIELDS, { prefix: "instrument: " });
   const instruments = new Instruments(registry, checked);
-  const stops = [registry.use(instruments.middleware), askForTrace(instruments.outgoing)];
+  const stops = [registry.observe(instruments), askForTrace(instruments.outgoing)];
   return () => {
     for (const stop of stops) stop();
   };
 }
 
-class Instruments {
+class Instruments implements Observer {
   readonly #registry: OperationRegistry;
   readonly #tracer: Tracer;
   readonly #meter: Meter;
-  readonly #propagator: Pick<TextMapPropagator, "inject" | "extract">;
+  readonly #propagator: Pick<TextMapPropagator, "inject" | "extract" | "fields">;
   readonly #record: NonNullable<InstrumentOptions["record"]>;
   readonly #histograms = new Map<string, Histogram>();
+  /** Whether spans can be given the ids that were chosen for them. */
+  #canName = true;
 
   constructor(registry: OperationRegistry, { tracer, meter, propagator, record }: InstrumentOptions) {
     this.#registry = registry;
@@ -130,6 +136,60 @@ class Instruments {
       throw error;
     }
   };
+
+  /** Inputs and outputs of calls that are done without JavaScript never come here. */
+  get takesNative(): boolean {
+    return this.#canName && this.#record.inputs !== true && this.#record.outputs !== true;
+  }
+
+  get sendsTraces(): boolean {
+    return this.#propagator.fields().includes("traceparent");
+  }
+
+  /** The spans of a call that was done without JavaScript, made afterwards: with the times that were taken, and the ids that were
+   * sent on. */
+  ended(report: CallReport, native: NativeSpans): void {
+    const { operationId, kind, requestId, duration, events, error } = report;
+    const entry = this.#registry.entry(operationId);
+    // It may have been unregistered meanwhile; then less is known of it.
+    if (entry === undefined) return;
+    const given: OperationContext = {
+      ...(requestId !== undefined && { requestId }),
+      ...(native.trace !== undefined && { trace: native.trace }),
+    };
+    if (native.via !== undefined) markVia(given, native.via);
+    const call = {
+      operationId,
+      operation: entry.spec,
+      kind,
+      isServed: true,
+      input: undefined,
+      context: given,
+    };
+    const found: Attributes = {
+      ...(events !== undefined && { [OWN.EVENTS]: events }),
+      ...(native.statusCode !== undefined && { [ATTR.HTTP_RESPONSE_STATUS_CODE]: native.statusCode }),
+    };
+    const failure = error === undefined ? toolFailure(report.code) : failureOf(error, call.operation, found);
+    let context = this.#propagator.extract(ROOT_CONTEXT, { ...native.trace }, defaultTextMapGetter);
+    const ids = [native.incoming, native.outgoing];
+    const times = [[0, duration] as const, native.worked];
+    const ends: (() => void)[] = [];
+    for (const [at, described] of describe(call, sourceAbout(entry.handler)).entries()) {
+      const time = times[at];
+      // What was refused has sent nothing on.
+      if (time === undefined) break;
+      const [began, ended] = [native.startedAt + time[0], native.startedAt + time[1]];
+      const { name, kind: spanKind, attributes } = described;
+      const span = this.#tracer.startSpan(name, { kind: spanKind, attributes, startTime: began }, context);
+      if (!nameSpan(span, native.traceId, ids[at] as string)) this.#canName = false;
+      context = traces.setSpan(context, span);
+      ends.push(() =>
+        endSpan(span, described, found, failure, (ended - began) / 1_000, this.#measure, ended),
+      );
+    }
+    for (const end of ends.reverse()) end();
+  }
 
   #begin(call: MiddlewareCall): TracedCall {
     const { operationId, isServed, context: given } = call;
@@ -205,43 +265,80 @@ class TracedCall {
     }
     if (meta?.source === "http") found[ATTR.HTTP_RESPONSE_STATUS_CODE] = meta.statusCode;
     const isToolError = meta?.source === "mcp" && meta.isError;
-    this.#end(
-      found,
-      isToolError ? { type: "tool_error", message: "The tool says that it failed" } : undefined,
-    );
+    this.#end(found, toolFailure(isToolError ? "TOOL_ERROR" : undefined));
   }
 
   failed(error: unknown, events?: number): void {
-    const { code, message, details } = mapError(error, this.#call.operation.errorSchemas);
-    const status: unknown = Object(details).statusCode;
     const found: Attributes = events === undefined ? {} : { [OWN.EVENTS]: events };
-    if (typeof status === "number") found[ATTR.HTTP_RESPONSE_STATUS_CODE] = status;
-    this.#end(found, { type: code, message });
+    this.#end(found, failureOf(error, this.#call.operation, found));
   }
 
-  #end(found: Attributes, failure: { type: string; message: string } | undefined): void {
+  #end(found: Attributes, failure: SpanFailure | undefined): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
     const seconds = (performance.now() - this.#began) / 1_000;
     for (const [span, described] of this.#spans.toReversed()) {
-      const { [ATTR.HTTP_RESPONSE_STATUS_CODE]: status, ...others } = found;
-      // The status is that of the request that was sent; what a client of ours is told is decided later.
-      const isRequest = described.attributes[ATTR.URL_TEMPLATE] !== undefined;
-      const own: Attributes = isRequest ? found : others;
-      if (failure !== undefined) {
-        own[ATTR.ERROR_TYPE] = isRequest && status !== undefined ? String(status) : failure.type;
-        if (described.attributes[ATTR.RPC_METHOD] !== undefined) {
-          own[ATTR.RPC_RESPONSE_STATUS_CODE] = failure.type;
-        }
-        span.setStatus({ code: SpanStatusCode.ERROR, message: failure.message });
-      }
-      span.setAttributes(own);
-      const all = Object.entries({ ...described.attributes, ...own });
-      const measured = all.filter(([name]) => !NOT_MEASURED.has(name) && name !== OWN.EVENTS);
-      this.#measure(described.metric, seconds, Object.fromEntries(measured));
-      span.end();
+      endSpan(span, described, found, failure, seconds, this.#measure);
     }
   }
+}
+
+interface SpanFailure {
+  readonly type: string;
+  readonly message: string;
+}
+
+function toolFailure(code: string | undefined): SpanFailure | undefined {
+  return code === "TOOL_ERROR" ? { type: "tool_error", message: "The tool says that it failed" } : undefined;
+}
+
+/** What a span says of an error. The status of a response that it tells goes to `found`. */
+function failureOf(error: unknown, operation: OperationSpec, found: Attributes): SpanFailure {
+  const { code, message, details } = mapError(error, operation.errorSchemas);
+  const status: unknown = Object(details).statusCode;
+  if (typeof status === "number") found[ATTR.HTTP_RESPONSE_STATUS_CODE] = status;
+  return { type: code, message };
+}
+
+/** Ends a span with what was found out in its course, and measures it. */
+function endSpan(
+  span: Span,
+  described: Described,
+  found: Attributes,
+  failure: SpanFailure | undefined,
+  seconds: number,
+  measure: Measure,
+  endedAt?: number,
+): void {
+  const { [ATTR.HTTP_RESPONSE_STATUS_CODE]: status, ...others } = found;
+  // The status is that of the request that was sent; what a client of ours is told is decided later.
+  const isRequest = described.attributes[ATTR.URL_TEMPLATE] !== undefined;
+  const own: Attributes = isRequest ? { ...found } : others;
+  if (failure !== undefined) {
+    own[ATTR.ERROR_TYPE] = isRequest && status !== undefined ? String(status) : failure.type;
+    if (described.attributes[ATTR.RPC_METHOD] !== undefined) {
+      own[ATTR.RPC_RESPONSE_STATUS_CODE] = failure.type;
+    }
+    span.setStatus({ code: SpanStatusCode.ERROR, message: failure.message });
+  }
+  span.setAttributes(own);
+  const all = Object.entries({ ...described.attributes, ...own });
+  const measured = all.filter(([name]) => !NOT_MEASURED.has(name) && name !== OWN.EVENTS);
+  measure(described.metric, seconds, Object.fromEntries(measured));
+  span.end(endedAt);
+}
+
+/** Gives a span the ids that the call has sent on already. OpenTelemetry has no way to ask for an id, but what a span says about
+ * itself may be changed. Where that has no effect, this says no, and calls pass through JavaScript from then on. */
+function nameSpan(span: Span, traceId: string, spanId: string): boolean {
+  if (!span.isRecording()) return true;
+  try {
+    Object.assign(span.spanContext(), { traceId, spanId });
+  } catch {
+    return false;
+  }
+  const now = span.spanContext();
+  return now.traceId === traceId && now.spanId === spanId;
 }
 
 /** A stream whose handler runs within the context of its span, whoever asks for the next event. By hand, so that `return()` does

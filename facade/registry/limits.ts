@@ -98,6 +98,9 @@ export interface LimitStats {
 export interface RegistryStats {
   /** One for each set of limits that calls of this registry go through: the registry's own first. */
   limits: LimitStats[];
+  /** Calls that were done without JavaScript and not told to listeners, because JavaScript was too busy to take the reports. Decisions
+   * about access are always told. */
+  unreported: number;
 }
 
 const rate = group<CallRate>({ calls: required(aSize), per: required(aDuration) });

@@ -449,6 +449,7 @@ class Transport implements HubTransport, Peer {
       this.#news.watchers.tell("closed", this.status());
     } finally {
       clearInterval(this.#looking);
+      this.#registry?.nativeTwin().flush();
       letGo(this);
     }
   }
