@@ -54,7 +54,7 @@ describe("a native call", () => {
     assert.equal(response.status, 200, await response.text());
     stop();
     assert.deepEqual(native, [true]);
-    const [server, client] = [spanOf("POST /api/item"), spanOf("GET /items/{id}")];
+    const [server, client] = [spanOf("POST /api/api/item"), spanOf("GET /items/{id}")];
     assert.deepEqual([server.kind, client.kind], [1, 2]);
     assert.deepEqual([parentOf(server), parentOf(client)], [PARENT, idsOf(server).spanId]);
     assert.deepEqual([idsOf(server).traceId, idsOf(client).traceId], [TRACE, TRACE]);
@@ -108,7 +108,7 @@ describe("a native call", () => {
     api.received.length = 0;
     await (await post(`${url}/api/api/item`, { id: "7" })).text();
     stop();
-    const [server, client] = [spanOf("POST /api/item"), spanOf("GET /items/{id}")];
+    const [server, client] = [spanOf("POST /api/api/item"), spanOf("GET /items/{id}")];
     assert.equal(parentOf(server), undefined);
     assert.equal(idsOf(client).traceId, idsOf(server).traceId);
     assert.equal(

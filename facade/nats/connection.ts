@@ -366,7 +366,7 @@ class Transport implements NatsTransport {
     this.#pending = pending;
     this.#served = served;
     this.id = connected.id;
-    this.callMap = new Requests(connected, pending);
+    this.callMap = new Requests(connected, pending, "nats");
     served.watchers.begin(JSON.parse(connected.status()));
   }
 

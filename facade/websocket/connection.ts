@@ -320,7 +320,7 @@ class Transport implements HubTransport, Peer {
     this.#peer = connected.peer(pending.mailbox);
     this.#pending = pending;
     this.#news = news;
-    this.callMap = new Requests(this.#peer, pending);
+    this.callMap = new Requests(this.#peer, pending, "websocket");
     news.watchers.begin(JSON.parse(connected.status()));
     news.changedThere = () => this.#importAgain();
     news.watchers.add("reconnected", () => this.#importAgain());
