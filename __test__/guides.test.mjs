@@ -1,4 +1,4 @@
-// Every piece of code in the README and the guides compiles in a strict project.
+// Every piece of code in the README and in docs/ compiles in a strict project.
 
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
@@ -50,24 +50,31 @@ function moduleOf(page) {
 function merged(imports) {
   const names = new Map();
   for (const line of imports) {
-    const [, list, from] = /^import \{([^}]+)\} from "(.*)";$/.exec(line);
+    const [, only, list = `default as ${only}`, from] = /^import (?:(\w+)|\{([^}]+)\}) from "(.*)";$/.exec(
+      line,
+    );
     const found = names.get(from) ?? names.set(from, new Set()).get(from);
     for (const name of list.split(",")) if (name.trim() !== "") found.add(name.trim());
   }
   return Array.from(names, ([from, list]) => `import { ${[...list].join(", ")} } from "${from}";`).join("\n");
 }
 
-const guides = readdirSync(`${root}docs/guides`).map((name) => `docs/guides/${name}`);
+const paths = [
+  "README.md",
+  ...readdirSync(`${root}docs`, { recursive: true })
+    .map((path) => `docs/${path.replaceAll("\\", "/")}`)
+    .filter((path) => path.endsWith(".md")),
+];
 
-describe("the code in the README and the guides", () => {
+describe("the code in the README and in docs/", () => {
   it("compiles", () => {
-    const pages = ["README.md", ...guides].map((path) => [path, readFileSync(root + path, "utf8")]);
+    const pages = paths.map((path) => [path, readFileSync(root + path, "utf8")]);
     const modules = new Map(
       pages
         .filter(([, text]) => text.includes("```ts\n"))
-        .map(([path, text]) => [path.replace(/.*\/|\.md$/g, ""), moduleOf(text)]),
+        .map(([path, text]) => [path.replace(/\.md$/, "").replaceAll("/", "-"), moduleOf(text)]),
     );
-    assert.ok(modules.size > 12, `only ${modules.size} pages have code`);
+    assert.ok(modules.size > 25, `only ${modules.size} pages have code`);
     assert.deepEqual(problemsIn(modules), []);
   });
 });

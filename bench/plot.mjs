@@ -1,5 +1,6 @@
-// node bench/plot.mjs: draws bench/results.json as docs/images/speed.svg, for the README. One bar for each row: how many times
-// as fast as the reference, on a scale where twice and half are equally far from "the same".
+// node bench/plot.mjs: draws bench/results.json as docs/images/speed.svg, and writes its figures into docs/speed.md and the
+// README. One bar for each row: how many times as fast as the reference, on a scale where twice and half are equally far from
+// "the same".
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -8,8 +9,8 @@ import { fileURLToPath } from "node:url";
 const at = (path) => fileURLToPath(new URL(path, import.meta.url));
 const { rows, date, version, machine } = JSON.parse(readFileSync(at("results.json"), "utf8"));
 
-const WIDTH = 880;
-const LEFT = 400;
+const WIDTH = 980;
+const LEFT = 540;
 const RIGHT = 90;
 const ROW = 26;
 const TOP = 64;
@@ -29,6 +30,8 @@ const high = Math.log2(Math.max(4, ...bars.map(({ times }) => times)));
 const x = (times) => LEFT + ((Math.log2(times) - low) / (high - low)) * (WIDTH - LEFT - RIGHT);
 const height = TOP + bars.length * ROW + 40;
 
+/** A number in a few digits, never as "1.2e+2". */
+const shown = (figure, digits) => Number(figure.toPrecision(digits)).toLocaleString("en");
 const escaped = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 const text = (className, left, top, content, anchor = "start") =>
   `<text class="${className}" x="${left.toFixed(1)}" y="${top}" text-anchor="${anchor}">${escaped(content)}</text>`;
@@ -43,10 +46,12 @@ const drawn = bars.flatMap(({ work, reference, times }, index) => {
   const [from, to] = [x(1), x(times)].sort((one, other) => one - other);
   const ahead = times >= 1;
   return [
+    // Without a group of its own, a title would name the whole picture.
+    `<g><title>${escaped(`${work}: ${shown(times, 3)} times ${reference}`)}</title>`,
     `<rect class="${ahead ? "ahead" : "behind"}" x="${from.toFixed(1)}" y="${top + 3}" width="${Math.max(1, to - from).toFixed(1)}" height="${ROW - 10}" rx="2"/>`,
-    text("work", LEFT - 12, top + 13, work, "end"),
-    text("figure", to + 6, top + 15, `${times.toPrecision(2)}x`),
-    `<title>${escaped(`${work}: ${times.toPrecision(3)} times ${reference}`)}</title>`,
+    `<text x="${LEFT - 12}" y="${top + 15}" text-anchor="end">${escaped(work)}<tspan class="note" dx="6">${escaped(reference)}</tspan></text>`,
+    text("figure", to + 6, top + 15, `${shown(times, 2)}x`),
+    "</g>",
   ];
 });
 
@@ -58,7 +63,7 @@ text { font: 12px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #24292
   text { fill: #e6edf3; } .tick, .note { fill: #9198a1; } .grid { stroke: #30363d; } .same { stroke: #9198a1; }
   .ahead { fill: #3fb68b; } .behind { fill: #e3a04f; }
 }`;
-const note = `${date}, version ${version}, ${machine.cores} cores, ${machine.platform}, Node ${machine.node}. 1x is the reference; longer is faster.`;
+const note = `${date}, version ${version}, ${machine.cores} cores, ${machine.platform}, Node ${machine.node}. 1x is the reference, which is named in grey.`;
 const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="Speed next to other packages">
 <style>${style}</style>
 ${text("title", 12, 24, "Times as fast as the reference")}
@@ -69,6 +74,41 @@ ${text("note", 12, height - 12, note)}
 const file = at("../docs/images/speed.svg");
 mkdirSync(dirname(file), { recursive: true });
 writeFileSync(file, svg);
+
+const behind = bars.filter(({ times }) => times < 1);
+const measured = rows.filter(({ value }) => value !== undefined);
+const missed = measured.filter(({ met }) => !met);
+
+/** Puts lines between `<!-- name -->` and `<!-- /name -->` of a page. */
+function fill(page, name, lines) {
+  const before = readFileSync(at(page), "utf8");
+  const pattern = new RegExp(`(<!-- ${name} -->\\n)[\\s\\S]*?(<!-- /${name} -->)`);
+  if (!pattern.test(before)) throw new Error(`${page} has no place for ${name}`);
+  writeFileSync(
+    at(page),
+    before.replace(pattern, (_, start, end) => `${start}${lines.map((line) => `${line}\n`).join("")}${end}`),
+  );
+}
+
+fill("../README.md", "speed", [
+  `Measured on ${date} with version ${version}. Of ${bars.length} comparisons, ${bars.length - behind.length} are as fast as the reference or faster (green), and`,
+  `${behind.length} are slower (orange). We set an aim for each benchmark: ${measured.length - missed.length} of ${measured.length} aims are met, and ${missed.length} are missed.`,
+]);
+
+const machineLine = `${machine.cores} cores, ${machine.platform}, Node ${machine.node}`;
+const aimOf = ({ kind, aim }) => (kind === "rate" ? `at least ${aim}` : `at most ${aim}`);
+const verdict = ({ met }) => (met === undefined ? "not measured" : met ? "met" : "**missed**");
+const cell = (figure) => (figure === undefined ? "" : figure.toLocaleString("en"));
+fill("../docs/speed.md", "figures", [
+  `Measured on ${date}, version ${version}, ${machineLine}.`,
+  "",
+  "| work | reference | reference's figure | our figure | ratio | aim | |",
+  "|---|---|---|---|---|---|---|",
+  ...rows.map((row) => {
+    const ratio = row.kind === "own" ? "" : cell(row.value);
+    return `| ${row.work} | ${row.reference} | ${cell(row.theirs)} | ${cell(row.ours)} | ${ratio} | ${aimOf(row)} | ${verdict(row)} |`;
+  }),
+]);
 console.log(
-  `docs/images/speed.svg: ${bars.length} rows, ${bars.filter(({ times }) => times >= 1).length} at 1x or better`,
+  `docs/images/speed.svg, docs/speed.md and README.md: ${bars.length} comparisons, ${behind.length} of them slower; ${missed.length} of ${measured.length} aims missed`,
 );

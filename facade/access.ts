@@ -8,8 +8,8 @@ export interface Denial {
 }
 
 /**
- * Whether the caller may. Fails closed: rules that cannot be decided here (`customAuth`, which
- * needs a registry) or that are malformed grant nothing.
+ * Whether an identity satisfies access rules. Malformed rules deny access, and so does `customAuth`, which needs a
+ * registry.
  *
  * @example
  * ```ts
@@ -21,7 +21,7 @@ export function checkAccess(accessControl: AccessRules, identity?: CallerIdentit
 }
 
 /**
- * Lets the caller pass, or throws `ACCESS_DENIED` with what was missing.
+ * Throws `ACCESS_DENIED`, with what is missing, if an identity does not satisfy access rules.
  *
  * @example
  * ```ts

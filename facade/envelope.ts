@@ -9,7 +9,7 @@
 export const RESPONSE_SOURCES = ["local", "http", "mcp"] as const;
 
 /**
- * The words that `meta.source` knows.
+ * The values of `meta.source`.
  *
  * @example
  * ```ts
@@ -32,7 +32,7 @@ export interface ResponseEnvelope<T = unknown, M extends ResponseMeta = Response
 }
 
 /**
- * Told apart by `source`.
+ * The metadata of a result. `source` says which kind it is.
  *
  * @example
  * ```ts
@@ -42,7 +42,7 @@ export interface ResponseEnvelope<T = unknown, M extends ResponseMeta = Response
 export type ResponseMeta = LocalResponseMeta | HTTPResponseMeta | MCPResponseMeta;
 
 /**
- * A handler in this process.
+ * Metadata of a result that was made in this process.
  *
  * @example
  * ```ts
@@ -58,14 +58,14 @@ export interface LocalResponseMeta {
   operationId: string;
   /** Unix milliseconds at the moment of wrapping. */
   timestamp: number;
-  /** The file that has the whole result, where it was large and the configuration says `spill`. `data` is its beginning. */
+  /** The file with the whole result, if the result was large and `spill` is set. `data` is then its beginning. */
   spill?: SpilledResult;
-  /** What normalisation made up or replaced, or could not make right. */
+  /** What normalisation filled in, replaced, or could not correct. */
   notes?: ResponseNote[];
 }
 
 /**
- * An HTTP response, or one event of a stream of them.
+ * Metadata of an HTTP response, or of one event of a stream.
  *
  * @example
  * ```ts
@@ -81,11 +81,11 @@ export interface HTTPResponseMeta {
   /** Names in lower case, repeated headers joined by `", "`. */
   headers: Record<string, string>;
   contentType: string;
-  /** On events of a stream: what the frame said about itself. */
+  /** On events of a stream: type, id and retry time of the event. */
   sse?: { event: string; id: string; retry?: number };
-  /** The file that has the whole result, where it was large and the configuration says `spill`. `data` is its beginning. */
+  /** The file with the whole result, if the result was large and `spill` is set. `data` is then its beginning. */
   spill?: SpilledResult;
-  /** What normalisation made up or replaced, or could not make right. */
+  /** What normalisation filled in, replaced, or could not correct. */
   notes?: ResponseNote[];
 }
 
@@ -109,7 +109,7 @@ export interface SpilledResult {
 }
 
 /**
- * Something in `data` that nobody sent, or that is not as declared; `path` is a JSON Pointer.
+ * A value in `data` that was not sent, or that does not match the schema. `path` is a JSON Pointer.
  *
  * @example
  * ```ts
@@ -123,7 +123,7 @@ export interface ResponseNote {
 }
 
 /**
- * The result of an MCP tool.
+ * Metadata of the result of an MCP tool.
  *
  * @example
  * ```ts
@@ -135,7 +135,7 @@ export interface ResponseNote {
  */
 export interface MCPResponseMeta {
   source: "mcp";
-  /** The tool ran and says that it failed. */
+  /** Whether the tool reported a failure. */
   isError: boolean;
   /** All content blocks. */
   content: MCPContentBlock[];
@@ -143,14 +143,14 @@ export interface MCPResponseMeta {
   structuredContent?: Record<string, unknown>;
   /** Protocol extensions. */
   _meta?: Record<string, unknown>;
-  /** The file that has the whole result, where it was large and the configuration says `spill`. `data` is its beginning. */
+  /** The file with the whole result, if the result was large and `spill` is set. `data` is then its beginning. */
   spill?: SpilledResult;
-  /** What normalisation made up or replaced, or could not make right. */
+  /** What normalisation filled in, replaced, or could not correct. */
   notes?: ResponseNote[];
 }
 
 /**
- * A part of what an MCP tool answers: a text, an image, a sound, a resource or a link to one.
+ * A part of an MCP result: a text, an image, audio, a resource or a link to a resource.
  *
  * @example
  * ```ts
@@ -194,7 +194,7 @@ export interface MCPResourceContent {
 }
 
 /**
- * For whom a part is meant, and how much it matters (0 to 1).
+ * The audience of a content block, and its priority (0 to 1).
  *
  * @example
  * ```ts

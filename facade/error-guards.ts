@@ -6,7 +6,7 @@ import { CallError, InfrastructureErrorCode } from "./errors.js";
 import type { ValueError } from "./schema/compiled.js";
 
 /**
- * What every error may say about its call.
+ * Details that every error may have.
  *
  * @example
  * ```ts
@@ -17,19 +17,19 @@ import type { ValueError } from "./schema/compiled.js";
  * ```
  */
 export interface CommonErrorDetails {
-  /** Whether the call was carried out: certainly not, perhaps, or yes. */
+  /** Whether the call was carried out: `"none"` (no), `"unknown"` (perhaps) or `"done"` (yes). */
   delivery?: "none" | "unknown" | "done";
   /** A short word for what went wrong, to tell cases apart: `"timeout"`, `"closed"`, `"no-worker"`, ... */
   reason?: string;
   operationId?: string;
-  /** Where a limit refused the call: the milliseconds after which another try makes sense. */
+  /** If a limit refused the call: how many milliseconds to wait before another attempt. */
   retryAfter?: number;
-  /** The host that was called, where the call went over HTTP. */
+  /** The host that was called, if the call went over HTTP. */
   host?: string;
 }
 
 /**
- * What an HTTP answer outside 2XX leaves in `details`.
+ * The `details` of an HTTP answer outside 2XX.
  *
  * @example
  * ```ts
@@ -47,7 +47,7 @@ export interface HTTPErrorDetails extends CommonErrorDetails {
 }
 
 /**
- * What a refused value leaves in `details`.
+ * The `details` of a validation error.
  *
  * @example
  * ```ts
@@ -59,12 +59,12 @@ export interface HTTPErrorDetails extends CommonErrorDetails {
  */
 export interface ValidationErrorDetails extends CommonErrorDetails {
   errors: ValueError[];
-  /** Where an output was refused (`output: "strict"`): the answer as it arrived. */
+  /** If an output was refused (`output: "strict"`): the answer as it arrived. */
   envelope?: ResponseEnvelope;
 }
 
 /**
- * What a refused caller may learn: what was missing.
+ * The `details` of a denied call: what was missing.
  *
  * @example
  * ```ts
@@ -84,7 +84,7 @@ export interface AccessErrorDetails extends CommonErrorDetails {
 }
 
 /**
- * When time ran out.
+ * The `details` of a timeout.
  *
  * @example
  * ```ts
@@ -123,7 +123,7 @@ export function isHTTPError(error: unknown): error is CallError & { readonly det
 }
 
 /**
- * Whether a value did not fit its schema, and says where.
+ * Whether a value did not match its schema. `details.errors` says where.
  *
  * @example
  * ```ts
@@ -137,7 +137,7 @@ export function isValidationError(
 }
 
 /**
- * Whether the caller may not.
+ * Whether access was denied.
  *
  * @example
  * ```ts
@@ -149,7 +149,7 @@ export function isAccessError(error: unknown): error is CallError & { readonly d
 }
 
 /**
- * Whether time ran out.
+ * Whether the call timed out.
  *
  * @example
  * ```ts
@@ -171,8 +171,8 @@ const FINAL: readonly string[] = [
 const LASTING: readonly unknown[] = ["closed", "not-started"];
 
 /**
- * Whether the same call may be made again: it was certainly not carried out (`details.delivery` is `"none"`), and another
- * attempt could go better.
+ * Whether you can safely make the same call again: it was not carried out (`details.delivery` is `"none"`), and another
+ * attempt could succeed.
  *
  * @example
  * ```ts

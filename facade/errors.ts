@@ -35,7 +35,7 @@ export declare namespace InfrastructureErrorCode {
 }
 
 /**
- * A code of ours, or any other string. (The odd form keeps completion for ours.)
+ * A code of this package, or any other string. (Written so that editors still complete the known codes.)
  *
  * @example
  * ```ts
@@ -45,7 +45,7 @@ export declare namespace InfrastructureErrorCode {
 export type CallErrorCode = InfrastructureErrorCode | (string & {});
 
 /**
- * What a failed call rejects with: a code to branch on, a sentence to read, details to look at.
+ * The error of a failed call: a `code` to branch on, a `message` to show, and `details`.
  *
  * @example
  * ```ts
@@ -83,12 +83,12 @@ export function failed(message: string, details?: unknown): CallError {
 }
 
 /**
- * Makes a `CallError` of whatever was thrown.
+ * Converts a thrown value to a `CallError`.
  *
- * - A `CallError` is returned as it is.
- * - An `Error` whose message is a declared code, or begins with one and a colon, gets that code;
- *   any other `Error` gets `EXECUTION_ERROR`. The message stays, and the error itself is in `details`.
- * - Anything else gets `UNKNOWN_ERROR`.
+ * - A `CallError` is returned unchanged.
+ * - An `Error` whose message is a declared code, or begins with a declared code and a colon, gets that code. Any other
+ *   `Error` gets `EXECUTION_ERROR`. The message stays, and the original error is in `details`.
+ * - Any other value gets `UNKNOWN_ERROR`.
  *
  * @example
  * ```ts

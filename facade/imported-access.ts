@@ -7,7 +7,7 @@ import { AccessControlSchema } from "./spec-schemas.js";
 import type { AccessControl, OperationSpec } from "./types.js";
 
 /**
- * Rules for all operations of a source, or a function that has them for each.
+ * Access rules for all operations of a source, or a function that returns the rules of each.
  *
  * @example
  * ```ts

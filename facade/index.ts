@@ -33,7 +33,14 @@ export {
   type MessagePortLike,
   type PortEventTarget,
 } from "./call/port-event-target.js";
-export type { CallTransport, RemoteCallMap } from "./call/transport.js";
+export {
+  connectPort,
+  type PortImportOptions,
+  type PortServeOptions,
+  type PortStats,
+  type PortTransport,
+} from "./call/port-transport.js";
+export type { CallTransport, DiscoverOptions, RemoteCallMap } from "./call/transport.js";
 export type { IdentityMessage, VerifiedIdentity, VerifyIdentity } from "./call/verify-identity.js";
 export * from "./envelope.js";
 export * from "./envelope-schemas.js";

@@ -8,7 +8,7 @@ import type { IsAny, ValueAfter, ValueBefore } from "./schema-types.js";
 import type { OperationEnv } from "./types.js";
 
 /**
- * An operation that reads, by what callers pass and what they get.
+ * An operation that reads, described by its input and its result.
  *
  * @example
  * ```ts
@@ -24,7 +24,7 @@ export interface Query<TInput = unknown, TOutput = unknown> {
 }
 
 /**
- * An operation that changes something, by what callers pass and what they get.
+ * An operation that changes something, described by its input and its result.
  *
  * @example
  * ```ts
@@ -40,7 +40,7 @@ export interface Mutation<TInput = unknown, TOutput = unknown> {
 }
 
 /**
- * An operation that yields many results, by what callers pass and what each result is.
+ * An operation that yields many results, described by its input and by each result.
  *
  * @example
  * ```ts
@@ -117,8 +117,8 @@ type UnknownOf<TOperation extends { namespace: string; name: string }> = TOperat
 declare const untyped: unique symbol;
 
 /**
- * Says that there are other operations besides the ones in a table, whose names the compiler does not know: in these namespaces, or
- * anywhere. They can be called too, and give `unknown`.
+ * Operations whose names the compiler does not know, in the given namespaces or in any namespace. They can be called,
+ * and their data is `unknown`.
  *
  * @example
  * ```ts
@@ -152,7 +152,7 @@ type IdsOf<TOperations, TType> = {
 }[keyof TOperations & string];
 
 /**
- * What `execute` and `call` take as id.
+ * The ids that `execute` and `call` accept.
  *
  * @example
  * ```ts
@@ -164,7 +164,7 @@ export type CallId<TOperations> =
   IsAny<TOperations> extends true ? string : IdsOf<TOperations, "query" | "mutation"> | OtherId<TOperations>;
 
 /**
- * What `subscribe` takes as id.
+ * The ids that `subscribe` accepts.
  *
  * @example
  * ```ts
@@ -219,7 +219,7 @@ export type OperationById<TOperations, TId extends string, TOtherwise extends Si
         : never;
 
 /**
- * The environment that composition offers: each QUERY and MUTATION as a function.
+ * The type of `env`: each QUERY and MUTATION as a function.
  *
  * @example
  * ```ts

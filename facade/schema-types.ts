@@ -6,7 +6,7 @@ import type { Static as StaticOfTypeBox1 } from "typebox" with { "resolution-mod
 
 /**
  * A schema of TypeBox 0.34 or of a fork. Each copy of TypeBox tags its schemas with a `Kind` symbol of its own
- * `unique symbol` type, so the type is told by what they all share.
+ * `unique symbol` type, so this type describes what they have in common.
  *
  * @example
  * ```ts
@@ -41,7 +41,7 @@ export interface StandardSchema<TInput = unknown, TOutput = TInput> {
 }
 
 /**
- * What an operation's schema may be.
+ * Every kind of schema that an operation accepts.
  *
  * @example
  * ```ts
@@ -51,7 +51,7 @@ export interface StandardSchema<TInput = unknown, TOutput = TInput> {
 export type AnySchema = TypeBoxSchema | TypeBox1Schema | StandardSchema;
 
 /**
- * What a schema accepts: with defaults and transforms, the side before them.
+ * The values that a schema accepts, before defaults and transforms.
  *
  * @example
  * ```ts
@@ -68,7 +68,7 @@ export type SchemaInput<S> = S extends TypeBoxSchema
     : StaticOfOthers<S>;
 
 /**
- * What a schema produces: with defaults and transforms, the side after them.
+ * The values that a schema produces, after defaults and transforms.
  *
  * @example
  * ```ts

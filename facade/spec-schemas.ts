@@ -44,7 +44,7 @@ export const IdentitySchema = Type.Object(
 const schema = (description: string) => Type.Object({}, { description });
 
 /**
- * An error that an operation announces.
+ * An error that an operation declares.
  *
  * @example
  * ```ts
@@ -137,7 +137,7 @@ export const OperationDefinitionSchema = Type.Object(
 );
 
 /**
- * What a handler learns about its call.
+ * The context of a call.
  *
  * @example
  * ```ts

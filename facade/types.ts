@@ -14,7 +14,7 @@ import type {
 } from "./schema-types.js";
 
 /**
- * What calling an operation means.
+ * The type of an operation: query, mutation or subscription.
  *
  * @example
  * ```ts
@@ -40,7 +40,7 @@ export declare namespace OperationType {
 }
 
 /**
- * Who may call an operation. Without any requirement it is open to everyone.
+ * Who may call an operation. Without any requirement, it is open to everyone.
  *
  * @example
  * ```ts
@@ -50,17 +50,17 @@ export declare namespace OperationType {
 export interface AccessControl {
   /** The caller needs all of these. */
   requiredScopes: string[];
-  /** The caller needs one of these, when there are any. */
+  /** The caller needs at least one of these, if the list is not empty. */
   requiredScopesAny?: string[];
-  /** Together with `resourceAction`: some resource of the caller's, `<resourceType>:<id>`, must list the action. */
+  /** Together with `resourceAction`: one of the caller's resources `<resourceType>:<id>` must list that action. */
   resourceType?: string;
   resourceAction?: string;
-  /** The name of a function in `RegistryOptions.customAuth`, asked after the scopes. */
+  /** The name of a function in `RegistryOptions.customAuth`. It is called after the scopes were checked. */
   customAuth?: string;
 }
 
 /**
- * Who calls.
+ * The identity of a caller.
  *
  * @example
  * ```ts
@@ -75,7 +75,7 @@ export interface Identity {
 }
 
 /**
- * An error that an operation announces.
+ * An error that an operation declares.
  *
  * @example
  * ```ts
@@ -87,13 +87,12 @@ export interface ErrorDefinition {
   description?: string;
   /** The shape of the error's details. */
   schema?: unknown;
-  /** The HTTP status that stands for it, where operations are served over HTTP. */
+  /** The HTTP status of this error when the operation is served over HTTP. */
   httpStatus?: number;
 }
 
 /**
- * Properties that an application adds to every context. Empty here; declare yours once, and everybody who makes or
- * reads a context knows them.
+ * Properties that your application adds to every context. Empty by default. Declare yours once, by declaration merging.
  *
  * @example
  * ```ts
@@ -108,12 +107,12 @@ export interface ErrorDefinition {
 export interface OperationContextExtensions {}
 
 /**
- * What a handler can say to the client of its call, and ask it, while it runs. Each function is there only where the client
- * can take it: today, where an operation is called through an MCP server (`serve`, `serveStdio`).
+ * Functions with which a handler talks to the client of its call. A function exists only if the client supports it. At
+ * present, only clients of an MCP server (`serve`, `serveStdio`) do.
  *
  * Clients of MCP revision 2026-07-28 are asked by ending the call: `elicit`, `sample` and `listRoots` then reject with
- * `ABORTED`, and the handler is run again from its beginning when the answers are there. What a handler does before its last
- * question must not matter if it is done twice.
+ * `ABORTED`. When the answers are there, the handler runs again from its beginning. So everything that it does before its
+ * last question must be safe to repeat.
  *
  * @example
  * ```ts
@@ -153,7 +152,7 @@ export interface CallerLine {
 }
 
 /**
- * What a handler learns about its call. Properties of your own are declared in `OperationContextExtensions`.
+ * The context of a call, which its handler receives. Declare properties of your own in `OperationContextExtensions`.
  *
  * @example
  * ```ts
@@ -169,10 +168,10 @@ export interface OperationContext extends OperationContextExtensions, CallerLine
   metadata?: Record<string, unknown>;
   /** Other operations, by namespace and name. */
   env?: OperationEnv;
-  /** Absolute time in milliseconds. */
+  /** Milliseconds since 1970. */
   deadline?: number;
   signal?: AbortSignal;
-  /** The trace that a call from outside says to belong to. */
+  /** The trace context that the caller of a served call sent. */
   trace?: TraceContext;
 }
 
@@ -222,17 +221,19 @@ export interface OperationSpec<TInput = any, TOutput = any> {
   outputSchema: SchemaOf<TOutput>;
   accessControl: AccessControl;
   errorSchemas?: ErrorDefinition[];
-  /** Who can see it. `"internal"`: it is called directly and through `env`, never through the call protocol or a
-   * server, where it does not exist. `"external"` is the default. */
+  /**
+   * `"internal"` operations can be called directly and through `env`, but not through the call protocol or a server.
+   * `"external"` is the default.
+   */
   visibility?: "external" | "internal";
-  /** How many calls of it run, wait and begin. */
+  /** Limits for this operation. */
   limits?: CallLimits;
-  /** What an adapter wants to remember. */
+  /** Further settings and information, such as `_meta.mcp` and `_meta.output`. */
   _meta?: Record<string, unknown>;
 }
 
 /**
- * The work of a QUERY or a MUTATION. What is no envelope is wrapped in one.
+ * The handler of a QUERY or a MUTATION. Its result is wrapped in an envelope, if it is not one already.
  *
  * @example
  * ```ts
@@ -251,7 +252,7 @@ export type OperationHandler<
 ) => TOutput | ResponseEnvelope<TOutput> | Promise<TOutput | ResponseEnvelope<TOutput>>;
 
 /**
- * The work of a SUBSCRIPTION: an async generator function.
+ * The handler of a SUBSCRIPTION: an async generator function.
  *
  * @example
  * ```ts
@@ -270,7 +271,7 @@ export type SubscriptionHandler<
 
 /**
  * An operation with its handler, whose input and output follow from the schemas. An interface, so that it can be
- * extended. `defineOperation` is stricter: it also holds the kind of handler against `type`.
+ * extended. `defineOperation` is stricter: it also checks that the handler fits `type`.
  *
  * @example
  * ```ts
@@ -293,7 +294,7 @@ export interface IOperationDefinition<
 }
 
 /**
- * Rules as they may be written: with lists that are `as const`, say.
+ * Access rules, with read-only lists allowed.
  *
  * @example
  * ```ts
@@ -307,7 +308,7 @@ export interface AccessRules extends Omit<AccessControl, "requiredScopes" | "req
 }
 
 /**
- * Who calls, as it may be written: with lists that are `as const`, say.
+ * An identity, with read-only lists allowed.
  *
  * @example
  * ```ts
@@ -321,7 +322,7 @@ export interface CallerIdentity extends Omit<Identity, "scopes" | "resources"> {
 }
 
 /**
- * What a caller says about a call. A handler gets the same object, as its `OperationContext`.
+ * The context that a caller passes. The handler gets the same object as its `OperationContext`.
  *
  * @example
  * ```ts
@@ -331,7 +332,7 @@ export interface CallerIdentity extends Omit<Identity, "scopes" | "resources"> {
  */
 export interface CallContext extends Omit<OperationContext, "identity" | "onProgress"> {
   identity?: CallerIdentity | undefined;
-  /** Told how far a call of an MCP tool is, where the server says so. */
+  /** Called with the progress of an MCP tool, if the server reports it. */
   onProgress?(progress: { progress: number; total?: number; message?: string }): void;
 }
 
@@ -349,7 +350,7 @@ interface SpecDraft {
 }
 
 /**
- * An operation as `defineOperation` and `register` take it: its handler fits its type and its schemas.
+ * An operation as `defineOperation` and `register` accept it: its handler fits its type and its schemas.
  *
  * @example
  * ```ts
@@ -400,7 +401,7 @@ export interface AnyOperation extends SpecDraft {
 }
 
 /**
- * The handler that a type of operation needs. Where the type is not known, either.
+ * The handler that a type of operation needs. If the type is not known: either kind.
  *
  * @example
  * ```ts
@@ -439,8 +440,7 @@ export interface DefinedOperation<
 }
 
 /**
- * Returns the operation as it is. It is there for the types: the handler's input and output are
- * inferred from the schemas, without an annotation.
+ * Returns the operation unchanged. It infers the handler's input and output from the schemas, without an annotation.
  *
  * @example
  * ```ts

@@ -13,6 +13,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
+import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
@@ -111,10 +112,24 @@ export function hostTriple() {
 
 export const addonFile = (triple = hostTriple()) => `operations.${triple}.node`;
 
+/**
+ * Writes a configuration for cargo that keeps the paths of this machine out of an addon, and returns where it is. The messages of
+ * panics name source files; a release must neither tell who built it nor differ by where it was built.
+ */
+export function remapPaths() {
+  const cargo = process.env.CARGO_HOME ?? join(homedir(), ".cargo");
+  const flags = [`--remap-path-prefix=${cargo}=cargo`, `--remap-path-prefix=${root}=operations`];
+  const file = join(ensureDirectory(join(root, "target")), "remap-paths.toml");
+  // Flags of several matching targets are joined; those of `build` would be ignored where .cargo/config.toml has some.
+  writeFileSync(file, `[target.'cfg(all())']\nrustflags = ${JSON.stringify(flags)}\n`);
+  return file;
+}
+
 /** Builds the addon with cargo and puts it where the loader finds it. */
 export function buildAddon({ profile, features = [] }) {
   heading(`build the addon (${profile})`);
   const args = ["build", "--package", "operations-napi", "--profile", profile, "--locked"];
+  if (profile === "release") args.push("--config", remapPaths());
   if (features.length > 0) args.push("--features", features.join(","));
   run("cargo", args);
   const library = {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
-import { heading, isMain, root, run } from "./lib.mjs";
+import { heading, isMain, remapPaths, root, run } from "./lib.mjs";
 
 /** What users import, and the programs that do. */
 const PROGRAMS = {
@@ -63,6 +63,8 @@ async function addonSizes() {
     "operations-napi",
     "--release",
     "--locked",
+    "--config",
+    remapPaths(),
     "--config",
     "profile.release.strip=false",
   ]);

@@ -4,6 +4,7 @@
 import { join } from "node:path";
 import { ensureBrokers } from "./brokers.mjs";
 import { ensureBrowser } from "./browser.mjs";
+import { checkPlatforms } from "./check-platforms.mjs";
 import { ensureSuite } from "./json-schema-suite.mjs";
 import {
   buildAddon,
@@ -18,6 +19,7 @@ import {
 import { lint } from "./lint.mjs";
 import { packInto } from "./pack.mjs";
 import { howToInstall, isRoot } from "./programs.mjs";
+import { rehearse } from "./rehearse.mjs";
 import { checkTypeTests } from "./typecheck.mjs";
 import { runTests, testFiles } from "./unit-tests.mjs";
 
@@ -43,6 +45,11 @@ if (process.env.CI === "true" && leftOut.length > excused) process.exit(1);
 
 lint();
 
+// The crates are compiled once more for each platform, which only CI has the patience for.
+if (process.env.CI === "true") {
+  for (const each of checkPlatforms()) leftOut.push(`the check for ${each}`);
+}
+
 heading("cargo test");
 run("cargo", ["test", "--profile", "ci", "--locked"]);
 
@@ -63,6 +70,10 @@ heading("package tests");
 // differs only in the profile of the addon.
 packInto(join(root, "target", "pack-for-tests"));
 await runTests(testFiles("__test__/package"));
+
+heading("rehearse the release");
+// On one runtime: `npm run rehearse` has them all.
+await rehearse(["node-22"]);
 
 printPhases();
 warn();

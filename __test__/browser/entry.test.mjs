@@ -57,6 +57,7 @@ const WORKING = [
   "buildEnv",
   "checkAccess",
   "collectErrors",
+  "connectPort",
   "createPortEventTarget",
   "createRegistry",
   "createWebSocketEventTarget",

@@ -23,6 +23,7 @@ const SUITES = {
   "call/limits.test.mjs": 9,
   "call/port.test.mjs": 5,
   "call/subscriptions.test.mjs": 15,
+  "transports/port.test.mjs": 23,
   "registry/access.test.mjs": 30,
   "registry/compose.test.mjs": 20,
   "registry/deadline.test.mjs": 24,

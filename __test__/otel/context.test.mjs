@@ -219,11 +219,19 @@ describe("between processes", () => {
     const [client, server] = [spanOf("t/ticks", CLIENT), spanOf("t/ticks", SERVER)];
     assert.equal(parentOf(client), idsOf(spanOf("caller")).spanId);
     assert.equal(parentOf(server), idsOf(client).spanId);
-    assert.deepEqual([client, server].map(({ attributes }) => attributes["operations.events"]), [3, 3]);
+    assert.deepEqual(
+      [client, server].map(({ attributes }) => attributes["operations.events"]),
+      [3, 3],
+    );
     const inner = spans().filter(({ name }) => name === "t.inner");
     assert.deepEqual(inner.map(parentOf), Array(3).fill(idsOf(server).spanId));
-    assert.deepEqual(seen, inner.map((span) => idsOf(span).spanId));
-    assert.ok(spans().every((span) => span.name === "other" || idsOf(span).traceId === idsOf(client).traceId));
+    assert.deepEqual(
+      seen,
+      inner.map((span) => idsOf(span).spanId),
+    );
+    assert.ok(
+      spans().every((span) => span.name === "other" || idsOf(span).traceId === idsOf(client).traceId),
+    );
   });
 
   it("a call that fails, and a stream that is left, have spans that say so", async (t) => {
@@ -310,7 +318,9 @@ describe("between processes", () => {
             if (!message.subject.includes(".call.") || message.headers !== undefined) return;
             const headers = natsHeaders();
             headers.set("traceparent", traceparent);
-            const copy = new TextDecoder().decode(message.data).replaceAll(/"requestId":"[^"]+"/g, '"requestId":"copied"');
+            const copy = new TextDecoder()
+              .decode(message.data)
+              .replaceAll(/"requestId":"[^"]+"/g, '"requestId":"copied"');
             raw.publish(message.subject, copy, { headers, reply: message.reply });
             resolve();
           },

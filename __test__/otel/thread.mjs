@@ -9,8 +9,12 @@ import {
 } from "@alkdev/operations";
 import { instrument } from "@alkdev/operations/otel";
 import { createRedisEventTarget } from "@alkdev/operations/transport-redis";
-import { InMemorySpanExporter, SimpleSpanProcessor, BasicTracerProvider } from "@opentelemetry/sdk-trace-base";
 import { CompositePropagator, W3CTraceContextPropagator } from "@opentelemetry/core";
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+} from "@opentelemetry/sdk-trace-base";
 import { operation } from "../registry/support/operations.mjs";
 
 const exporter = new InMemorySpanExporter();

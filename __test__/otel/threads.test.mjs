@@ -12,12 +12,12 @@ import {
 import { instrument } from "@alkdev/operations/otel";
 import { closeTargets, openTarget } from "../redis/support.mjs";
 import { operation } from "../registry/support/operations.mjs";
-import { needsRedis, startRedis } from "../support/brokers.mjs";
+import { missingBroker, startRedis } from "../support/brokers.mjs";
 import { CLIENT, idsOf, parentOf, provider, SERVER, spanOf, useSdk } from "./support.mjs";
 
 useSdk();
 
-describe("a call through a worker thread and Redis", needsRedis, () => {
+describe("a call through a worker thread and Redis", { skip: missingBroker("redis-server") }, () => {
   it("is one trace", async (t) => {
     const redis = await startRedis();
     after(async () => {

@@ -144,7 +144,8 @@ if (process.env.OPERATIONS_RUNTIME === undefined)
           skipLibCheck: false,
         };
         writeFileSync(config, JSON.stringify({ compilerOptions, files: ["strict.mts", "strict.cts"] }));
-        const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
+        const tsc =
+          process.env.OPERATIONS_TYPESCRIPT ?? join(root, "node_modules", "typescript", "bin", "tsc");
         const { stdout } = await run(process.execPath, [tsc, "-p", config], { cwd: project }).catch(
           (error) => error,
         );

@@ -199,7 +199,53 @@ describe("createHandler", () => {
   });
 });
 
+it("a stream that nobody reads keeps no process alive", async () => {
+  const script = `
+    import { FromSchema, OperationRegistry } from "@alkdev/operations";
+    import { createHandler } from "@alkdev/operations/serve";
+    const registry = new OperationRegistry();
+    registry.register({
+      namespace: "t", name: "endless", version: "1", type: "subscription", description: "", accessControl: { requiredScopes: [] },
+      inputSchema: FromSchema({}), outputSchema: FromSchema({}),
+      handler: async function* () { yield 1; await new Promise(() => {}); },
+    });
+    const { fetch } = createHandler(registry, { doors: { http: true } });
+    const response = await fetch(new Request("http://localhost/api/t/endless", { method: "POST" }));
+    console.log(response.status);
+    globalThis.kept = response;
+  `;
+  const { stdout, code, stderr } = await runModule(script);
+  assert.equal(code, 0, stderr);
+  assert.equal(stdout, "200\n");
+});
+
 describe("toNodeListener", () => {
+  it("listens once for the end of a connection, however often its client is slow", async () => {
+    const warnings = [];
+    const onWarning = (warning) => warnings.push(warning.name);
+    process.on("warning", onWarning);
+    const large = subscription({
+      name: "large",
+      handler: async function* () {
+        for (let n = 0; n < 40; n++) yield "x".repeat(200_000);
+      },
+    });
+    const server = createServer(toNodeListener(handling([large])));
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    after(() => server.close());
+    const response = await fetch(`http://127.0.0.1:${server.address().port}/api/test/large`, {
+      method: "POST",
+    });
+    let bytes = 0;
+    for await (const piece of response.body) {
+      bytes += piece.length;
+      await new Promise(setImmediate);
+    }
+    process.off("warning", onWarning);
+    assert.ok(bytes > 8_000_000);
+    assert.deepEqual(warnings, []);
+  });
+
   it("refuses paths that mean something else to what looked at them before", async () => {
     const server = createServer(toNodeListener(handling([greet])));
     await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));

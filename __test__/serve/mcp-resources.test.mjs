@@ -108,6 +108,60 @@ describe("resources", () => {
     assert.throws(() => served.resourceUpdated(7), { code: "VALIDATION_ERROR" });
   });
 
+  it("are not told of to those who may not read them any more", async () => {
+    const secret = (scopes) =>
+      resource("secret", "doc://secret", () => "s", { accessControl: { requiredScopes: scopes } });
+    const open = resource("open", "doc://open", () => "o");
+    const served = await mcp([secret(["read"]), open], { tokens: { ada: { id: "ada", scopes: ["read"] } } });
+    const client = await connected(served, { authorization: "Bearer ada" });
+    const told = [];
+    let heard = deferred();
+    client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => {
+      told.push(params.uri);
+      heard.resolve();
+    });
+    const until = async (uri) => {
+      while (!told.includes(uri)) {
+        heard = deferred();
+        served.resourceUpdated("doc://secret");
+        served.resourceUpdated("doc://open");
+        // The client opens its stream when it has connected, and does not say when that stands.
+        await Promise.race([heard.promise, new Promise((resolve) => setTimeout(resolve, 50))]);
+      }
+    };
+    await client.subscribeResource({ uri: "doc://secret" });
+    await client.subscribeResource({ uri: "doc://open" });
+    await until("doc://secret");
+    served.registry.register(secret(["admin"]));
+    await assert.rejects(client.readResource({ uri: "doc://secret" }));
+    // What was said before that is on its way; what follows is about the other one only.
+    served.registry.register(resource("last", "doc://last", () => "l"));
+    await client.subscribeResource({ uri: "doc://last" });
+    told.length = 0;
+    while (!told.includes("doc://last")) {
+      served.resourceUpdated("doc://secret");
+      served.resourceUpdated("doc://last");
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    assert.deepEqual(
+      told.filter((uri) => uri === "doc://secret"),
+      [],
+    );
+  });
+
+  it("have addresses of a length that can be remembered", async () => {
+    const served = await mcp([
+      resource("page", "doc://pages/{name}", ({ name }) => name, {
+        inputSchema: Type.Object({ name: Type.String() }),
+      }),
+    ]);
+    const client = await connected(served);
+    const long = `doc://pages/${"x".repeat(2_048)}`;
+    assert.equal((await client.readResource({ uri: long })).contents[0].text.length, 2_048);
+    await client.subscribeResource({ uri: "doc://pages/short" });
+    await assert.rejects(client.subscribeResource({ uri: long }), { code: -32602 });
+  });
+
   it("do nothing: only a QUERY can be one", async () => {
     const served = await mcp([resource("writes", "doc://writes", () => 1, { type: "mutation" })]);
     const client = await connected(served);

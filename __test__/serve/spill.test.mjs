@@ -292,3 +292,53 @@ describe("a large result through the MCP door", () => {
     await client.close();
   });
 });
+
+describe("a large result whose client goes away", () => {
+  it("leaves no file, whenever that is", async () => {
+    const dir = join(folder, "abandoned");
+    // Just enough for a file to be made; the rest does not come.
+    const slow = createServer((_, response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.write(`"${"x".repeat(10_000)}`);
+    });
+    await new Promise((resolve) => slow.listen(0, "127.0.0.1", resolve));
+    const registry = new OperationRegistry();
+    registry.registerAll(
+      FromOpenAPI(
+        {
+          openapi: "3.1.0",
+          info: { title: "", version: "1" },
+          paths: { "/": { get: { operationId: "slow", responses: { 200: { description: "" } } } } },
+        },
+        {
+          namespace: "large",
+          baseUrl: `http://127.0.0.1:${slow.address().port}`,
+          spill: { over: 1_000, dir, keep: 600_000 },
+        },
+      ),
+    );
+    const served = await serve(registry, { doors: { http: true } });
+    try {
+      const files = () => (existsSync(dir) ? readdirSync(dir) : []);
+      for (let n = 0; n < 20; n++) {
+        const controllers = Array.from({ length: 10 }, () => new AbortController());
+        const init = { method: "POST", headers: { "content-type": "application/json" }, body: "{}" };
+        const sent = controllers.map(({ signal }) =>
+          assert.rejects(fetch(`${served.url}/api/large/slow`, { ...init, signal }), { name: "AbortError" }),
+        );
+        // As soon as the first file is there, when others are about to be made.
+        const begun = async () => {
+          while (files().length === 0) await sleep(1);
+        };
+        await Promise.race([begun(), ...sent]);
+        for (const controller of controllers) controller.abort();
+        await Promise.all(sent);
+        while (served.stats().running > 0 || files().length > 0) await sleep(1);
+      }
+    } finally {
+      await served.close({ drain: 0 });
+      slow.closeAllConnections();
+      slow.close();
+    }
+  });
+});

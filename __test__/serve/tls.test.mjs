@@ -62,6 +62,26 @@ describe("tls", () => {
     session.close();
   });
 
+  it("shows identify the same URL, whichever version of HTTP it is", async () => {
+    const urls = [];
+    const identify = ({ url }) => {
+      urls.push(url);
+      return { id: "ada", scopes: [] };
+    };
+    const { url } = await serving([greet], { tls: { certFile, keyFile }, identify });
+    const session = connectHttp2(named(url), { ca });
+    await session.request({ ":path": "/api/demo/greet?name=Ada" }).toArray();
+    session.close();
+    const agent = new Agent({ ca });
+    await new Promise((resolve, reject) => {
+      get(`${named(url)}/api/demo/greet?name=Ada`, { agent }, (response) =>
+        response.resume().on("end", resolve),
+      ).on("error", reject);
+    });
+    agent.destroy();
+    assert.deepEqual(urls, ["/api/demo/greet?name=Ada", "/api/demo/greet?name=Ada"]);
+  });
+
   it("is not for those who speak without it, or say nothing", async () => {
     const { url, stats } = await serving([greet], { tls: { certFile, keyFile }, requestTimeout: 50 });
     const { port } = new URL(url);

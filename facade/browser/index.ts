@@ -11,6 +11,7 @@ export {
   PendingRequestMap as PendingRequestMapClass,
 } from "../call/pending-request-map.js";
 export { createPortEventTarget } from "../call/port-event-target.js";
+export { connectPort } from "../call/port-transport.js";
 export * from "../envelope.js";
 export * from "../envelope-schemas.js";
 export * from "../error-guards.js";

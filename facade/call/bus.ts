@@ -3,7 +3,7 @@
 import type { CallError } from "../errors.js";
 import { CALL_EVENT_TYPES, type CallEvents, type CallEventType } from "./events.js";
 import { readEvent } from "./incoming.js";
-import { isConnected, leavesProcess, onLoss, type Server, whileServing } from "./remote.js";
+import { isConnected, leavesProcess, onLoss, paces, type Server, whileServing } from "./remote.js";
 import { soon } from "./soon.js";
 
 type Listener<T extends CallEventType> = (payload: CallEvents[T]) => unknown;
@@ -20,6 +20,8 @@ export interface Bus {
   receive(isWaiting: boolean): void;
   /** Whether events leave the process. */
   readonly isRemote: boolean;
+  /** Where streams are paced: to be told of each so-many-th event of a stream that was read. */
+  readonly paces: ((requestId: string, read: number) => void) | undefined;
   /** Somebody works on calls. Returns a function that says that none are left. */
   serving(server: Server): () => void;
   /** Events that were none of the protocol. */
@@ -82,6 +84,7 @@ export class LocalBus implements Bus {
   }
 
   readonly isRemote = false;
+  readonly paces = undefined;
 
   serving(): () => void {
     return () => {};
@@ -141,6 +144,10 @@ export class EventTargetBus implements Bus {
 
   get isRemote(): boolean {
     return leavesProcess in this.#target;
+  }
+
+  get paces(): ((requestId: string, read: number) => void) | undefined {
+    return isConnected(this.#target) ? this.#target[paces] : undefined;
   }
 
   serving(server: Server): () => void {

@@ -47,7 +47,7 @@ import { type VerifyIdentity, verifiedIdentity } from "./verify-identity.js";
 export type CallHandler = (event: CallRequestedEvent) => Promise<void>;
 
 /**
- * What a call handler has to do at the moment.
+ * What a call handler is doing now.
  *
  * @example
  * ```ts
@@ -60,7 +60,7 @@ export interface CallHandlerStats {
   running: number;
   /** Calls that wait for a place. */
   waiting: number;
-  /** Handlers that run on although their call was aborted or its time was up. */
+  /** Handlers that still run although their call was aborted or timed out. */
   overrunning: number;
 }
 
@@ -84,7 +84,7 @@ export interface AnsweringMap {
 }
 
 /**
- * What `buildCallHandler` needs: whose operations are served, and where the answers go.
+ * Options of `buildCallHandler`.
  *
  * @example
  * ```ts
@@ -94,13 +94,17 @@ export interface AnsweringMap {
 export interface CallHandlerConfig extends PlaceLimits {
   registry: OperationRegistry;
   callMap: AnsweringMap;
-  /** Members of `metadata` that a caller may steer the package with (`"headers"`, `"timeout"`). None by default: to
-   * handlers, metadata off a wire is data. */
+  /**
+   * Fields of `metadata` with which a caller may control the package (`"headers"`, `"timeout"`). By default there are
+   * none, and handlers get metadata as data.
+   */
   allowMetadata?: readonly string[];
-  /** Says whether to believe the identity that a request claims, or who it really is. By default every claim is believed. */
+  /** Checks the identity that a request claims. By default every claim is accepted. */
   verifyIdentity?: VerifyIdentity;
-  /** How long a handler may hold its place, in milliseconds: a call in all, a subscription without an event. A deadline that
-   * is sooner counts. No limit by default. */
+  /**
+   * How long a handler may hold its place, in milliseconds. For a subscription: the longest time without an event. An
+   * earlier deadline takes precedence. No limit by default.
+   */
   timeout?: number;
 }
 
@@ -120,8 +124,8 @@ const FIELDS: Fields<CallHandlerConfig> = {
 const log = logger("call");
 
 /**
- * Serves calls: `callMap["call.requested"].subscribe(buildCallHandler({ registry, callMap }))`. Access is
- * always checked, whatever the registry thinks of direct calls.
+ * Serves calls: `callMap["call.requested"].subscribe(buildCallHandler({ registry, callMap }))`. Access is always
+ * checked, even if the registry has `trustDirectCalls`.
  *
  * @example
  * ```ts

@@ -1,12 +1,20 @@
 // What peers are told of operations, and what is made of what they tell.
 
+import { isShownTo } from "../access.js";
 import { isRecord, isString } from "../border/options.js";
 import { errorsOf, rulesOf, schemaText, wellFormed } from "../registry/described.js";
 import type { OperationRegistry } from "../registry/registry.js";
-import { type AccessControl, type ErrorDefinition, type OperationSpec, OperationType } from "../types.js";
+import {
+  type AccessControl,
+  type ErrorDefinition,
+  type Identity,
+  type OperationSpec,
+  OperationType,
+} from "../types.js";
 
 /**
- * An operation of another process, as it is told of: everything but its access rules, which hold where it runs.
+ * An operation of another process, as `discover` returns it: the spec without its access rules, which apply where the
+ * operation runs.
  *
  * @example
  * ```ts
@@ -51,6 +59,11 @@ export function describeAll(registry: OperationRegistry): Described[] {
     const { customAuth: _, ...access } = rules;
     return [{ id: `${spec.namespace}.${spec.name}`, handler, access, text: textOf(spec) }];
   });
+}
+
+/** Those that somebody may call. What is told natively follows the same rule (`operations_core::told`). */
+export function shownTo(identity: Identity | undefined, described: readonly Described[]): Described[] {
+  return described.filter(({ access }) => isShownTo(identity, () => access));
 }
 
 function textOf(spec: OperationSpec): string {

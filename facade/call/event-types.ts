@@ -5,7 +5,7 @@ import type { ResponseEnvelope } from "../envelope.js";
 import type { Identity } from "../types.js";
 
 /**
- * Asks for an operation.
+ * A request for an operation.
  *
  * @example
  * ```ts
@@ -17,7 +17,7 @@ export interface CallRequestedEvent {
   operationId: string;
   input: unknown;
   parentRequestId?: string;
-  /** Absolute time in milliseconds. */
+  /** Milliseconds since 1970. */
   deadline?: number;
   /** The longest silence in milliseconds between the events of a subscription. */
   idleTimeout?: number;
@@ -28,7 +28,7 @@ export interface CallRequestedEvent {
 }
 
 /**
- * Answers: once for a call, as often as there are results for a subscription.
+ * An answer: one for a call, any number for a subscription.
  *
  * @example
  * ```ts
@@ -41,7 +41,7 @@ export interface CallRespondedEvent {
 }
 
 /**
- * Says that a subscription has come to its end.
+ * The natural end of a subscription.
  *
  * @example
  * ```ts
@@ -53,7 +53,7 @@ export interface CallCompletedEvent {
 }
 
 /**
- * Says that nobody waits any more, or that nobody works any more.
+ * Ends a request early. Sent by a caller that no longer waits, or by a handler that has stopped.
  *
  * @example
  * ```ts
@@ -65,7 +65,7 @@ export interface CallAbortedEvent {
 }
 
 /**
- * Says that a request has failed, and why.
+ * A request has failed.
  *
  * @example
  * ```ts
@@ -80,7 +80,7 @@ export interface CallErrorEvent {
 }
 
 /**
- * What an event may carry.
+ * The payload of an event: one of the five.
  *
  * @example
  * ```ts

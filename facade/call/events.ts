@@ -71,7 +71,7 @@ export const CallEventMap = {
 };
 
 /**
- * The same, under its older name.
+ * The same as `CallEventMap`, under its older name.
  *
  * @example
  * ```ts

@@ -47,7 +47,7 @@ export type PeerOperation = OperationSpec & { handler: OperationHandler | Subscr
 export type ImportChoice = readonly string[] | ((operation: DiscoveredOperation) => boolean);
 
 /**
- * What `import` makes operations of, and under which names.
+ * Which operations `import` takes from a peer, and under which names.
  *
  * @example
  * ```ts
@@ -55,15 +55,15 @@ export type ImportChoice = readonly string[] | ((operation: DiscoveredOperation)
  * ```
  */
 export interface ImportOptions {
-  /** The namespace that they get here (default: their own). */
+  /** The namespace of the imported operations here (default: their own). */
   namespace?: string;
   /** Only these (default: all). */
   include?: ImportChoice;
   /** Not these. */
   exclude?: ImportChoice;
-  /** Rules for them here, beside those that hold where they run (default: none). */
+  /** Access rules here, in addition to the rules of the peer (default: no rules). */
   accessControl?: ImportedAccessControl;
-  /** Registers them in this registry, and keeps it in step with what the peer serves, until the connection is closed. */
+  /** Registers the operations in this registry, and follows changes at the peer until the connection is closed. */
   keepInStep?: OperationRegistry;
 }
 

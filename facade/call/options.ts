@@ -15,7 +15,7 @@ export interface CommonOptions {
 }
 
 /**
- * Who calls, how long they wait, and what else the handler should know.
+ * Options of a call: identity, deadline, signal and metadata.
  *
  * @example
  * ```ts
@@ -23,12 +23,12 @@ export interface CommonOptions {
  * ```
  */
 export interface CallOptions extends CommonOptions {
-  /** Absolute time in milliseconds. */
+  /** Milliseconds since 1970. */
   deadline?: number | undefined;
 }
 
 /**
- * Who subscribes, how long a silence they bear, and what else the handler should know.
+ * Options of a subscription: identity, idle timeout, signal and metadata.
  *
  * @example
  * ```ts

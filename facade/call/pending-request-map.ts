@@ -34,8 +34,9 @@ import {
   requestPayload,
   type SubscribeOptions,
 } from "./options.js";
+import { REPORT_EVERY } from "./pacing.js";
 import { type Pending, PendingCall, PendingStream } from "./pending.js";
-import { type Server, whileServing } from "./remote.js";
+import { knows, type Server, whileServing } from "./remote.js";
 
 export type { CallOptions, SubscribeOptions } from "./options.js";
 
@@ -48,13 +49,15 @@ export type { CallOptions, SubscribeOptions } from "./options.js";
  * ```
  */
 export interface PendingRequestMapOptions {
-  /** How many events of a subscription may wait for its consumer (default 65,536). Beyond that the
-   * subscription ends with an error, rather than memory growing without end. */
+  /**
+   * How many events of a subscription may wait for its consumer (default 65,536). Beyond that the subscription ends
+   * with an error.
+   */
   maxWaitingEvents?: number;
 }
 
 /**
- * What a map has seen, as `stats()` returns it.
+ * Counters of a call map, as `stats()` returns them.
  *
  * @example
  * ```ts
@@ -63,7 +66,7 @@ export interface PendingRequestMapOptions {
  * ```
  */
 export interface CallStats {
-  /** Events that did not fit `CallEventMap`, and were dropped. */
+  /** Events that did not match `CallEventMap` and were dropped. */
   dropped: number;
   droppedBy: DroppedEvents;
 }
@@ -93,8 +96,8 @@ function isEventTarget(value: unknown): boolean {
 }
 
 /**
- * Calls and subscriptions over events. Two maps on one `EventTarget` talk to each other; without one, a map
- * talks to itself, which is how a hub serves its own operations.
+ * Calls and subscriptions as events. Two maps on the same `EventTarget` talk to each other. A map without a target
+ * talks to itself, so a process can serve its own operations.
  *
  * @example
  * ```ts
@@ -171,7 +174,7 @@ export class PendingRequestMap {
     });
   }
 
-  /** The same map, to the type checker one that knows the operations: `callMap.typed<typeof registry>()`. */
+  /** The same map, typed with the operations of a registry: `callMap.typed<typeof registry>()`. */
   typed<T>(): TypedCallMap<OperationsIn<T>> {
     return this as unknown as TypedCallMap<OperationsIn<T>>;
   }
@@ -196,6 +199,14 @@ export class PendingRequestMap {
         this.#abortChildren(pending.requestId);
       },
     };
+    const { paces } = this.#bus;
+    if (paces !== undefined) {
+      let read = 0;
+      source.read = () => {
+        read += 1;
+        if (read % REPORT_EVERY === 0 && pending !== undefined) paces(pending.requestId, read);
+      };
+    }
     const events = new PushedEvents<ResponseEnvelope>(source, this.#maxWaitingEvents);
     return this.#bus.isRemote ? tracedStream(operationId, undefined, events) : events;
   }
@@ -243,7 +254,7 @@ export class PendingRequestMap {
     );
   }
 
-  /** Ends a subscription from the side of the handler. */
+  /** Ends a subscription. For the side that serves. */
   complete(requestId: string): void {
     this.#bus.publish("call.completed", { requestId });
   }
@@ -258,7 +269,7 @@ export class PendingRequestMap {
     }
   }
 
-  /** What was counted since the map was made. */
+  /** Counters since the map was made. */
   stats(): CallStats {
     const droppedBy = { ...this.#bus.dropped };
     const dropped = Object.values(droppedBy).reduce((sum, count) => sum + count, 0);
@@ -268,6 +279,11 @@ export class PendingRequestMap {
   /** @internal */
   [whileServing](server: Server): () => void {
     return this.#bus.serving(server);
+  }
+
+  /** @internal */
+  [knows](requestId: string): boolean {
+    return this.#pending.has(requestId);
   }
 
   /** How many requests have no final answer yet. */

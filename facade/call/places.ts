@@ -5,7 +5,7 @@ import { identityIn } from "../registry/authorise.js";
 import type { CallRequestedEvent } from "./events.js";
 
 /**
- * How many calls a call handler serves at a time.
+ * How many calls a call handler serves at the same time.
  *
  * @example
  * ```ts
@@ -13,16 +13,18 @@ import type { CallRequestedEvent } from "./events.js";
  * ```
  */
 export interface PlaceLimits {
-  /** Calls and subscriptions at a time. No limit by default. */
+  /** Calls and subscriptions at the same time. No limit by default. */
   concurrency?: number;
-  /** The same, of one operation. */
+  /** The same for one operation. */
   perOperation?: number;
-  /** The same, of one caller (`identity.id`; those without an identity are one). */
+  /** The same for one caller (`identity.id`). All callers without an identity count as one. */
   perCaller?: number;
-  /** Calls that wait for a place (default 1,024). Beyond that they are refused. */
+  /** How many calls may wait for a place (default 1,024). Further calls are refused. */
   queue?: number;
-  /** Handlers that may run on, beside those, after their call was aborted or its time was up (default: as many as
-   * `concurrency`, and at least 16). Beyond that a place is free only when its handler has ended. */
+  /**
+   * How many handlers may still run after their call was aborted or timed out, in addition to `concurrency` (default:
+   * the value of `concurrency`, at least 16). Beyond that, a place becomes free only when its handler ends.
+   */
   overrun?: number;
 }
 

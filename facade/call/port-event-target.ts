@@ -1,35 +1,12 @@
 // Events of the call protocol over a MessagePort: between worker threads, or between pages.
 
-import { isFunction, isObject, refusal } from "../border/options.js";
-import { kindOf } from "../border/text.js";
+import type { CallError } from "../errors.js";
 import { logger } from "../logging.js";
-import { leavesProcess } from "./remote.js";
+import { listenTo, type MessagePortLike, mustBePort } from "./port.js";
+import { WireTarget, type WireUse } from "./wire-target.js";
 import { restored, wireText } from "./wire-value.js";
 
-/**
- * What a port is here: a `MessagePort` or a `Worker`, of Node or of the web.
- *
- * @example
- * ```ts
- * const ports: MessagePortLike[] = [port, worker];
- * ```
- */
-export type MessagePortLike = ListenablePort | EmittingPort;
-
-/** The port is an `EventTarget`, whose events hold the message in `data`. */
-export interface ListenablePort {
-  postMessage(message: unknown): void;
-  addEventListener(type: "message", listener: (event: never) => void): void;
-  removeEventListener(type: "message", listener: (event: never) => void): void;
-  start?(): void;
-}
-
-/** The port is an `EventEmitter`, whose listeners get the message itself. A `Worker` of Node is one. */
-export interface EmittingPort {
-  postMessage(message: unknown): void;
-  on(type: "message", listener: (message: unknown) => void): unknown;
-  off(type: "message", listener: (message: unknown) => void): unknown;
-}
+export type { EmittingPort, ListenablePort, MessagePortLike } from "./port.js";
 
 /**
  * An `EventTarget` whose events also arrive at the other end of a port.
@@ -56,8 +33,9 @@ interface PortMessage {
 const log = logger("call");
 
 /**
- * Bridges the call protocol across a `MessagePort`: `new PendingRequestMap(createPortEventTarget(port))` on both
- * sides. As with any listener on a port, a thread that serves calls stays alive until the port is closed. What is sent is the JSON of an event's `detail`, so both sides see what they would see over any other wire.
+ * Carries the call protocol over a `MessagePort`: `new PendingRequestMap(createPortEventTarget(port))` on both sides.
+ * As with any listener on a port, a thread that serves calls stays alive until the port is closed. Events are sent as
+ * JSON, so both sides see the same values as over a network.
  *
  * @example
  * ```ts
@@ -67,39 +45,45 @@ const log = logger("call");
  * ```
  */
 export function createPortEventTarget(port: MessagePortLike): PortEventTarget {
-  if (!isPort(port)) {
-    throw refusal(
-      "createPortEventTarget: port",
-      `must be a MessagePort or a Worker, with postMessage and addEventListener (or on), not ${kindOf(port)}`,
-    );
-  }
-  return new PortTarget(port);
+  mustBePort(port, "createPortEventTarget: port");
+  return new PortTarget(port, { echoes: true });
 }
 
-class PortTarget extends EventTarget implements PortEventTarget {
-  readonly [leavesProcess] = true;
+export class PortTarget extends WireTarget implements PortEventTarget {
+  protected readonly what = "the port";
   readonly #port: MessagePortLike;
   readonly #stopListening: () => void;
 
-  constructor(port: MessagePortLike) {
-    super();
+  constructor(port: MessagePortLike, use: WireUse) {
+    super(use);
     this.#port = port;
-    this.#stopListening = listenTo(port, (message) => this.#deliver(message));
+    this.#stopListening = listenTo(
+      port,
+      (message) => this.#deliver(message),
+      () => this.lose(),
+    );
   }
 
-  /** Sends an event to the other side, and to listeners on this one. */
-  override dispatchEvent(event: Event): boolean {
-    const message: PortMessage = { type: event.type, detail: (event as CustomEvent).detail };
-    this.#port.postMessage(wireText(message, `The event ${event.type} cannot be sent`));
-    return super.dispatchEvent(event);
+  protected override transmit(type: string, detail: unknown): void {
+    const message: PortMessage = { type, detail };
+    this.#port.postMessage(wireText(message, `The event ${type} cannot be sent`));
   }
 
   close(): void {
     this.#stopListening();
+    this.lose();
   }
 
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  /** Ends the connection: the port is closed, where ports can be, and whoever waits is told why. */
+  shut(reason: CallError): void {
+    this.#stopListening();
+    this.end(reason);
+    // A `Worker` has no `close`; it ends when its owner wants it to.
+    (this.#port as { close?(): void }).close?.();
   }
 
   #deliver(text: unknown): void {
@@ -108,28 +92,8 @@ class PortTarget extends EventTarget implements PortEventTarget {
       log.warn("Dropped a message from a port: it is not an event of the call protocol", {});
       return;
     }
-    super.dispatchEvent(new CustomEvent(message.type, { detail: restored(message.detail) }));
+    this.arrived(message.type, restored(message.detail));
   }
-}
-
-function isPort(port: unknown): boolean {
-  if (!isObject(port) || !isFunction(port.postMessage)) return false;
-  return (
-    (isFunction(port.addEventListener) && isFunction(port.removeEventListener)) ||
-    (isFunction(port.on) && isFunction(port.off))
-  );
-}
-
-/** Returns how to stop. */
-function listenTo(port: MessagePortLike, deliver: (message: unknown) => void): () => void {
-  if ("addEventListener" in port) {
-    const listener = ({ data }: { data: unknown }) => deliver(data);
-    port.addEventListener("message", listener);
-    port.start?.();
-    return () => port.removeEventListener("message", listener);
-  }
-  port.on("message", deliver);
-  return () => port.off("message", deliver);
 }
 
 function read(text: unknown): PortMessage | undefined {

@@ -10,6 +10,12 @@ export const leavesProcess: unique symbol = Symbol("@alkdev/operations: events l
  * and does not wait for ever. */
 export const onLoss: unique symbol = Symbol("@alkdev/operations: events may have been missed");
 
+/** On a target that paces streams: told how many events of a stream were read, now and then. */
+export const paces: unique symbol = Symbol("@alkdev/operations: streams are paced");
+
+/** Whether a map waits for answers to a request. */
+export const knows: unique symbol = Symbol("@alkdev/operations: a request is pending");
+
 /** Whoever serves calls says so for as long as there are any. */
 export const whileServing: unique symbol = Symbol("@alkdev/operations: calls are being served");
 
@@ -45,6 +51,7 @@ export interface Server {
 
 /** A target with a connection that can be lost. */
 export interface ConnectedTarget extends EventTarget {
+  [paces]?: (requestId: string, read: number) => void;
   /** Registers a listener; the returned function removes it. */
   [onLoss](listener: (reason: CallError) => void): () => void;
   /** Registers somebody who works on calls; the returned function says that none are left. */

@@ -4,12 +4,13 @@ import type { ResponseEnvelope } from "../envelope.js";
 import type { OperationsIn, TypedCallMap } from "../operation-types.js";
 import type { CallMap } from "../registry/env.js";
 import type { OperationRegistry } from "../registry/registry.js";
+import type { CallerIdentity } from "../types.js";
 import type { DiscoveredOperation } from "./described.js";
 import type { ImportOptions, PeerOperation } from "./imported.js";
 import type { CallOptions, SubscribeOptions } from "./options.js";
 
 /**
- * Calls and subscriptions over a transport: what a caller needs of a `PendingRequestMap`.
+ * Calls and subscriptions over a transport: the methods of `PendingRequestMap` that a caller needs.
  *
  * @example
  * ```ts
@@ -19,13 +20,15 @@ import type { CallOptions, SubscribeOptions } from "./options.js";
 export interface RemoteCallMap extends CallMap {
   /** Calls an operation. Resolves with its envelope, or rejects. */
   call(operationId: string, input: unknown, options?: CallOptions): Promise<ResponseEnvelope>;
-  /** Subscribes to an operation. Nothing is sent before the first `next()`; a slow consumer slows whoever serves it. */
+  /**
+   * Subscribes to an operation. Nothing is sent before the first `next()`. A slow consumer slows the serving side down.
+   */
   subscribe(
     operationId: string,
     input: unknown,
     options?: SubscribeOptions,
   ): AsyncGenerator<ResponseEnvelope, undefined, unknown>;
-  /** The same map, to the type checker one that knows the operations: `callMap.typed<typeof registry>()`. */
+  /** The same map, typed with the operations of a registry: `callMap.typed<typeof registry>()`. */
   typed<T>(): TypedCallMap<OperationsIn<T>>;
   /** Ends a request. */
   abort(requestId: string): void;
@@ -34,7 +37,23 @@ export interface RemoteCallMap extends CallMap {
 }
 
 /**
- * A connection over which operations are called and served, whatever it travels on: `connectHub` gives one.
+ * On whose behalf `discover` asks, over NATS and over ports, where callers say who they are. A connection to a hub has an
+ * identity of its own.
+ *
+ * @example
+ * ```ts
+ * const options: DiscoverOptions = { identity: { id: "ada", scopes: ["files:read"] } };
+ * ```
+ */
+export interface DiscoverOptions {
+  /** Who asks (default: nobody). Operations that they may not call are left out. */
+  identity?: CallerIdentity;
+  /** What `verifyIdentity` of the other side wants to see, such as a token. */
+  metadata?: Record<string, unknown>;
+}
+
+/**
+ * A connection over which operations are called and served. `connectHub`, `connectNats` and `connectPort` return one.
  *
  * @example
  * ```ts
@@ -49,12 +68,12 @@ export interface CallTransport {
   readonly callMap: RemoteCallMap;
   /** Serves the operations of a registry to the other side. */
   readonly serve: (registry: OperationRegistry) => Promise<unknown>;
-  /** What the other side serves and we may call: whole specs, without the rules who may. */
+  /** The specs of the operations that the other side serves to this connection, without access rules. */
   readonly discover: () => Promise<{ readonly operations: readonly DiscoveredOperation[] }>;
-  /** Makes operations of them that work here like any other. */
+  /** Makes operations from the discovered specs. You can register and call them like any other operation. */
   readonly import: (options?: ImportOptions) => Promise<PeerOperation[]>;
-  /** What was counted. */
+  /** Counters of the connection. */
   readonly stats: () => object;
-  /** Takes nothing new, finishes what runs, then ends the connection. Calls without an answer reject. */
+  /** Refuses new calls, lets running calls finish, then closes the connection. Calls without an answer reject. */
   readonly close: (options?: { drain?: number }) => Promise<void>;
 }

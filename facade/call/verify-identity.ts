@@ -18,13 +18,13 @@ import { isIdentity } from "./incoming.js";
  * ```
  */
 export interface IdentityMessage extends Readonly<Omit<CallRequestedEvent, "identity">> {
-  /** Over NATS: the connection that says to have sent it (`inbox` and a unique name). A claim as well. */
+  /** Over NATS: the connection that claims to have sent the request (`inbox` and a unique name). */
   readonly from?: string;
 }
 
 /**
- * The answer of `verifyIdentity`: `true` to believe the claim, `false` to refuse the call, or who it really is (nobody, if
- * it is `undefined`).
+ * The result of `verifyIdentity`: `true` accepts the claim, `false` refuses the call, an identity replaces the claim,
+ * and `undefined` means that the caller has no identity.
  *
  * @example
  * ```ts
@@ -34,7 +34,7 @@ export interface IdentityMessage extends Readonly<Omit<CallRequestedEvent, "iden
 export type VerifiedIdentity = Identity | boolean | undefined | null;
 
 /**
- * Says whether to believe the identity that a request claims. What it throws refuses the call.
+ * Checks the identity that a request claims. If it throws, the call is refused.
  *
  * @example
  * ```ts

@@ -20,7 +20,7 @@ export interface MCPProgress {
 }
 
 /**
- * How a request is made.
+ * Options of a request.
  *
  * @example
  * ```ts
@@ -30,13 +30,13 @@ export interface MCPProgress {
  */
 export interface MCPRequestOptions {
   signal?: AbortSignal | undefined;
-  /** In ms; the server's own when there is none. */
+  /** In milliseconds (default: the `timeout` of the configuration). */
   timeout?: number | undefined;
   onProgress?: ((progress: MCPProgress) => void) | undefined;
 }
 
 /**
- * What is known about a server.
+ * The state of a server.
  *
  * @example
  * ```ts
@@ -56,7 +56,7 @@ export interface MCPServerStatus {
 }
 
 /**
- * Who a server says it is.
+ * The name and version that a server reports.
  *
  * @example
  * ```ts
@@ -85,7 +85,7 @@ export interface MCPClient {
   readonly capabilities: Json;
   readonly instructions: string | undefined;
   callTool(call: { name: string; arguments?: Json }, options?: MCPRequestOptions): Promise<Json>;
-  /** Reads the list anew. */
+  /** Reads the list of tools again. */
   listTools(options?: MCPRequestOptions): Promise<{ tools: Json[] }>;
   /** Closing twice is harmless. */
   close(): Promise<void>;
@@ -93,7 +93,7 @@ export interface MCPClient {
 }
 
 /**
- * Told when a server changes its tools.
+ * Called when a server changes its tools.
  *
  * @example
  * ```ts
@@ -120,7 +120,7 @@ export interface MCPClientWrapper {
   readonly tools: MCPOperation[];
   /** Tools, or schemas of tools, that could not be imported as they are. */
   readonly problems: MCPToolProblem[];
-  /** Returns how to stop listening. */
+  /** Adds a listener. Returns a function that removes it. */
   onToolsChanged(listener: MCPToolsListener): () => void;
   listResources(options?: MCPRequestOptions): Promise<Json[]>;
   listResourceTemplates(options?: MCPRequestOptions): Promise<Json[]>;
@@ -128,7 +128,7 @@ export interface MCPClientWrapper {
   listPrompts(options?: MCPRequestOptions): Promise<Json[]>;
   getPrompt(name: string, args?: Record<string, string>, options?: MCPRequestOptions): Promise<Json>;
   getStatus(): MCPServerStatus;
-  /** As `closeMCPClient`. */
+  /** Does the same as `closeMCPClient`. */
   close(): Promise<void>;
   /** `await using server = await createMCPClient(...)` closes it at the end of the block. */
   [Symbol.asyncDispose](): Promise<void>;

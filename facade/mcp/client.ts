@@ -337,7 +337,7 @@ export class Client implements MCPClientWrapper {
 }
 
 /**
- * Connects to an MCP server: starts it (`command`) or reaches it (`url`), and reads its tools.
+ * Connects to an MCP server and reads its tools. Starts the server (`command`), or connects to it over HTTP (`url`).
  *
  * @example
  * ```ts
@@ -355,8 +355,8 @@ export async function createMCPClient(name: string, config: MCPClientConfig): Pr
 }
 
 /**
- * Ends the connection. For a server that was started here, resolves when its process, and everything that
- * it started, is gone. Closing twice is harmless.
+ * Closes the connection. If the server was started here, resolves when its process and all child processes are gone.
+ * Closing twice is harmless.
  *
  * @example
  * ```ts

@@ -26,7 +26,7 @@ import type { OperationContext } from "../types.js";
 import { expandReferences } from "./references.js";
 
 /**
- * A question of the server's to the user (MCP's `elicitation/create`).
+ * A question of the server to the user (MCP's `elicitation/create`).
  *
  * @example
  * ```ts
@@ -61,7 +61,7 @@ export interface MCPElicitationAnswer {
 }
 
 /**
- * A model's turn that the server asks for (MCP's `sampling/createMessage`).
+ * A request of the server for an answer of a model (MCP's `sampling/createMessage`).
  *
  * @example
  * ```ts
@@ -110,7 +110,7 @@ export interface MCPTokenStore {
 }
 
 /**
- * A program that asks for a token in its own name, with a secret or a key.
+ * Credentials of a program without a user: a secret or a private key.
  *
  * @example
  * ```ts
@@ -123,13 +123,13 @@ export type MCPClientCredentials = { clientId: string } & (
       clientSecret?: undefined;
       /** A private key, as PKCS #8 in PEM. */
       privateKey: string;
-      /** How it signs with the key (default `"ES256"`). */
+      /** The signature algorithm of the key (default `"ES256"`). */
       algorithm?: "ES256" | "ES384" | "RS256" | "RS384" | "RS512";
     }
 );
 
 /**
- * How to get a token for a server that wants one (OAuth 2.1): from the user, or with the program's own credentials.
+ * How to get a token for a server that requires one (OAuth 2.1): from the user, or with the program's own credentials.
  *
  * @example
  * ```ts
@@ -150,7 +150,7 @@ export type MCPOAuthConfig = OAuthSettings &
         clientCredentials?: undefined;
       }
     | {
-        /** In place of a user. */
+        /** Credentials of the program, if there is no user. */
         clientCredentials: MCPClientCredentials;
         onAuthorize?: undefined;
       }
@@ -181,9 +181,9 @@ interface OAuthSettings {
  * ```
  */
 export interface MCPSessions {
-  /** At a time. When all are in use, further users are refused (`reason: "overloaded"`). */
+  /** The largest number of connections. When all are in use, further users are refused (`reason: "overloaded"`). */
   most?: number;
-  /** In milliseconds. */
+  /** How long a connection may be without calls before it is closed, in milliseconds. */
   idle?: number;
 }
 
@@ -209,46 +209,57 @@ export interface MCPClientConfig {
   cwd?: string;
   /** Streamable HTTP: the endpoint. */
   url?: string;
-  /** Sent with every request. Or, for credentials per user, a function of the call's context that gives them: then each user has connections of
-   * their own, which no other user's calls go through. It is asked once with an empty context, to read the list of tools. */
+  /**
+   * Headers for every request. For credentials per user, a function of the call's context that returns them. Each user
+   * then has connections of their own. The function is called once with an empty context, to read the list of tools.
+   */
   headers?:
     | Record<string, string>
     | ((context: OperationContext) => Record<string, string> | Promise<Record<string, string>>);
-  /** Where `headers` is a function: how many connections there are at most (default 100), and after how many milliseconds without a call one
-   * is closed (default 60,000). */
+  /**
+   * If `headers` is a function: the largest number of connections (default 100), and after how many milliseconds
+   * without a call a connection is closed (default 60,000).
+   */
   sessions?: MCPSessions;
   oauth?: MCPOAuthConfig;
-  /** The version of the operations; the server's own when there is none. */
+  /** The version of the operations (default: the server's version). */
   version?: string;
   /** For each call, in ms (default 60,000). `context.metadata.timeout` sets it for one call. */
   timeout?: number;
-  /** For a call that the server makes a task of, in ms (default an hour). A deadline of the call ends it earlier. */
+  /**
+   * For a call that the server runs as a task, in ms (default: one hour). An earlier deadline of the call takes
+   * precedence.
+   */
   taskTimeout?: number;
-  /** From the start to the list of tools, in ms (default 30,000). */
+  /** From the start to the complete list of tools, in ms (default 30,000). */
   connectTimeout?: number;
-  /** Whether a sign of progress starts the time of a call anew. */
+  /** Whether a progress notification restarts the timeout of a call. */
   resetTimeoutOnProgress?: boolean;
   /** The largest message that is read, in bytes (default 64 MiB). */
   maxResultBytes?: number;
-  /** Whether a server that was lost is started again by the next call (default `true`). */
+  /** Whether the next call starts a lost server again (default `true`). */
   reconnect?: boolean;
-  /** How many tools are taken (default 2,000); those that follow in the list are left out and reported. */
+  /** The largest number of tools (default 2,000). Further tools are left out and reported. */
   maxTools?: number;
-  /** Whether the tools of a server that serves a registry like yours (`serve`) are operations with the ids, types, rules and
-   * errors that they have there. For servers that you trust: they choose ids and types. By default (`false`) they are tools of
-   * this server, like those of any other. */
+  /**
+   * Whether operations of a registry that is served with this package keep the ids, types, rules and errors that they
+   * have there. Only for servers that you trust, because they then choose ids and types. Default: `false`.
+   */
   keepIds?: boolean;
-  /** Who may call the tools: rules for all of them, or a function of each operation. Without it they are open. */
+  /**
+   * Who may call the tools: rules for all of them, or a function of each operation. By default they are open to every
+   * caller.
+   */
   accessControl?: ImportedAccessControl;
-  /** How many calls of all tools of the server run, wait and begin. */
+  /** Limits for all tools of the server together. */
   limits?: CallLimits;
-  /** When the server is left alone because it fails. */
+  /** When to stop calling the server because it fails. */
   breaker?: CircuitBreaker;
-  /** What happens to the outputs of these operations; the registry's own setting by default. */
+  /** What happens to outputs that do not match their schema (default: the setting of the registry). */
   output?: OutputMode;
-  /** Large results go to files: `data` is the beginning then, and `meta.spill` names the file. */
+  /** Large results go to files: `data` is then the beginning, and `meta.spill` names the file. */
   spill?: SpillOptions;
-  /** `data` is the parsed value when a result is exactly one text that holds a JSON object or array. */
+  /** If a result is exactly one text with a JSON object or array, `data` is the parsed value. */
   parseJSONText?: boolean;
   /** What a result with `isError: true` becomes: an envelope (default), or a `CallError` that holds it. */
   onToolError?: "envelope" | "throw";
@@ -257,12 +268,14 @@ export interface MCPClientConfig {
     request: MCPElicitation,
     info: { server: string },
   ): MCPElicitationAnswer | Promise<MCPElicitationAnswer>;
-  /** Runs a model for the server. Without it, that is refused. */
+  /** Runs a model for the server. Without it, such requests are refused. */
   onSampling?(request: MCPSampling, info: { server: string }): MCPSamplingAnswer | Promise<MCPSamplingAnswer>;
   /** `MCPClientLoader` leaves it out. */
   disabled?: boolean;
-  /** What some programs write beside the rest (`"stdio"`, `"http"`). It is ignored: `command` or `url` decides. So is
-   * whatever else a file has. */
+  /**
+   * Ignored: `command` or `url` decides. Other programs write it (`"stdio"`, `"http"`). Unknown fields of a file are
+   * ignored too.
+   */
   type?: string;
 }
 

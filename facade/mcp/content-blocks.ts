@@ -47,8 +47,8 @@ const RESOURCE = known(
 );
 
 /**
- * Content blocks as an MCP server sent them, to the five kinds that this package declares. A block
- * of another kind, or one that lacks what its kind requires, is kept as text (its JSON).
+ * Converts content blocks of an MCP server to the five kinds that this package declares. A block of another kind, or a
+ * block without a required field, becomes a text block with its JSON.
  *
  * @example
  * ```ts

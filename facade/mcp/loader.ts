@@ -32,7 +32,7 @@ export type MCPServers = Record<string, MCPClientConfig>;
 export type MCPServersFile = MCPServers | { mcpServers: MCPServers };
 
 /**
- * How loading went, server by server.
+ * The result of `load` with `partial`: which servers connected, and which failed.
  *
  * @example
  * ```ts
@@ -69,8 +69,10 @@ export class MCPClientLoader {
   readonly #stops = new Map<string, Array<() => void>>();
   readonly #inStep: OperationRegistry[] = [];
 
-  /** Connects to all servers at once. Rejects if some fail, and names each; the others stay available.
-   * With `partial`, resolves in either case, and tells. */
+  /**
+   * Connects to all servers at the same time. Rejects if some fail, and names each. The servers that connected stay
+   * available. With `partial`, it always resolves, with the failures in its result.
+   */
   load(config: MCPServersFile, options?: { partial?: false }): Promise<MCPClientWrapper[]>;
   load(config: MCPServersFile, options: { partial: true }): Promise<MCPLoadReport>;
   async load(
@@ -131,7 +133,7 @@ export class MCPClientLoader {
     return this.getAllWrappers().flatMap(({ tools }) => tools);
   }
 
-  /** What is known about each server, also about those that did not connect. */
+  /** The state of each server, including servers that did not connect. */
   getStatus(): Record<string, MCPServerStatus> {
     return Object.fromEntries([
       ...this.#failed,
@@ -174,7 +176,7 @@ export class MCPClientLoader {
     this.#wrappers.delete(name);
   }
 
-  /** Ends all connections, at once. */
+  /** Closes all connections. */
   async closeAll(): Promise<void> {
     const clients = [...this.#wrappers.values(), ...this.#connecting.values()];
     for (const name of [...this.#wrappers.keys()]) this.#forget(name);

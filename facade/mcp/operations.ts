@@ -151,7 +151,7 @@ export class ToolList {
 }
 
 /**
- * What is different in a list of tools.
+ * The differences between two lists of tools.
  *
  * @example
  * ```ts
@@ -161,7 +161,7 @@ export class ToolList {
 export interface ToolChanges {
   added: MCPOperation[];
   removed: MCPOperation[];
-  /** With another description or schema than before. */
+  /** Tools with a new description or schema. */
   changed: MCPOperation[];
 }
 

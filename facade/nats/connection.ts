@@ -37,7 +37,7 @@ import type { NatsCallMap } from "./call-map.js";
 import type { NatsEvent, NatsStatus } from "./status.js";
 
 /**
- * Credentials. They appear in no message and no log line.
+ * Credentials. They never appear in messages or log lines.
  *
  * @example
  * ```ts
@@ -74,7 +74,7 @@ export interface NatsTls {
 }
 
 /**
- * Where the broker is, and who this connection is.
+ * Address and credentials of the broker, and options of this connection.
  *
  * @example
  * ```ts
@@ -84,24 +84,27 @@ export interface NatsTls {
 export interface NatsOptions {
   /** `nats://host:port`, `tls://host:port` or `host:port`; several for a cluster. */
   servers: string | readonly string[];
-  /** What this connection is called in `discover()` and in the server's own lists. */
+  /** The name of this connection in `discover()` and in the server's own lists. */
   name: string;
-  /** The beginning of all subjects (default `operations`). Callers and workers of one prefix find each other. */
+  /** The beginning of all subjects (default `operations`). Callers and workers with the same prefix find each other. */
   prefix?: string;
   /** The queue group in which workers share the calls (default `workers`). */
   queue?: string;
-  /** A name for where answers to this connection go: `<prefix>.peer.<inbox>.<id>`, and nobody else needs to read there. */
+  /**
+   * A name for the place where answers to this connection go: `<prefix>.peer.<inbox>.<id>`. With it, an account can be
+   * limited to its own answers.
+   */
   inbox?: string;
   tls?: boolean | NatsTls;
   auth?: NatsAuth;
-  /** How many calls may wait for a worker or for the connection (default 100,000). More are refused. */
+  /** How many calls may wait for a worker or for the connection (default 100,000). Further calls are refused. */
   maxWaiting?: number;
-  /** Resolve at once and go on trying when no server can be reached; calls wait meanwhile (default: reject). */
+  /** If no server can be reached: resolve immediately and keep trying, while calls wait (default: reject). */
   waitOnFirstConnect?: boolean;
 }
 
 /**
- * How much a worker takes on.
+ * Options of `serve`.
  *
  * @example
  * ```ts
@@ -109,18 +112,22 @@ export interface NatsOptions {
  * ```
  */
 export interface NatsServeOptions {
-  /** How many calls and streams are worked on at a time (default 256). */
+  /** How many calls and streams run at the same time (default 256). */
   concurrency?: number;
-  /** How many handlers may run on, beside those, after their call was aborted or its time was up (default: as many as
-   * `concurrency`, and at least 16). Beyond that a place is free only when its handler has ended. */
+  /**
+   * How many handlers may still run after their call was aborted or timed out, in addition to `concurrency` (default:
+   * the value of `concurrency`, at least 16). Beyond that, a place becomes free only when its handler ends.
+   */
   overrun?: number;
-  /** Says whether to believe the identity that a request claims, or who it really is. Every call then goes through
-   * JavaScript, those of imported operations too. By default every claim is believed. */
+  /**
+   * Checks the identity that a request claims. Every call then goes through JavaScript, calls of imported operations
+   * too. By default every claim is accepted.
+   */
   verifyIdentity?: VerifyIdentity;
 }
 
 /**
- * How long `discover` listens.
+ * Options of `discover`.
  *
  * @example
  * ```ts
@@ -133,7 +140,7 @@ export interface NatsDiscoverOptions {
 }
 
 /**
- * How `close` goes about it.
+ * Options of `close`.
  *
  * @example
  * ```ts
@@ -180,7 +187,7 @@ export interface NatsOperationInfo {
 }
 
 /**
- * Who is there, and what they serve.
+ * The workers, and the operations that they serve.
  *
  * @example
  * ```ts
@@ -193,7 +200,7 @@ export interface NatsDiscovery {
 }
 
 /**
- * What a connection has counted.
+ * Counters of a connection.
  *
  * @example
  * ```ts
@@ -201,15 +208,15 @@ export interface NatsDiscovery {
  * ```
  */
 export interface NatsStats {
-  /** Messages that were dropped because they follow no protocol of ours. */
+  /** Messages that were dropped because they do not follow the protocol. */
   malformed: number;
   malformedBy: Record<string, number>;
   /** Notices that were not sent because too many waited; they are repeated. */
   droppedNotices: number;
   reconnections: number;
-  /** Calls and streams that have one of the places of `serve` now. */
+  /** Calls and streams that are running. */
   running: number;
-  /** Handlers that run on now although their call was aborted or its time was up. */
+  /** Handlers that still run although their call was aborted or timed out. */
   overrunning: number;
 }
 
@@ -228,18 +235,20 @@ export interface NatsTransport {
   readonly id: string;
   /** Calls operations that are served on the same prefix. */
   readonly callMap: NatsCallMap;
-  /** Serves the operations that the registry holds now. Called again, it adds those that were registered since; options that
-   * are left out stay as they were. */
+  /**
+   * Serves the operations that are in the registry now. Call it again to add operations that were registered later.
+   * Options that you leave out stay the same.
+   */
   readonly serve: (registry: OperationRegistry, options?: NatsServeOptions) => Promise<void>;
-  /** Who is there, and what they serve. */
+  /** The workers, and the operations that they serve. */
   readonly discover: (options?: NatsDiscoverOptions) => Promise<NatsDiscovery>;
-  /** What was counted since it was made. */
+  /** Counters of the connection. */
   readonly stats: () => NatsStats;
   /** Whether there is a connection now. */
   readonly status: () => NatsStatus;
-  /** Calls back whenever the connection is lost, comes back or is closed. Returns a function that takes it back. */
+  /** Adds a listener for changes of the connection. Returns a function that removes it. */
   readonly on: (event: NatsEvent, listener: (status: NatsStatus) => unknown) => () => void;
-  /** Takes nothing new, finishes what runs, then ends the connection. Calls without an answer reject. */
+  /** Refuses new calls, lets running calls finish, then closes the connection. Calls without an answer reject. */
   readonly close: (options?: NatsCloseOptions) => Promise<void>;
   /** `await using nats = await connectNats(...)` closes it at the end of the block. */
   [Symbol.asyncDispose](): Promise<void>;

@@ -14,7 +14,7 @@ import type { LinkEvent, LinkStatus } from "../border/link.js";
 export interface NatsStatus extends LinkStatus {}
 
 /**
- * What a connection tells about itself. `"connected"` is the first time, `"reconnected"` each time after a loss.
+ * Events of a connection. `"connected"` is the first connection, `"reconnected"` every later one.
  *
  * @example
  * ```ts

@@ -6,7 +6,7 @@ import type { SpillOptions } from "../registry/spills.js";
 import type { AccessControl, OperationContext, OperationSpec } from "../types.js";
 
 /**
- * How requests, and the import of a document, are to be done.
+ * Options of an OpenAPI import and of its requests.
  *
  * @example
  * ```ts
@@ -21,43 +21,55 @@ import type { AccessControl, OperationContext, OperationSpec } from "../types.js
 export interface HTTPServiceConfig {
   /** The namespace of the operations. */
   namespace: string;
-  /** Where the service is. Without it the document's `servers` (or `host` and `schemes`) say so. */
+  /** The address of the service. Without it, the `servers` of the document (or `host` and `schemes`) are used. */
   baseUrl?: string | undefined;
-  /** Headers of each request, or a function of the call that gives them. */
+  /** Headers of each request, or a function of the call's context that returns them. */
   headers?: Record<string, string> | PerCall<Record<string, string>>;
-  /** The credentials of the service; or, for credentials per user, a function of the call's context that gives them. */
+  /** Credentials for the service. For credentials per user, a function of the call's context that returns them. */
   auth?: HTTPAuth | PerCall<HTTPAuth>;
-  /** Hosts that requests and redirects may go to, beside that of `baseUrl`: `"api.example.com"`, `"*.example.com"`,
-   * `"127.0.0.1:8080"`; without a port that of the scheme, with `:*` every port. Without it: all. */
+  /**
+   * Hosts that requests and redirects may go to, in addition to the host of `baseUrl`: `"api.example.com"`,
+   * `"*.example.com"`, `"127.0.0.1:8080"`. An entry without a port means the default port of the scheme, and `:*` means
+   * every port. By default all hosts are allowed.
+   */
   hosts?: readonly string[];
   /** Requests may go to addresses of this machine and of private networks. By default only to those that `baseUrl`, the
    * URL of the document or an entry of `hosts` names. */
   allowPrivateAddresses?: boolean;
-  /** Milliseconds for a call, headers and body; for a stream, until its headers are there. 300,000 by default, 0 for
-   * no limit. */
+  /**
+   * Milliseconds for a call, headers and body. For a stream: until its headers arrive. 300,000 by default, 0 for no
+   * limit.
+   */
   timeout?: number;
-  /** Called in the place of the native client, and of a global `fetch` that someone replaced. */
+  /** Called instead of the native client, and instead of a global `fetch` that was replaced. */
   fetch?: typeof globalThis.fetch;
-  /** Calls that failed are tried again this often, where that is safe. Off by default. */
+  /** How often failed calls are repeated, if that is safe. Off by default. */
   retry?: number | HTTPRetry;
   sse?: HTTPStreams;
-  /** A response body that is larger is an error. 64 MiB by default. */
+  /** The largest response body, in bytes. 64 MiB by default. */
   maxResponseBytes?: number;
-  /** Large bodies go to files: `data` is the beginning of the body then, and `meta.spill` names the file. With a `fetch`
-   * of your own, only those of a registry that has `spill` too. */
+  /**
+   * Large bodies go to files: `data` is then the beginning, and `meta.spill` names the file. With your own `fetch`,
+   * only the `spill` of the registry applies.
+   */
   spill?: SpillOptions;
   /** Certificates to trust besides the system's, as PEM. */
   ca?: string | string[];
-  /** Who may call these operations: one rule for all, or a function of each. Without it, everybody. */
+  /**
+   * Who may call these operations: rules for all of them, or a function of each. By default they are open to every
+   * caller.
+   */
   accessControl?: AccessControl | ((spec: OperationSpec) => AccessControl | undefined);
-  /** How many calls of all operations of the service run, wait and begin. */
+  /** Limits for all operations of the service together. */
   limits?: CallLimits;
-  /** When the service is left alone because it fails. */
+  /** When to stop calling the service because it fails. */
   breaker?: CircuitBreaker;
-  /** What happens to the outputs of these operations; the registry's own setting by default. */
+  /** What happens to outputs that do not match their schema (default: the setting of the registry). */
   output?: OutputMode;
-  /** What an integer beyond 2^53 becomes where the document says `format: int64`: a string of its digits, or a `bigint`.
-   * Inputs may then hold the same. By default it is a number, and `meta.notes` says where one was rounded. */
+  /**
+   * What an integer beyond 2^53 becomes if the document says `format: int64`: a string of its digits, or a `bigint`.
+   * Inputs may use the same. By default it is a number, and `meta.notes` lists those that were rounded.
+   */
   int64?: "string" | "bigint";
 
   /** Only these operations. A string is an operation id, a tag, or a path pattern (`/pets/*`, `GET /admin/**`). */
@@ -66,24 +78,26 @@ export interface HTTPServiceConfig {
   exclude?: OpenAPISelector | readonly OpenAPISelector[];
   /** The methods to import: `get`, `post`, `put`, `patch` and `delete` by default. */
   methods?: readonly string[];
-  /** Another name for an operation; nothing leaves it its own. */
+  /** Returns another name for an operation, or `undefined` to keep its name. */
   name?: (operation: OpenAPICandidate) => string | null | undefined;
-  /** Longer names are cut and get a mark that tells them apart. 16 at least; many models take 64. */
+  /** Longer names are shortened and get a suffix that keeps them unique. At least 16. Many models accept 64. */
   maxNameLength?: number;
   /** Operations that offer both JSON and a stream are called for their JSON. */
   preferJson?: boolean | ((operation: OpenAPICandidate) => boolean);
 
-  /** Headers of the request for the document itself (`FromOpenAPIUrl`). `auth` and `headers` go with it only if
-   * the document has the origin of `baseUrl`. */
+  /**
+   * Headers of the request for the document itself (`FromOpenAPIUrl`). `auth` and `headers` are sent with it only if
+   * the document has the origin of `baseUrl`.
+   */
   documentHeaders?: Record<string, string>;
-  /** A document, with the files that it refers to, may have so many bytes. 64 MiB by default. */
+  /** The largest size of a document together with the files that it refers to, in bytes. 64 MiB by default. */
   maxDocumentBytes?: number;
   /** References may lead to files outside the document's own folder (`FromOpenAPIFile`). */
   allowOutsideFolder?: boolean;
 }
 
 /**
- * Asked for each call, with its context. Without an answer there is nothing to send along.
+ * A function that is called for each call, with its context. If it returns nothing, nothing is added to the request.
  *
  * @example
  * ```ts
@@ -94,7 +108,8 @@ export interface HTTPServiceConfig {
 export type PerCall<T> = (context: OperationContext) => T | undefined | Promise<T | undefined>;
 
 /**
- * The credentials of a service. Without a token (or user name) there are none, and a log line says so.
+ * Credentials for a service. Without a token (or user name), calls are made without credentials, and a log line says
+ * so.
  *
  * @example
  * ```ts
@@ -109,14 +124,14 @@ export interface HTTPAuth {
   headerName?: string;
   /** For `apiKey`: what goes before the key. */
   prefix?: string;
-  /** For `basic`, in the place of `token`. */
+  /** For `basic`, instead of `token`. */
   username?: string | undefined;
   password?: string | undefined;
 }
 
 /**
- * The same for a document that may have been written by `toOpenAPI`: without a `namespace`, its operations keep those that they
- * have where they are served.
+ * Like `HTTPServiceConfig`, with an optional `namespace`. Without it, operations of a document that `toOpenAPI` wrote
+ * keep the namespaces that they have at their server.
  *
  * @example
  * ```ts
@@ -135,7 +150,7 @@ export type ConfigFor<TNamespace extends string> = OpenAPIImportConfig & {
 };
 
 /**
- * When a request is sent once more.
+ * When a failed request is sent again.
  *
  * @example
  * ```ts
@@ -143,11 +158,11 @@ export type ConfigFor<TNamespace extends string> = OpenAPIImportConfig & {
  * ```
  */
 export interface HTTPRetry {
-  /** Tries after the first one. */
+  /** The number of further attempts. */
   retries: number;
-  /** Milliseconds before the first of them; the pause doubles each time. */
+  /** Milliseconds before the first further attempt. The pause doubles each time. */
   delay?: number;
-  /** No pause is longer. A server that asks for more gets no further try. */
+  /** The longest pause. If a server asks for a longer one, the request is not repeated. */
   maxDelay?: number;
 }
 
@@ -163,7 +178,7 @@ export interface HTTPStreams {
   /** Connect again when the connection is lost, with `Last-Event-ID`, for GET; with `"any-method"` for others too, which
    * repeats whatever the request does. Off by default. */
   reconnect?: boolean | "any-method";
-  /** How often in a row, without a connection that brought an event and held for 5 seconds. */
+  /** How many attempts in a row may fail. An attempt succeeds if it brings an event and lasts 5 seconds. */
   maxRetries?: number;
   /** Where the first connection continues. */
   lastEventId?: string;
@@ -194,7 +209,7 @@ export interface OpenAPICandidate {
 }
 
 /**
- * A way to point at operations.
+ * Selects operations.
  *
  * @example
  * ```ts

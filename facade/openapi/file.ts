@@ -12,8 +12,8 @@ import { completed, DEFAULT_MAX_DOCUMENT_BYTES } from "./references.js";
 import type { OpenAPIFS, OpenAPIImportedOperation } from "./types.js";
 
 /**
- * Makes operations of an OpenAPI document in a file (JSON or YAML, whatever the file is called). Files that it
- * refers to are read too, as long as they are in its folder or below.
+ * Makes operations from an OpenAPI document in a file (JSON or YAML, with any file name). Files that it refers to are
+ * read too, if they are in its folder or below.
  *
  * @example
  * ```ts

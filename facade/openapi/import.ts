@@ -33,8 +33,8 @@ export interface ImportedService extends OpenAPIInspection {
 }
 
 /**
- * Makes operations of an OpenAPI document, which may be an object or a text (JSON or YAML). An operation that
- * cannot be imported is skipped and logged; `inspectOpenAPI` reports on each.
+ * Makes operations from an OpenAPI document, which may be an object or a text (JSON or YAML). An operation that cannot
+ * be imported is skipped and logged. `inspectOpenAPI` reports on each operation.
  *
  * @example
  * ```ts

@@ -21,11 +21,12 @@ import { importUrl } from "./url.js";
 export class OpenAPIServiceRegistry {
   readonly #services = new Map<string, ImportedService>();
 
-  /** Adds a service, in place of the one with the same name. Returns its operations; so do the other two. */
+  /** Adds a service. A service with the same name is replaced. Returns its operations. */
   add(name: string, spec: OpenAPISpec | string, config: HTTPServiceConfig): OpenAPIImportedOperation[] {
     return this.#keep(named(name), importSpec(spec, config));
   }
 
+  /** Adds a service whose document is fetched from a URL. */
   async addFromUrl(
     name: string,
     url: string,
@@ -34,6 +35,7 @@ export class OpenAPIServiceRegistry {
     return this.#keep(named(name), await importUrl(url, config));
   }
 
+  /** Adds a service whose document is read from a file. */
   async addFromFile(
     name: string,
     path: string,
@@ -73,12 +75,12 @@ export class OpenAPIServiceRegistry {
     return [...this.#services.keys()];
   }
 
-  /** Forgets a service; its operations still work wherever they are registered. Whether there was one. */
+  /** Removes a service. Its operations still work where they are registered. Returns whether the service existed. */
   remove(name: string): boolean {
     return this.#services.delete(name);
   }
 
-  /** Forgets all services and closes their connections. Calls that are under way end with `ABORTED`. */
+  /** Removes all services and closes their connections. Running calls end with `ABORTED`. */
   async closeAll(): Promise<void> {
     const services = [...this.#services.values()];
     this.#services.clear();

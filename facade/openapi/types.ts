@@ -3,8 +3,8 @@
 import type { OperationHandler, OperationSpec, SubscriptionHandler } from "../types.js";
 
 /**
- * An OpenAPI 3.0, 3.1 or 3.2 document, or a Swagger 2.0 one, as a JavaScript object. Loose on purpose: documents
- * come from many hands, and what is wrong with one is said in the report of its import.
+ * An OpenAPI 3.0, 3.1 or 3.2 document, or a Swagger 2.0 document, as a JavaScript object. The type is loose on purpose:
+ * the import reports what is wrong with a document.
  *
  * @example
  * ```ts
@@ -86,7 +86,7 @@ export type OpenAPIImportedOperation<TNamespace extends string = string> = Opera
 };
 
 /**
- * What became of an operation of a document, or of a path that could not be read at all.
+ * The result of importing one operation, or a path that could not be read.
  *
  * @example
  * ```ts
@@ -95,7 +95,7 @@ export type OpenAPIImportedOperation<TNamespace extends string = string> = Opera
  * ```
  */
 export interface OpenAPIReportEntry {
-  /** `degraded`: it is there, and something about it could not be understood. `skipped`: it is not there. */
+  /** `degraded`: it was imported, but a part of it could not be understood. `skipped`: it was not imported. */
   status: "imported" | "degraded" | "skipped";
   /** The name it got, if it got one. */
   name?: string;
@@ -117,7 +117,7 @@ export interface OpenAPIReportEntry {
  * ```
  */
 export interface OpenAPIProblem {
-  /** Its kind: the word to count by. */
+  /** The kind of problem. */
   code: "filtered" | "reference" | "malformed" | "schema" | "parameter" | "body" | "unsupported" | "limit";
   /** What is wrong and what was done about it. */
   reason: string;
@@ -126,7 +126,7 @@ export interface OpenAPIProblem {
 }
 
 /**
- * What came of a document.
+ * The result of `inspectOpenAPI`.
  *
  * @example
  * ```ts
@@ -135,7 +135,7 @@ export interface OpenAPIProblem {
  */
 export interface OpenAPIInspection {
   operations: OpenAPIImportedOperation[];
-  /** What became of each operation of the document, those that are missing included. */
+  /** One entry for each operation of the document, including skipped ones. */
   report: OpenAPIReportEntry[];
 }
 

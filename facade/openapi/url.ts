@@ -16,8 +16,8 @@ const DEFAULT_TIMEOUT = 60_000;
 const LONGEST = 0x7fffffff;
 
 /**
- * Fetches an OpenAPI document (JSON or YAML) and makes operations of it. Servers that it names by relative URLs
- * are found from its own URL. Files that it refers to are fetched too, as long as they are in its folder.
+ * Fetches an OpenAPI document (JSON or YAML) and makes operations from it. Relative server URLs in it are resolved
+ * against its own URL. Files that it refers to are fetched too, if they are in its folder.
  *
  * @example
  * ```ts

@@ -32,7 +32,7 @@ import { ATTR, CONVENTIONS, OWN } from "./conventions.js";
 import { type Described, describe, type Ended, sentRpc } from "./describe.js";
 
 /**
- * How a registry is instrumented.
+ * Options of `instrument`.
  *
  * @example
  * ```ts
@@ -46,7 +46,9 @@ export interface InstrumentOptions {
   meter?: Meter;
   /** Reads and writes `traceparent`, `tracestate` and `baggage`. By default the global one, which an SDK registers. */
   propagator?: TextMapPropagator;
-  /** What of a call is put into its spans. Nothing by default: inputs and outputs may hold secrets. */
+  /**
+   * Which values of a call are recorded in its spans. None by default, because inputs and outputs may contain secrets.
+   */
   record?: { inputs?: boolean; outputs?: boolean };
 }
 
@@ -77,9 +79,9 @@ function run<T>(context: Context, work: () => T): T {
 }
 
 /**
- * Makes spans and metrics of every call and every subscription of a registry, by the semantic conventions of OpenTelemetry, and
- * carries the trace on: through HTTP requests and event streams, MCP, the call protocol, NATS and Redis, and into what is
- * served. Returns a function that ends it.
+ * Creates spans and metrics for every call and every subscription of a registry, by the semantic conventions of
+ * OpenTelemetry. Passes the trace on through HTTP requests, event streams, MCP, the call protocol, NATS and Redis, and
+ * continues it in served calls. Returns a function that stops it.
  *
  * @example
  * ```ts

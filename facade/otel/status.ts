@@ -3,7 +3,7 @@
 import { messageOf } from "../border/text.js";
 import { logger } from "../logging.js";
 import { identityIn } from "../registry/authorise.js";
-import { declaredErrors } from "../registry/native-twin.js";
+import { declaredErrors } from "../registry/described.js";
 import type { Via } from "../registry/protocol-context.js";
 import type { MiddlewareCall } from "../registry/watch-types.js";
 import { native, runtime } from "../runtime.js";

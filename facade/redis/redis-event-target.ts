@@ -26,7 +26,7 @@ import { Callers, newCaller } from "./callers.js";
 import { CountingTarget } from "./listeners.js";
 
 /**
- * Where Redis is, and what bounds hold.
+ * The address of Redis, and limits.
  *
  * @example
  * ```ts
@@ -36,21 +36,23 @@ import { CountingTarget } from "./listeners.js";
 export interface RedisEventTargetOptions {
   /** `redis://user:password@host:6379`, `rediss://` for TLS, or `redis+unix:///path`. */
   url: string;
-  /** Put before the type of an event to make the name of its channel. Nothing by default. */
+  /** Put before the type of an event to form the name of its channel (default: empty). */
   prefix?: string;
   /** The largest message, sent or received, in bytes. 16 MiB by default. */
   maxMessageBytes?: number;
   /** How long an event may wait for a connection, in milliseconds. 5,000 by default. */
   publishTimeout?: number;
-  /** Whether a call fails at once when nobody listens for calls. True by default; not possible on a cluster, where
-   * a server does not know the listeners of the others. */
+  /**
+   * Whether a call fails at once if nobody listens for calls. Default `true`. Not possible on a cluster, because a
+   * server does not know the listeners of other servers.
+   */
   requireReceiver?: boolean;
   /** For `rediss://`: certificates in PEM form. Without `ca` those of the system are trusted. */
   tls?: { ca?: string; cert?: string; key?: string };
 }
 
 /**
- * How `close` goes about it.
+ * Options of `close`.
  *
  * @example
  * ```ts
@@ -63,7 +65,7 @@ export interface RedisCloseOptions {
 }
 
 /**
- * Messages that were no events.
+ * Messages that were dropped because they were not events.
  *
  * @example
  * ```ts
@@ -71,14 +73,14 @@ export interface RedisCloseOptions {
  * ```
  */
 export interface DroppedMessages {
-  /** No JSON, or no event of the call protocol on a channel of one. */
+  /** Not JSON, or not an event of the call protocol. */
   malformed: number;
   /** Larger than `maxMessageBytes`. */
   tooLarge: number;
 }
 
 /**
- * An `EventTarget` whose events travel through Redis: its own come back that way too.
+ * An `EventTarget` whose events travel through Redis. It receives its own events too.
  *
  * @example
  * ```ts
@@ -90,17 +92,18 @@ export interface DroppedMessages {
 export interface RedisEventTarget extends EventTarget {
   /** What was dropped so far. */
   readonly dropped: DroppedMessages;
-  /** Takes no new calls, lets those that are served here finish, sends what waits, then ends the connections. Calls that wait
-   * for an answer are rejected. */
+  /**
+   * Refuses new calls, lets the calls that are served here finish, sends waiting events, then closes the connections.
+   * Calls that wait for an answer are rejected.
+   */
   close(options?: RedisCloseOptions): Promise<void>;
   /** `await using target = createRedisEventTarget(...)` closes it at the end of the block. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 /**
- * Bridges the call protocol across a Redis: `new PendingRequestMap(createRedisEventTarget({ url }))` in each process.
- * Connects when there is something to do. Keeps the process alive while somebody listens or something waits to be
- * sent: a server stays up, a caller may end after its last answer.
+ * Carries the call protocol over Redis: `new PendingRequestMap(createRedisEventTarget({ url }))` in each process.
+ * Connects when it is first used. Keeps the process alive while it has listeners or something waits to be sent.
  *
  * @example
  * ```ts

@@ -5,7 +5,7 @@ import { optionOf } from "../border/options.js";
 import type { AccessControl, Identity, OperationContext } from "../types.js";
 
 /**
- * What a custom rule is asked about.
+ * The call that a `customAuth` function decides about.
  *
  * @example
  * ```ts
@@ -21,7 +21,7 @@ export interface AuthorisedCall {
 }
 
 /**
- * A rule of the application. Only `true` grants; a throw is a denial.
+ * A function that decides about access. Only `true` grants access. If it throws, access is denied.
  *
  * @example
  * ```ts

@@ -5,9 +5,9 @@ import type { AnyOperation } from "../types.js";
 import { OperationRegistry, type RegistryOptions } from "./registry.js";
 
 /**
- * A registry that knows its operations: ids, inputs and results of `execute`, `subscribe` and `buildEnv` are checked by
- * the compiler. Operations of an adapter may be in the list: ids that are not known can then be called, and give
- * `unknown`. Operations that are registered later are called through `registry.untyped()`.
+ * A registry that knows its operations: the compiler checks ids, inputs and results of `execute`, `subscribe` and
+ * `buildEnv`. Imported operations may be in the list: ids that the compiler does not know can then be called, and their
+ * data is `unknown`. Call operations that are registered later through `registry.untyped()`.
  *
  * @example
  * ```ts

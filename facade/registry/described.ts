@@ -1,9 +1,9 @@
 // What can be told of an operation to others, as JSON.
 
+import { isWhole } from "../border/options.js";
 import { lazySchemaText } from "../schema/lazy.js";
 import type { AccessControl, OperationSpec } from "../types.js";
 import { copyOfRules } from "./native-rules.js";
-import { declaredErrors } from "./native-twin.js";
 
 /** The rules of an operation; nothing where nobody can tell what they mean. */
 export function rulesOf(spec: OperationSpec): AccessControl | undefined {
@@ -12,6 +12,16 @@ export function rulesOf(spec: OperationSpec): AccessControl | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Nobody has checked these: what cannot be meant is left out. */
+export function declaredErrors({ errorSchemas }: OperationSpec): { code: string; httpStatus?: number }[] {
+  if (!Array.isArray(errorSchemas)) return [];
+  return errorSchemas.flatMap((declared) => {
+    const { code, httpStatus } = Object(declared);
+    if (typeof code !== "string") return [];
+    return [isWhole(httpStatus, 400) && httpStatus < 600 ? { code, httpStatus } : { code }];
+  });
 }
 
 /** What is declared, as far as it is JSON. */

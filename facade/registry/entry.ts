@@ -18,8 +18,8 @@ import { type Limiter, limiterOf } from "./limits.js";
 export type AnyHandler = OperationHandler | SubscriptionHandler;
 
 /**
- * What happens to outputs: brought into the declared shape (`"normalise"`), the same without removing anything (`"keep"`),
- * only checked (`"off"`), or refused where they do not fit (`"strict"`).
+ * What happens to outputs that do not match their schema: they are normalised (`"normalise"`), normalised without
+ * removing anything (`"keep"`), only checked (`"off"`), or refused (`"strict"`).
  *
  * @example
  * ```ts

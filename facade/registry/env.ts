@@ -36,7 +36,7 @@ export interface CallMap {
 }
 
 /**
- * What `buildEnv` needs: whose operations, and on whose behalf.
+ * Options of `buildEnv`.
  *
  * @example
  * ```ts
@@ -48,9 +48,12 @@ export interface EnvOptions<TOperations = any> {
   registry: OperationRegistry<TOperations>;
   /** The context of the operation that will make the calls. */
   context: CallContext;
-  /** Only these namespaces. */
+  /** Only operations of these namespaces. */
   allowedNamespaces?: readonly string[] | undefined;
-  /** Calls go through the call protocol, where access is checked again; without it they go straight to the registry, trusted. */
+  /**
+   * Sends calls through the call protocol, where access is checked again. Without it, calls go directly to the registry
+   * and are trusted.
+   */
   callMap?: CallMap | undefined;
 }
 
@@ -62,8 +65,7 @@ const FIELDS: Fields<EnvOptions> = {
 };
 
 /**
- * The other operations, ready to be called by a handler: `env.namespace.name(input)`. Subscriptions are
- * left out.
+ * Operations as functions, for handlers: `env.namespace.name(input)`. Subscriptions are left out.
  *
  * @example
  * ```ts

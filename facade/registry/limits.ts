@@ -5,7 +5,8 @@ import type { Limiter as NativeLimiter } from "../native-binding.js";
 import { native, runtime } from "../runtime.js";
 
 /**
- * How many calls begin in a stretch of time. Exact: no stretch of `per` milliseconds sees more than `calls` of them begin.
+ * How many calls may start within a period. The limit is exact: at most `calls` calls start within any `per`
+ * milliseconds.
  *
  * @example
  * ```ts
@@ -19,8 +20,8 @@ export interface CallRate {
 }
 
 /**
- * How many calls run at a time, how many wait, how long they take and how many begin: of an operation, of an adapter or of
- * a whole registry. What is left out is not limited.
+ * Limits for an operation, an adapter or a registry: how many calls run, wait and start, and how long they take.
+ * Anything left out is not limited.
  *
  * @example
  * ```ts
@@ -29,20 +30,22 @@ export interface CallRate {
  * ```
  */
 export interface CallLimits {
-  /** Calls and streams that run at a time. A stream runs until it ends. */
+  /** Calls and streams that run at the same time. A stream runs until it ends. */
   concurrency?: number;
-  /** Calls that wait, because of `concurrency` or `rate` (default 1,024; 0: none waits). Beyond that they are refused. Each caller
-   * (`identity.id`) waits in a line of its own, and the lines take turns. */
+  /**
+   * How many calls may wait because of `concurrency` or `rate` (default 1,024; with 0, calls never wait). Further calls
+   * are refused. Each caller (`identity.id`) has a queue of its own, and the queues take turns.
+   */
   queue?: number;
-  /** How long a call may wait, and how long it may then run, in milliseconds; a stream, how long it may be silent. */
+  /** How long a call may wait, and how long it may then run, in milliseconds. For a stream: the longest silence. */
   timeout?: number;
-  /** Calls that begin in a stretch of time. */
+  /** How many calls may start within a period. */
   rate?: CallRate;
 }
 
 /**
- * When an adapter's server is left alone: after `failures` within `window` milliseconds no call is made for `cooldown`
- * milliseconds. Then one call is tried, whose end decides.
+ * When to stop calling a server that fails: after `failures` failures within `window` milliseconds, no call is made for
+ * `cooldown` milliseconds. Then one call is tried. If it succeeds, calls are made again.
  *
  * @example
  * ```ts
@@ -59,7 +62,7 @@ export interface CircuitBreaker {
 }
 
 /**
- * What runs and waits at one set of limits, and what became of calls since it was made.
+ * Counters of one set of limits.
  *
  * @example
  * ```ts
@@ -74,20 +77,20 @@ export interface LimitStats {
   name: string;
   running: number;
   waiting: number;
-  /** Handlers that run on although their call has ended. */
+  /** Handlers that still run although their call has ended. */
   overrunning: number;
   /** Calls that were let through. */
   admitted: number;
-  /** Calls that were not, by reason. */
+  /** Calls that were refused, by reason. */
   refused: { overloaded: number; rateLimited: number; circuitOpen: number };
-  /** Where there is a breaker: where it stands. */
+  /** The state of the breaker, if there is one. */
   breaker?: "closed" | "open" | "half-open";
-  /** Where there is a breaker: how often it has opened. */
+  /** How often the breaker has opened, if there is one. */
   opened?: number;
 }
 
 /**
- * What `registry.stats()` tells.
+ * The result of `registry.stats()`.
  *
  * @example
  * ```ts
@@ -96,7 +99,7 @@ export interface LimitStats {
  * ```
  */
 export interface RegistryStats {
-  /** One for each set of limits that calls of this registry go through: the registry's own first. */
+  /** One entry for each set of limits that applies to calls of this registry. The registry's own entry comes first. */
   limits: LimitStats[];
   /** Calls that were done without JavaScript and not told to listeners, because JavaScript was too busy to take the reports. Decisions
    * about access are always told. */

@@ -1,6 +1,5 @@
 // A registry once more, in Rust, for calls that arrive there: what needs no JavaScript is then served without it.
 
-import { isWhole } from "../border/options.js";
 import { messageOf } from "../border/text.js";
 import { logger } from "../logging.js";
 import type { NativeRegistry } from "../native-binding.js";
@@ -8,6 +7,7 @@ import { native, runtime } from "../runtime.js";
 import { compiled } from "../schema/compiled.js";
 import { registeredFormats } from "../schema/registries.js";
 import type { AccessControl, OperationSpec } from "../types.js";
+import { declaredErrors } from "./described.js";
 import { type Entry, isAnything, type OutputMode } from "./entry.js";
 import { lookAround, type NativeSchemas, type NativeWork, nativeWorkOf } from "./native-handler.js";
 import { tellReports } from "./native-reports.js";
@@ -250,16 +250,6 @@ function describe(
     { namespace, name, type, description, accessControl, output, errors, spills },
     wellFormed,
   );
-}
-
-/** Nobody has checked these: what cannot be meant is left out. */
-export function declaredErrors({ errorSchemas }: OperationSpec): { code: string; httpStatus?: number }[] {
-  if (!Array.isArray(errorSchemas)) return [];
-  return errorSchemas.flatMap((declared) => {
-    const { code, httpStatus } = Object(declared);
-    if (typeof code !== "string") return [];
-    return [isWhole(httpStatus, 400) && httpStatus < 600 ? { code, httpStatus } : { code }];
-  });
 }
 
 /** Rust has no strings with half a surrogate pair. */

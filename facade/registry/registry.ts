@@ -60,20 +60,26 @@ import { watchedCall } from "./watched-call.js";
  * ```
  */
 export interface RegistryOptions {
-  /** Turns schemas into TypeBox schemas at registration. Libraries that follow Standard Schema and have a JSON Schema
-   * export (Zod 4, Valibot 1, ArkType) need none. */
+  /**
+   * Converts schemas to TypeBox schemas at registration. Libraries that follow Standard Schema and have a JSON Schema
+   * export (Zod 4, Valibot 1, ArkType) need no adapter.
+   */
   schemaAdapter?: SchemaAdapter;
   /** Functions that `accessControl.customAuth` names. */
   customAuth?: Record<string, CustomAuth>;
   /** Direct calls of `execute` and `subscribe` skip access control. Calls through the call protocol never do. */
   trustDirectCalls?: boolean;
-  /** What happens to outputs. `"normalise"` (default): they are brought into the declared shape. `"keep"`: the same, but nothing is
-   * removed. `"off"`: they are only checked. `"strict"`: what does not fit rejects the call, and nothing is made up. */
+  /**
+   * What happens to outputs that do not match their schema. `"normalise"` (default): they are brought into the declared
+   * shape. `"keep"`: the same, but nothing is removed. `"off"`: they are only checked. `"strict"`: the call rejects.
+   */
   output?: OutputMode;
-  /** Large results go to files: `data` is the beginning then, and `meta.spill` names the file. Without it, and for callers that
-   * cannot be handed a file, results stay in memory. */
+  /**
+   * Large results go to files: `data` is then the beginning, and `meta.spill` names the file. Without it, and for
+   * callers over NATS or Redis, results stay in memory.
+   */
   spill?: SpillOptions;
-  /** How many calls of the whole registry run, wait and begin. Operations and adapters may have limits of their own. */
+  /** Limits for all calls of the registry together. Operations and adapters may have limits of their own. */
   limits?: CallLimits;
 }
 
@@ -119,7 +125,7 @@ export type Registrable<
 export type RegisteredOperation = OperationSpec & { handler?: OperationHandler | SubscriptionHandler };
 
 /**
- * Operations by id (`namespace.name`), and the way to call them. `createRegistry` makes one that knows their types.
+ * Holds operations by id (`namespace.name`) and calls them. `createRegistry` makes one that knows their types.
  *
  * @example
  * ```ts
@@ -157,7 +163,7 @@ export class OperationRegistry<TOperations = any> {
     this.#limiter = checked.limits && new Limiter("registry", "", checked.limits);
   }
 
-  /** Registers an operation, or registers it again. */
+  /** Registers an operation. An operation with the same id is replaced. */
   register<
     TType extends OperationType,
     TInput extends AnySchema,
@@ -180,13 +186,15 @@ export class OperationRegistry<TOperations = any> {
     this.#add(spec, handler);
   }
 
-  /** The same registry, to the type checker one that knows no operations: every id can be called, and results are `unknown`.
-   * For operations that were registered after `createRegistry`: `registry.untyped().execute("shop.getPet", input)`. */
+  /**
+   * The same registry without types: every id can be called, and results are `unknown`. For operations that were
+   * registered after `createRegistry`: `registry.untyped().execute("shop.getPet", input)`.
+   */
   untyped(): OperationRegistry {
     return this;
   }
 
-  /** Registers a spec; a handler that is there stays. */
+  /** Registers a spec. A handler that is already registered stays. */
   registerSpec(spec: AnyOperation): void {
     const { handler, spec: bare } = apart(spec as RegisteredOperation);
     const id = operationId(bare);
@@ -195,7 +203,7 @@ export class OperationRegistry<TOperations = any> {
     this.#add(bare, present?.handler);
   }
 
-  /** Registers the handler of an operation whose spec is there. */
+  /** Registers the handler of an operation whose spec is already registered. */
   registerHandler(id: string, handler: OperationHandler | SubscriptionHandler): void {
     const entry = this.#entries.get(id);
     if (entry === undefined) {
@@ -212,7 +220,7 @@ export class OperationRegistry<TOperations = any> {
     this.#tellRegistered(entry, false);
   }
 
-  /** Forgets an operation. Returns whether there was one. Calls that are under way go on. */
+  /** Removes an operation. Returns whether it existed. Running calls continue. */
   unregister(id: string): boolean {
     this.#revision += 1;
     this.#twin?.remove(id);
@@ -241,9 +249,10 @@ export class OperationRegistry<TOperations = any> {
   }
 
   /**
-   * Puts a function around every call and every subscription, however it is made: direct, nested (`env`), through the call
-   * protocol or through a server. Middleware runs in the order of registration, before access control. Returns a function
-   * that takes it out again. While a registry has any, no call is served without JavaScript.
+   * Adds middleware: a function around every call and every subscription, however it is made: direct, nested (`env`),
+   * through the call protocol or through a server. Middleware runs in the order of registration, before access control.
+   * Returns a function that removes the middleware. While a registry has middleware, served calls go through
+   * JavaScript.
    *
    * @example
    * ```ts
@@ -264,9 +273,9 @@ export class OperationRegistry<TOperations = any> {
   }
 
   /**
-   * Tells a listener of calls that have ended (`"call"`), of refused callers (`"denied"`), and of operations that come and
-   * go (`"registered"`, `"unregistered"`). Returns a function that removes the listener. What it throws is logged, and
-   * harms no call.
+   * Adds a listener for calls that have ended (`"call"`), denied callers (`"denied"`), and added or removed operations
+   * (`"registered"`, `"unregistered"`). Returns a function that removes the listener. Errors that the listener throws
+   * are logged and do not affect calls.
    *
    * @example
    * ```ts
@@ -286,8 +295,8 @@ export class OperationRegistry<TOperations = any> {
   }
 
   /**
-   * Tells a listener of every decision about access: who was let in or refused, where, and by which rule. Returns a function
-   * that removes the listener.
+   * Adds a listener for every access decision, grants included: who called what, and which rule decided. Returns a
+   * function that removes the listener.
    *
    * @example
    * ```ts
@@ -378,7 +387,7 @@ export class OperationRegistry<TOperations = any> {
     }
   }
 
-  /** Spec and handler. */
+  /** Returns spec and handler. */
   get(id: string): RegisteredOperation | undefined {
     const entry = this.#entries.get(id);
     return entry && together(entry);
@@ -406,7 +415,7 @@ export class OperationRegistry<TOperations = any> {
     return Array.from(this.#entries.values(), ({ spec }) => copyOf(spec));
   }
 
-  /** What runs, waits and was refused where there are limits: those of the registry, of its adapters and of its operations. */
+  /** Counters of all limits: those of the registry, of its adapters and of its operations. */
   stats(): RegistryStats {
     const limiters = new Set(this.#limiter === undefined ? [] : [this.#limiter]);
     for (const { gate } of this.#entries.values()) {

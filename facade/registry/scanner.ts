@@ -77,8 +77,8 @@ interface Scan {
 }
 
 /**
- * Finds operations in the files of a folder and its subfolders: default exports that satisfy
- * `OperationSpecSchema`. What does not is skipped with a warning; no broken file stops the scan.
+ * Finds operations in the files of a folder and its subfolders: default exports that satisfy `OperationSpecSchema`.
+ * Other files are skipped with a warning. A broken file does not stop the scan.
  *
  * @example
  * ```ts

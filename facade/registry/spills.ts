@@ -17,10 +17,12 @@ import { native, runtime } from "../runtime.js";
  * ```
  */
 export interface SpillOptions {
-  /** A result with more bytes than this goes to a file. What an HTTP service sends is written while it is received, and
-   * `maxResponseBytes` is for what is not. */
+  /**
+   * A result with more bytes than this goes to a file. The body of an HTTP response is written while it is received,
+   * and `maxResponseBytes` does not apply to it.
+   */
   over: number;
-  /** The folder of the files. One of the package's own by default, which is removed when the process ends. */
+  /** The folder for the files (default: a folder of the package, which is removed when the process ends). */
   dir?: string;
   /** Milliseconds after which a file is removed. One hour by default. */
   keep?: number;

@@ -18,18 +18,18 @@ import type { OperationContext, OperationSpec } from "../types.js";
 export interface MiddlewareCall {
   /** `namespace.name`. */
   readonly operationId: string;
-  /** What is called, as it is registered. */
+  /** The operation, as it is registered. */
   readonly operation: OperationSpec;
   /** `"call"` for a QUERY or a MUTATION, `"subscription"` for a SUBSCRIPTION. */
   readonly kind: CallKind;
-  /** Whether it came from outside: through the call protocol or a server. */
+  /** Whether the call came from outside: through the call protocol or a server. */
   readonly isServed: boolean;
   readonly input: unknown;
   readonly context: OperationContext;
 }
 
 /**
- * Whether something has one answer or many.
+ * Whether a call has one answer or many.
  *
  * @example
  * ```ts
@@ -39,7 +39,7 @@ export interface MiddlewareCall {
 export type CallKind = "call" | "subscription";
 
 /**
- * What a call gives: an envelope, or a stream of envelopes where `kind` is `"subscription"`.
+ * The result of a call: an envelope, or a stream of envelopes if `kind` is `"subscription"`.
  *
  * @example
  * ```ts
@@ -49,9 +49,9 @@ export type CallKind = "call" | "subscription";
 export type MiddlewareAnswer = ResponseEnvelope | AsyncIterable<ResponseEnvelope>;
 
 /**
- * Does the rest: the next middleware, and at the end access control, the check of the input and the handler. It rejects
- * where these do. For a subscription it resolves when the handler has been called; its events come after that. What is
- * handed to it replaces what the call had.
+ * Runs the rest of the call: the next middleware, then access control, the check of the input and the handler. It
+ * rejects if one of these fails. For a subscription it resolves when the handler has been called. An input or a context
+ * that you pass replaces that of the call.
  *
  * @example
  * ```ts
@@ -66,7 +66,7 @@ export type MiddlewareNext = (changes?: {
 }) => Promise<MiddlewareAnswer>;
 
 /**
- * Something around every call and every subscription of a registry.
+ * A function around every call and every subscription of a registry.
  *
  * @example
  * ```ts
@@ -100,11 +100,11 @@ export interface CallReport {
   readonly operationId: string;
   readonly kind: CallKind;
   readonly outcome: "ok" | "error";
-  /** Of an error: its code (`"TIMEOUT"`, ...); `"TOOL_ERROR"` where an MCP tool says so itself. */
+  /** The code of the error (`"TIMEOUT"`, ...), or `"TOOL_ERROR"` if an MCP tool reported a failure. */
   readonly code?: string;
-  /** What the caller was told, if it failed. */
+  /** The error that the caller got, if the call failed. */
   readonly error?: unknown;
-  /** Where the answer came from. Absent where there was none. */
+  /** Where the answer came from. Absent if there was no answer. */
   readonly source?: ResponseSource;
   /** Unix milliseconds. */
   readonly startedAt: number;
@@ -116,9 +116,9 @@ export interface CallReport {
   readonly parentRequestId?: string;
   /** The `id` of the identity that called. */
   readonly identityId?: string;
-  /** Whether it came from outside. */
+  /** Whether the call came from outside the process. */
   readonly isServed: boolean;
-  /** Whether it was done without JavaScript. */
+  /** Whether the call ran without JavaScript. */
   readonly isNative: boolean;
 }
 
@@ -135,11 +135,13 @@ export interface CallReport {
 export interface AccessReport {
   readonly operationId: string;
   readonly isGranted: boolean;
-  /** What decided. Of a grant: `"open"` where nothing is required, `"trusted"`, `"trustDirectCalls"`, or the rules that
-   * were met, as `"requiredScopes, customAuth:isOwner"`. Of a denial the one that was not met: `"identity"`,
-   * `"requiredScopes"`, `"requiredScopesAny"`, `"resource"`, `"customAuth:<name>"` or `"malformed"`. */
+  /**
+   * What decided. For a grant: `"open"` if nothing is required, `"trusted"`, `"trustDirectCalls"`, or the rules that
+   * were satisfied, such as `"requiredScopes, customAuth:isOwner"`. For a denial, the rule that was not satisfied:
+   * `"identity"`, `"requiredScopes"`, `"requiredScopesAny"`, `"resource"`, `"customAuth:<name>"` or `"malformed"`.
+   */
   readonly rule: string;
-  /** Of a denial: what was missing. */
+  /** For a denial: what was missing. */
   readonly reason?: string;
   readonly identityId?: string;
   readonly requestId?: string;
@@ -150,7 +152,7 @@ export interface AccessReport {
 }
 
 /**
- * What `registry.on` can tell, by the name of the event.
+ * The events of `registry.on`, by name.
  *
  * @example
  * ```ts
@@ -161,10 +163,10 @@ export interface AccessReport {
 export interface RegistryEvents {
   /** A call or a subscription has ended. */
   call: CallReport;
-  /** A caller was refused by the rules of an operation. */
+  /** The access rules of an operation denied a caller. */
   denied: AccessReport;
   /** An operation was registered, or registered again. */
   registered: { readonly operationId: string; readonly operation: OperationSpec; readonly isNew: boolean };
-  /** An operation is gone. */
+  /** An operation was removed. */
   unregistered: { readonly operationId: string };
 }

@@ -25,7 +25,7 @@ import { fromTypeBox1 } from "./typebox1.js";
 export type { SchemaMode } from "./standard.js";
 
 /**
- * Turns the schemas of a library into TypeBox schemas.
+ * Converts the schemas of a library to TypeBox schemas.
  *
  * @example
  * ```ts
@@ -43,7 +43,7 @@ export interface SchemaAdapter {
 }
 
 /**
- * The adapter of a library that has to be loaded first.
+ * An adapter for a library that has to be loaded first.
  *
  * @example
  * ```ts
@@ -57,7 +57,7 @@ export interface LibraryAdapter extends SchemaAdapter {
 }
 
 /**
- * Accepts TypeBox schemas only: those of 0.34 as they are, those of 1.x as the JSON Schema they are.
+ * Accepts TypeBox schemas only: 0.34 unchanged, and 1.x as JSON Schema.
  *
  * @example
  * ```ts

@@ -3,8 +3,8 @@ import { commonJsCopy, knownCopies, useTypeBox } from "./registries.js";
 
 /**
  * Registers the formats that this package knows (date, date-time, email, uuid, uri, ...) with TypeBox's
- * `FormatRegistry`, for those who run TypeBox's own `Value.Check` on imported schemas: it refuses formats
- * that nobody registered. Never called by the package itself; formats that are registered already stay.
+ * `FormatRegistry`. Call it if you use TypeBox's own `Value.Check` on imported schemas, because TypeBox refuses formats
+ * that are not registered. The package never calls it. Formats that are already registered stay.
  *
  * @example
  * ```ts

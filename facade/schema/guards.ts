@@ -22,7 +22,7 @@ export function isTypeBox1Schema(value: unknown): value is Record<string, unknow
 }
 
 /**
- * Throws unless the value is a TypeBox schema. `context` says whose schema it was to be.
+ * Throws if a value is not a TypeBox schema. The message names `context`.
  *
  * @example
  * ```ts

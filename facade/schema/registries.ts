@@ -15,7 +15,7 @@ export type FormatFunction = (value: string) => boolean;
 export type KindFunction = (schema: unknown, value: unknown) => boolean;
 
 /**
- * What a copy of TypeBox exports, as far as it is used here.
+ * The exports of TypeBox that `useTypeBox` needs.
  *
  * @example
  * ```ts
@@ -32,8 +32,8 @@ const copies: TypeBoxModule[] = [];
 let lookedForOwn = false;
 
 /**
- * Names a copy of TypeBox (a fork, say) whose `FormatRegistry` and `TypeRegistry` entries are to be
- * honoured. The copies that `import` and `require` of `@sinclair/typebox` give are known without it.
+ * Adds a copy of TypeBox, such as a fork, whose `FormatRegistry` and `TypeRegistry` entries are used. The copies that
+ * `import` and `require` of `@sinclair/typebox` load are used without it.
  *
  * @example
  * ```ts

@@ -8,7 +8,7 @@ import { invalid } from "../errors.js";
 import type { ValueError } from "./compiled.js";
 
 /**
- * Which side of a schema is meant: libraries with defaults and transforms have two.
+ * Which side of a schema is meant. Libraries with defaults and transforms have two.
  *
  * @example
  * ```ts

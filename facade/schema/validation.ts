@@ -11,7 +11,7 @@ function compiledSchema(schema: unknown, context?: string): CompiledSchema {
 }
 
 /**
- * Everything that is wrong with a value; nothing when it fits. Paths are JSON Pointers.
+ * Lists everything that is wrong with a value. The list is empty if the value is valid. Paths are JSON Pointers.
  *
  * @example
  * ```ts
@@ -24,7 +24,7 @@ export function collectErrors(schema: unknown, value: unknown): ValueError[] {
 }
 
 /**
- * One line for each error: where, and what.
+ * Formats errors as text, one line for each: path and message.
  *
  * @example
  * ```ts
@@ -36,7 +36,7 @@ export function formatValueErrors(errors: Iterable<ValueError>, indent = "  - ")
 }
 
 /**
- * Throws `VALIDATION_ERROR`, with all errors in its message and details, unless the value fits.
+ * Throws `VALIDATION_ERROR`, with all errors in its message and details, if a value does not match a schema.
  *
  * @example
  * ```ts

@@ -11,7 +11,7 @@ import { checkedServe, type ServeOptions } from "./options.js";
 import { Offered, type ServeCloseOptions } from "./serve.js";
 
 /**
- * How a registry answers requests that somebody else has received.
+ * Options of `createHandler`.
  *
  * @example
  * ```ts
@@ -33,9 +33,9 @@ export type RegistryHandlerOptions = Omit<ServeOptions, "port" | "host" | "tls">
 export interface RegistryHandler {
   /** Answers a request. It need not be called as a method. It rejects with `ABORTED` if the request was given up. */
   readonly fetch: (request: Request) => Promise<Response>;
-  /** What is at an address is another: MCP clients that watch it are told. */
+  /** Notifies MCP clients that watch this resource that it has changed. */
   readonly resourceUpdated: (uri: string) => void;
-  /** Ends streams, lets running calls finish, and ends what is left after `drain`. */
+  /** Ends streams, lets running calls finish, and aborts the rest after `drain`. */
   readonly close: (options?: ServeCloseOptions) => Promise<void>;
 }
 

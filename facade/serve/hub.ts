@@ -24,7 +24,7 @@ import type { OperationRegistry } from "../registry/registry.js";
 import type { Identity } from "../types.js";
 
 /**
- * Somebody who is connected to the hub.
+ * A connection to the hub.
  *
  * @example
  * ```ts
@@ -32,26 +32,26 @@ import type { Identity } from "../types.js";
  * ```
  */
 export interface Spoke {
-  /** One for each connection. */
+  /** A unique id of the connection. */
   readonly id: string;
-  /** How it calls itself (`connectHub`'s `name`, or `?name=` of a page); empty where it does not. */
+  /** Its name (`name` of `connectHub`, or `?name=` of a page). Empty if it has none. */
   readonly name: string;
-  /** Who it is, as `identify` or `tokens` say. */
+  /** Its identity, from `identify` or `tokens`. */
   readonly identity?: Identity;
   /** Since when it is connected (Unix milliseconds). */
   readonly since: number;
-  /** What it offers. */
+  /** The operations that it offers. */
   readonly offered: readonly DiscoveredOperation[];
   /** The ids under which its operations are registered here. */
   readonly registered: readonly string[];
-  /** Calls operations of it, by the ids that they have there. */
+  /** Calls its operations, by their ids at the spoke. */
   readonly callMap: RemoteCallMap;
-  /** Makes operations of what it offers that work here like any other. */
+  /** Makes operations from what the spoke offers. You can register and call them like any other operation. */
   readonly import: (options?: ImportOptions) => Promise<PeerOperation[]>;
 }
 
 /**
- * What the hub makes of the operations that a spoke offers.
+ * How the hub registers the operations of a spoke.
  *
  * @example
  * ```ts
@@ -59,14 +59,14 @@ export interface Spoke {
  * ```
  */
 export interface SpokeAcceptance extends Omit<ImportOptions, "keepInStep"> {
-  /** The namespace that they get in the hub's registry (default: their own). */
+  /** The namespace of the operations in the hub's registry (default: their own). */
   namespace?: string;
-  /** Rules for them here, beside those that hold where they run (default: none). */
+  /** Access rules at the hub, in addition to the rules of the spoke (default: no rules). */
   accessControl?: ImportedAccessControl;
 }
 
 /**
- * Says under which namespace the operations of a spoke are registered; `false` refuses them.
+ * Returns the namespace under which the operations of a spoke are registered, or `false` to refuse them.
  *
  * @example
  * ```ts
@@ -77,7 +77,7 @@ export interface SpokeAcceptance extends Omit<ImportOptions, "keepInStep"> {
 export type AcceptSpoke = (spoke: Spoke) => SpokeAcceptance | false | Promise<SpokeAcceptance | false>;
 
 /**
- * Who is connected to the hub.
+ * The spokes that are connected to the hub.
  *
  * @example
  * ```ts
@@ -87,15 +87,17 @@ export type AcceptSpoke = (spoke: Spoke) => SpokeAcceptance | false | Promise<Sp
  * ```
  */
 export interface Spokes {
-  /** All of them, in the order in which they came. */
+  /** All spokes, in the order in which they connected. */
   readonly list: () => Spoke[];
-  /** Calls back when somebody has joined, has offered operations (`"registered"`), or has left. Returns a function that takes
-   * it back. */
+  /**
+   * Adds a listener for spokes that joined, registered operations (`"registered"`) or left. Returns a function that
+   * removes it.
+   */
   readonly on: (event: SpokeEvent, listener: (spoke: Spoke) => unknown) => () => void;
 }
 
 /**
- * What can be heard about spokes.
+ * The events of `spokes.on`.
  *
  * @example
  * ```ts
@@ -114,7 +116,7 @@ export type SpokeEvent = "joined" | "registered" | "left";
  * ```
  */
 export interface ServedHub {
-  /** Who is connected. */
+  /** The spokes that are connected. */
   readonly spokes: Spokes;
 }
 

@@ -8,8 +8,8 @@ import { logger } from "../logging.js";
 import type { Identity } from "../types.js";
 
 /**
- * What `identify` may look at. What it did look at is noted: an answer with a `maxAge` holds for every request that is the
- * same in that.
+ * The request that `identify` reads. A result with a `maxAge` is kept for all requests that agree in everything that
+ * `identify` has read.
  *
  * @example
  * ```ts
@@ -25,7 +25,7 @@ export interface ServedRequest {
 }
 
 /**
- * An identity that need not be asked for again for so many milliseconds.
+ * An identity that is kept for `maxAge` milliseconds.
  *
  * @example
  * ```ts
@@ -38,8 +38,8 @@ export interface KeptIdentity {
 }
 
 /**
- * Says who sent a request: nobody that is known, if it returns `undefined`. A `CallError` with the code `ACCESS_DENIED` is
- * answered with 401.
+ * Returns the identity of a request, or `undefined` if the caller has none. A `CallError` with the code `ACCESS_DENIED`
+ * is answered with 401.
  *
  * @example
  * ```ts

@@ -3,7 +3,7 @@
 import { aString, type Check, checkedOptions, type Fields, required } from "../border/options.js";
 
 /**
- * What an OpenAPI document says about the whole.
+ * The `info` of an OpenAPI document.
  *
  * @example
  * ```ts

@@ -20,8 +20,8 @@ export type NodeListener = (request: IncomingMessage, response: ServerResponse) 
 const log = logger("serve");
 
 /**
- * Makes a handler fit `http.createServer` and Express. In Express, put it before body parsers; where one was quicker, what it
- * made of a JSON body is used.
+ * Makes a handler fit `http.createServer` and Express. In Express, put it before body parsers. If a body parser ran
+ * first, its parsed JSON body is used.
  *
  * @example
  * ```ts

@@ -35,7 +35,7 @@ import { anInfo, type OpenAPIInfo } from "./info.js";
 import { stateFolder } from "./state-folder.js";
 
 /**
- * The HTTP door: every operation at `POST <path>/<namespace>/<name>`, and as `<path>/openapi.json` tells.
+ * The HTTP door: every operation at `POST <path>/<namespace>/<name>`, and at the addresses in `<path>/openapi.json`.
  *
  * @example
  * ```ts
@@ -43,15 +43,15 @@ import { stateFolder } from "./state-folder.js";
  * ```
  */
 export interface HttpDoorOptions {
-  /** Where it is (default `/api`). */
+  /** The path (default `/api`). */
   path?: string;
-  /** What its OpenAPI document says about the whole. */
+  /** The `info` of its OpenAPI document. */
   info?: OpenAPIInfo;
 }
 
 /**
- * How the results of calls are kept that outlast their requests. Operations with `_meta: { mcp: { task: true } }` can be called
- * like that.
+ * How tasks are kept: calls that continue after their request has ended. Operations with `_meta: { mcp: { task: true }
+ * }` can be called as tasks.
  *
  * @example
  * ```ts
@@ -59,9 +59,12 @@ export interface HttpDoorOptions {
  * ```
  */
 export interface McpTaskOptions {
-  /** The folder (default: one of the user's own state folders, by the server's name). Processes that serve one address share it. */
+  /**
+   * The folder (default: a folder in the user's state folder, named after the server). Processes that serve one address
+   * share it.
+   */
   dir?: string;
-  /** How long a task is kept, from its beginning, in milliseconds (default: a day). It must be done by then. */
+  /** How long a task is kept after its start, in milliseconds (default: a day). It must be done by then. */
   keep?: number;
   /** How often clients should ask how far a task is, in milliseconds (default 1,000). */
   poll?: number;
@@ -76,21 +79,26 @@ export interface McpTaskOptions {
  * ```
  */
 export interface McpDoorOptions {
-  /** Where it is (default `/mcp`). */
+  /** The path (default `/mcp`). */
   path?: string;
-  /** How the server calls itself (default `operations`). */
+  /** The name of the server (default `operations`). */
   name?: string;
   /** Its version (default `0.0.0`). */
   version?: string;
-  /** What clients tell their models about it. */
+  /** Instructions that clients give to their models. */
   instructions?: string;
-  /** With `"search"`, clients find three tools, `catalogue_search`, `catalogue_describe` and `catalogue_call`, in the place of all
-   * the others: for registries that fill a prompt. Prompts and resources stay. */
+  /**
+   * With `"search"`, clients see three tools (`catalogue_search`, `catalogue_describe` and `catalogue_call`) instead of
+   * one tool for each operation. For registries with too many operations for a prompt. Prompts and resources are not
+   * affected.
+   */
   catalogue?: "search";
-  /** A secret of 32 characters or more, the same in all processes that serve one address. It seals what clients carry from one
-   * request to the next where a handler asks them something (default: a key of this process alone). */
+  /**
+   * A secret of at least 32 characters, the same in all processes that serve one address. It encrypts the state that
+   * clients carry between requests when a handler asks them something (default: a random key of this process).
+   */
   stateKey?: string;
-  /** Whether clients may call operations as tasks that declare it (default: yes), and how those are kept. */
+  /** Whether clients may call operations with `_meta.mcp.task` as tasks (default: yes), and how tasks are kept. */
   tasks?: boolean | McpTaskOptions;
 }
 
@@ -103,24 +111,29 @@ export interface McpDoorOptions {
  * ```
  */
 export interface HubDoorOptions {
-  /** Where it is (default `/hub`). */
+  /** The path (default `/hub`). */
   path?: string;
-  /** Says under which namespace the operations that a spoke offers are registered here; `false` refuses them. Without it they
-   * are not registered, and can be called through `served.hub.spokes`. */
+  /**
+   * Returns the namespace under which the operations of a spoke are registered here, or `false` to refuse them. Without
+   * it they are not registered, and can be called through `served.hub.spokes`.
+   */
   accept?: AcceptSpoke;
-  /** The largest frame that is taken (default: as `maxBodyBytes`). */
+  /** The largest frame that is accepted (default: the value of `maxBodyBytes`). */
   maxFrameBytes?: number;
-  /** How often the other end has to show that it is there, in milliseconds (default 15,000). After twice this time it is lost. */
+  /**
+   * How often a spoke must send a sign of life, in milliseconds (default 15,000). After twice this time without one,
+   * the connection is lost.
+   */
   heartbeat?: number;
-  /** Calls of one connection that run or wait at a time; more are refused (default 16,384). */
+  /** How many calls of one connection may run or wait (default 16,384). Further calls are refused. */
   maxCalls?: number;
-  /** Connections at a time (default 10,000). */
+  /** The largest number of connections (default 10,000). */
   maxConnections?: number;
 }
 
 /**
- * The explorer: a page on which people search operations, fill in their inputs and call them. It calls through the HTTP door,
- * so `http` has to be open too.
+ * The explorer: a page on which people search operations, fill in their inputs and call them. It calls through the HTTP
+ * door, so open `http` too.
  *
  * @example
  * ```ts
@@ -128,12 +141,12 @@ export interface HubDoorOptions {
  * ```
  */
 export interface ExplorerDoorOptions {
-  /** Where it is (default `/`). */
+  /** The path (default `/`). */
   path?: string;
 }
 
 /**
- * What is spoken. A door that is not named is closed.
+ * The doors of a server. A door that is not named is closed.
  *
  * @example
  * ```ts
@@ -152,7 +165,7 @@ export interface ServeDoors {
 }
 
 /**
- * Who hands out the tokens that `identify` understands. Clients find it at `/.well-known/oauth-protected-resource`.
+ * The authorization servers that issue tokens. Clients find them at `/.well-known/oauth-protected-resource`.
  *
  * @example
  * ```ts
@@ -160,10 +173,10 @@ export interface ServeDoors {
  * ```
  */
 export interface ServeOAuth {
-  /** The URL under which clients know what is served. */
+  /** The URL of this server, as clients know it. */
   resource: string;
   authorizationServers: readonly string[];
-  /** The scopes that there are, for clients that want to know. */
+  /** The scopes that clients may request. */
   scopes?: readonly string[];
 }
 
@@ -189,13 +202,13 @@ export interface ServeCors {
  * ```
  */
 export interface ServeTls {
-  /** The certificate, followed by those that vouch for it. */
+  /** The certificate, followed by its chain. */
   certFile: string;
   keyFile: string;
 }
 
 /**
- * How a registry is served.
+ * Options of `serve`.
  *
  * @example
  * ```ts
@@ -203,20 +216,23 @@ export interface ServeTls {
  * ```
  */
 export interface ServeOptions extends PlaceLimits {
-  /** 0, the default, is any that is free: `served.url` says which. */
+  /** The port. 0, the default, chooses a free port: see `served.url`. */
   port?: number;
-  /** The address to listen on (default `127.0.0.1`, which only this machine reaches). */
+  /** The address to listen on (default `127.0.0.1`, which only this machine can reach). */
   host?: string;
-  /** Serves HTTPS, with HTTP/2 for clients that know it. */
+  /** Serves HTTPS, and HTTP/2 to clients that support it. */
   tls?: ServeTls;
   doors: ServeDoors;
   /** Which operations are served: all that are not internal, by default. */
   operations?: (spec: OperationSpec) => boolean;
-  /** Says who sent a request. Without it, and without `tokens`, every caller is nobody, and only open operations can be called. */
+  /**
+   * Returns the identity of a request. Without it, and without `tokens`, no caller has an identity, and only open
+   * operations can be called.
+   */
   identify?: Identify;
-  /** Tokens (`Authorization: Bearer <token>`) and whose they are. Others are answered with 401. */
+  /** The identity of each token (`Authorization: Bearer <token>`). Unknown tokens are answered with 401. */
   tokens?: Readonly<Record<string, Identity>>;
-  /** Who hands out tokens, for clients that have none. */
+  /** Where clients without a token can get one. */
   oauth?: ServeOAuth;
   /** Names under which the server may be addressed, such as `api.example.com`, `api.example.com:8443` or `*.example.com`
    * (default: those of the machine itself). Requests for others are answered with 403. */
@@ -227,14 +243,18 @@ export interface ServeOptions extends PlaceLimits {
   cors?: boolean | ServeCors;
   /** The largest body of a request (default 4 MiB). */
   maxBodyBytes?: number;
-  /** How long a call may take, in milliseconds (default 60,000; 0: as long as it likes). Subscriptions end with their clients. */
+  /**
+   * How long a call may take, in milliseconds (default 60,000; 0 for no limit). Subscriptions end with their clients.
+   */
   timeout?: number;
   /** How long a client may take to send its headers, and again for its body, in milliseconds (default 30,000). */
   requestTimeout?: number;
   /** Headers of a request that handlers find in `context.metadata.headers` (default `accept-language`, `user-agent` and those
    * of tracing). */
   requestHeaders?: readonly string[];
-  /** Headers of an upstream answer that are handed on (default `etag`, `last-modified` and their like). Cookies never are. */
+  /**
+   * Headers of an upstream answer that are passed on (default `etag`, `last-modified` and similar). Cookies never are.
+   */
   responseHeaders?: readonly string[];
 }
 

@@ -26,7 +26,7 @@ import { checkedServe, nativeOptions, type ServeOptions } from "./options.js";
 import { hostSpec, searchTools } from "./search-tools.js";
 
 /**
- * How `close` goes about it.
+ * Options of `close`.
  *
  * @example
  * ```ts
@@ -39,7 +39,7 @@ export interface ServeCloseOptions {
 }
 
 /**
- * What a server has counted.
+ * Counters of a server.
  *
  * @example
  * ```ts
@@ -47,17 +47,17 @@ export interface ServeCloseOptions {
  * ```
  */
 export interface ServeStats {
-  /** Open now. */
+  /** Connections that are open. */
   connections: number;
-  /** Since it was made. */
+  /** Requests since the server was started. */
   requests: number;
-  /** Being answered now. */
+  /** Requests that are being answered. */
   running: number;
-  /** Waiting for a place now (`concurrency`, `perOperation`, `perCaller`). */
+  /** Calls that wait for a place (`concurrency`, `perOperation`, `perCaller`). */
   waiting: number;
-  /** Answered with a status of 4XX. */
+  /** Requests that were answered with a status of 4XX. */
   refused: number;
-  /** Answered with a status of 5XX. */
+  /** Requests that were answered with a status of 5XX. */
   failed: number;
 }
 
@@ -72,15 +72,15 @@ export interface ServeStats {
  * ```
  */
 export interface Served {
-  /** Where, as this machine reaches it: `http://127.0.0.1:8080`. */
+  /** The address on this machine: `http://127.0.0.1:8080`. */
   readonly url: string;
-  /** What was counted. */
+  /** Counters of the server. */
   readonly stats: () => ServeStats;
-  /** Who is connected to the hub; nothing where its door is closed. */
+  /** The hub. `undefined` if its door is closed. */
   readonly hub?: ServedHub;
-  /** What is at an address is another: MCP clients that watch it (`resources/subscribe`) are told. */
+  /** Notifies MCP clients that watch this resource (`resources/subscribe`) that it has changed. */
   readonly resourceUpdated: (uri: string) => void;
-  /** Takes nothing new, ends streams, lets running calls finish, and ends what is left after `drain`. */
+  /** Refuses new requests, ends streams, lets running calls finish, and aborts the rest after `drain`. */
   readonly close: (options?: ServeCloseOptions) => Promise<void>;
   /** `await using served = await serve(...)` closes it at the end of the block. */
   [Symbol.asyncDispose](): Promise<void>;
@@ -104,7 +104,7 @@ type AskedOther =
   | { offer: { spoke: string; operations: unknown } };
 
 /**
- * Serves the operations of a registry. Access rules hold for every caller; internal operations do not exist.
+ * Serves the operations of a registry. Access rules apply to every caller. Internal operations are not served.
  *
  * @example
  * ```ts

@@ -21,7 +21,7 @@ import { type McpDoorOptions, type McpTaskOptions, type ServeOptions, someTasks 
 import { Listening, Offered, type Served } from "./serve.js";
 
 /**
- * How a registry is served over standard input and output.
+ * Options of `serveStdio`.
  *
  * @example
  * ```ts
@@ -33,17 +33,16 @@ export interface ServeStdioOptions
     ServeOptions,
     "operations" | "timeout" | "maxBodyBytes" | "concurrency" | "perOperation" | "perCaller" | "queue"
   > {
-  /** How the server calls itself. */
+  /** The name of the server. */
   name: string;
   version: string;
-  /** What clients tell their models about it. */
+  /** Instructions that clients give to their models. */
   instructions?: string;
-  /** With `"search"`, three tools to find the others, in the place of all. */
+  /** With `"search"`, clients see three tools to find and call operations, instead of one tool for each operation. */
   catalogue?: McpDoorOptions["catalogue"];
-  /** Whether clients may call operations as tasks that declare it (default: yes), and how those are kept. */
+  /** Whether clients may call operations with `_meta.mcp.task` as tasks (default: yes), and how tasks are kept. */
   tasks?: boolean | McpTaskOptions;
-  /** Who is at the other end: whoever starts a program decides that. Nobody in particular by default, who may call open
-   * operations only. */
+  /** The identity of the client that started the program. Without it, only open operations can be called. */
   identity?: Identity;
 }
 
@@ -66,8 +65,8 @@ const FIELDS: Fields<ServeStdioOptions> = {
 const log = logger("serve");
 
 /**
- * Serves the operations of a registry as an MCP server over standard input and output, until the client ends it. Nothing
- * else may be written to standard output.
+ * Serves the operations of a registry as an MCP server over standard input and output, until the client disconnects.
+ * Your program must not write anything else to standard output.
  *
  * @example
  * ```ts

@@ -19,7 +19,7 @@ import { describeHttp } from "./describe-http.js";
 import { anInfo, type OpenAPIInfo } from "./info.js";
 
 /**
- * What `toOpenAPI` writes.
+ * Options of `toOpenAPI`.
  *
  * @example
  * ```ts
@@ -31,7 +31,7 @@ export interface ToOpenAPIOptions {
   version?: "3.1" | "3.2";
   /** Where the operations are served (default `/api`, on the server that the document came from). */
   servers?: readonly { url: string; description?: string }[];
-  /** Leaves out what this caller may not call. */
+  /** Leaves out operations that this identity may not call. */
   identity?: Identity;
   /** Which operations are in it: all that are not internal, by default. */
   operations?: (spec: OperationSpec) => boolean;
@@ -49,8 +49,8 @@ const FIELDS: Fields<ToOpenAPIOptions> = {
 };
 
 /**
- * The OpenAPI document of a registry, as `serve` answers its requests. The same document, for whoever asks, is at
- * `GET /api/openapi.json` of a server.
+ * The OpenAPI document of a registry, as `serve` answers requests. A server has the same document, for each caller, at
+ * `GET /api/openapi.json`.
  *
  * @example
  * ```ts

@@ -13,15 +13,14 @@ import { readFrames } from "./read-frames.js";
 export interface SSEEvent {
   /** The data lines, joined by line feeds. Always the text, also where it is JSON. */
   data: string;
-  /** The type, `message` where the stream does not name one. */
+  /** The type (default `message`). */
   eventType: string;
-  /** The last id in the text that was given, up to this event; empty where there was none. */
+  /** The last id in the given text, up to this event. Empty if there was none. */
   lastEventId: string;
 }
 
 /**
- * The finished events at the beginning of `buffer`, and the rest, which belongs in front of the next
- * chunk:
+ * Returns the complete events at the beginning of `buffer`, and the rest. Put the rest in front of the next chunk:
  *
  * ```ts
  * let buffer = "";
@@ -32,15 +31,14 @@ export interface SSEEvent {
  * }
  * ```
  *
- * The text is read as the WHATWG specification says. No event and no data are lost, wherever the chunks
- * were cut, be it between CR and LF or within a surrogate pair: `remaining` is the whole block that is not
- * finished. What is left at the end of the stream is an unfinished event, which the specification drops.
+ * The text is parsed by the WHATWG specification. A chunk may end anywhere, even between CR and LF or within a surrogate
+ * pair: `remaining` is the whole block that is not complete. At the end of the stream, `remaining` is an incomplete event,
+ * which the specification drops.
  *
- * `data` is the text of the event and is never parsed, unlike `data` in the envelopes of a subscription:
- * one who calls this function knows what the stream carries, and can tell the text `1` from the number.
+ * `data` is the text of the event. Unlike `data` in the envelopes of a subscription, it is never parsed.
  *
- * There is no memory between calls: an event of the next call that has no id of its own has the
- * `lastEventId` "", and the caller keeps the last one.
+ * Nothing is remembered between calls. If the text of the next call has no id, `lastEventId` is "", so keep the last id
+ * yourself.
  *
  * @example
  * ```ts

@@ -9,7 +9,7 @@ import type { Include } from "./selection.js";
 import type { ToolTarget } from "./targets.js";
 
 /**
- * What the AI SDK says about a call.
+ * The options that the AI SDK passes to a tool.
  *
  * @example
  * ```ts
@@ -24,7 +24,7 @@ export interface AISDKToolCall {
 }
 
 /**
- * Which operations become tools, for whom, and how they are called.
+ * Options of `toAISDKTools`.
  *
  * @example
  * ```ts
@@ -33,27 +33,30 @@ export interface AISDKToolCall {
  * ```
  */
 export interface AISDKToolsOptions {
-  /** Whose tools they are: only operations that it may call are listed, and calls are made with it. */
+  /**
+   * The user for whom the model works. Only operations that this identity may call are listed, and calls are made with
+   * it.
+   */
   identity?: CallerIdentity | undefined;
   /** Ids and patterns (`files.*`), or a function of the spec. All operations if left out. */
   include?: Include | undefined;
-  /** Another name for an operation. It is made to fit the target. */
+  /** Returns another tool name for an operation. It is adapted to the rules of the target. */
   names?: ((spec: OperationSpec) => string | undefined) | undefined;
-  /** The dialect of the schemas, if your model's provider is particular about them. Default `"json-schema"`. */
+  /** The schema dialect, if your model's provider requires one. Default `"json-schema"`. */
   target?: ToolTarget | undefined;
   /** Bytes of text in a result; what is longer is shortened for the model. Default 64 KiB. */
   maxResultBytes?: number | undefined;
-  /** Which calls somebody has to approve before they are made. Version 5 of the AI SDK cannot ask; there they fail. */
+  /** Which calls a person has to approve first. Version 5 of the AI SDK cannot ask, so these calls fail there. */
   needsApproval?:
     | boolean
     | ((spec: OperationSpec, input: unknown) => boolean | PromiseLike<boolean>)
     | undefined;
-  /** More for the context of calls, such as a deadline. The abort signal is the AI SDK's. */
+  /** Further properties of the context of calls, such as a deadline. The abort signal is the AI SDK's. */
   context?: CallContext | ((call: AISDKToolCall) => CallContext) | undefined;
 }
 
 /**
- * What a tool gives: the data of the envelope, and the content blocks of an MCP tool or of a binary result.
+ * The output of a tool: the data of the envelope, and the content blocks of an MCP tool or of a binary result.
  *
  * @example
  * ```ts
@@ -61,7 +64,7 @@ export interface AISDKToolsOptions {
  * ```
  */
 export interface AISDKToolOutput<TData = unknown> {
-  /** Absent where the result is binary. */
+  /** Absent if the result is binary. */
   data?: TData;
   content?: MCPContentBlock[];
 }

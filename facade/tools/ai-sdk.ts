@@ -53,7 +53,7 @@ const FIELDS: Fields<AISDKToolsOptions> = {
 };
 
 /**
- * Makes tools for the AI SDK (`ai` 5, 6 or 7) of the operations of a registry.
+ * Makes tools for the AI SDK (`ai` 5, 6 or 7) from the operations of a registry.
  *
  * @example
  * ```ts

@@ -15,7 +15,7 @@ import { mayCall } from "./selection.js";
 import { isShown } from "./shown.js";
 
 /**
- * For whom a catalogue is.
+ * Options of `catalogue`.
  *
  * @example
  * ```ts
@@ -24,7 +24,7 @@ import { isShown } from "./shown.js";
  * ```
  */
 export interface CatalogueOptions {
-  /** Only operations that it may call are shown. Without one, all that are not internal. */
+  /** Only operations that this identity may call are shown. Without it, all operations that are not internal. */
   identity?: CallerIdentity | undefined;
 }
 
@@ -45,7 +45,7 @@ export interface CatalogueHit {
   tags?: string[];
   /** The names of its parameters; those of optional ones end with a question mark. */
   parameters: string[];
-  /** How well it answers the question. Only the order means something. */
+  /** How well it matches. Only the order has a meaning. */
   score: number;
 }
 
@@ -71,7 +71,7 @@ export interface OperationDescription {
 }
 
 /**
- * How many operations a search gives.
+ * Options of `search`.
  *
  * @example
  * ```ts
@@ -85,7 +85,7 @@ export interface SearchOptions {
 }
 
 /**
- * How much TypeScript is wanted.
+ * Options of `signatures`.
  *
  * @example
  * ```ts
@@ -94,9 +94,9 @@ export interface SearchOptions {
  * ```
  */
 export interface SignatureOptions {
-  /** Tokens that the text may have, counted generously. */
+  /** The largest number of tokens, estimated with a margin. */
   budget: number;
-  /** What it is about: the operations that answer best come first. Without it, all in the order of their ids. */
+  /** Words to search for. The best matches come first. Without it, the order is by id. */
   query?: string | undefined;
 }
 
@@ -110,9 +110,9 @@ export interface SignatureOptions {
  * ```
  */
 export interface Catalogue {
-  /** The operations that answer a question in plain words, the best first. */
+  /** Finds operations in plain words. The best match comes first. */
   search(query: string, options?: SearchOptions): CatalogueHit[];
-  /** All that is known about an operation; nothing if there is none that may be seen. */
+  /** Describes an operation. `undefined` if it does not exist or is not visible. */
   describe(id: string): OperationDescription | undefined;
   /** TypeScript declarations of operations, as many as fit. */
   signatures(options: SignatureOptions): string;
@@ -141,7 +141,7 @@ const SIGNATURE_TOKENS = 4_000;
 const MAX_MISSES = 3;
 
 /**
- * Makes the operations of a registry searchable: for a model that cannot be told about all of them.
+ * Makes the operations of a registry searchable, for registries with too many operations for a prompt.
  *
  * @example
  * ```ts

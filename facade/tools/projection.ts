@@ -20,7 +20,7 @@ import type { ToolTarget } from "./targets.js";
 export type JSONSchema = { [keyword: string]: unknown };
 
 /**
- * One thing that a target's dialect cannot say.
+ * A rule that a target cannot express.
  *
  * @example
  * ```ts
@@ -29,7 +29,7 @@ export type JSONSchema = { [keyword: string]: unknown };
  * ```
  */
 export interface SchemaLoss {
-  /** A word to count by: `recursion`, `format`, `one-of`, ... */
+  /** The kind of loss: `recursion`, `format`, `one-of`, ... */
   kind: string;
   /** A JSON Pointer into the original schema; references are followed. */
   path: string;
@@ -48,13 +48,13 @@ export interface SchemaLoss {
 export interface ProjectedSchema {
   schema: JSONSchema;
   losses: SchemaLoss[];
-  /** A value that fits `schema`, as the original schema wants it. */
+  /** Converts a value that matches `schema` to a value for the original schema. */
   restore(value: unknown): unknown;
 }
 
 /**
- * Writes a schema (TypeBox or JSON Schema) within the rules of a target. Throws `VALIDATION_ERROR` when no value that
- * the target can express fits.
+ * Rewrites a schema (TypeBox or JSON Schema) for a target. Throws `VALIDATION_ERROR` if no value that the target can
+ * express matches the schema.
  *
  * @example
  * ```ts

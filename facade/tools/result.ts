@@ -36,7 +36,7 @@ export type ToolContentBlock =
 export type ToolContent = string | ToolContentBlock[];
 
 /**
- * What goes back to the model.
+ * The result of a tool call, for the model.
  *
  * @example
  * ```ts
@@ -46,7 +46,7 @@ export type ToolContent = string | ToolContentBlock[];
  */
 export interface ToolResult {
   content: ToolContent;
-  /** The model should try otherwise. */
+  /** Whether the call failed. */
   isError: boolean;
   /** The whole result, for the program. Absent when there is none. */
   envelope?: ResponseEnvelope;

@@ -4,7 +4,7 @@ import type { OperationSpec } from "../types.js";
 import type { JSONSchema } from "./projection.js";
 
 /**
- * Whom tools are for.
+ * The API that tools are made for.
  *
  * @example
  * ```ts
@@ -15,7 +15,7 @@ import type { JSONSchema } from "./projection.js";
 export type ToolTarget = "openai" | "openai-strict" | "anthropic" | "gemini" | "mcp" | "json-schema";
 
 /**
- * OpenAI's Responses API.
+ * A tool of OpenAI's Responses API.
  *
  * @example
  * ```ts
@@ -31,7 +31,7 @@ export interface OpenAITool {
 }
 
 /**
- * OpenAI's Chat Completions API.
+ * A tool of OpenAI's Chat Completions API.
  *
  * @example
  * ```ts
@@ -44,7 +44,7 @@ export interface OpenAIChatTool {
 }
 
 /**
- * Anthropic's Messages API.
+ * A tool of Anthropic's Messages API.
  *
  * @example
  * ```ts
@@ -90,7 +90,7 @@ export interface MCPTool {
 }
 
 /**
- * For everybody else.
+ * A tool for any other API.
  *
  * @example
  * ```ts
@@ -105,7 +105,7 @@ export interface JSONSchemaTool {
 }
 
 /**
- * The tool of a target.
+ * The form of a tool for a target.
  *
  * @example
  * ```ts

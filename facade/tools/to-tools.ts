@@ -23,7 +23,7 @@ import { type Candidate, candidates, type Include } from "./selection.js";
 import { type ToolFor, type ToolTarget, toolOf } from "./targets.js";
 
 /**
- * What tools are made of, and for whom.
+ * Options of `toTools`.
  *
  * @example
  * ```ts
@@ -36,11 +36,14 @@ export interface ToToolsOptions<
   TApi extends "responses" | "chat" = "responses" | "chat",
 > {
   target: TTarget;
-  /** Whose tools they are: only operations that it may call are listed, and calls are made with it. */
+  /**
+   * The user for whom the model works. Only operations that this identity may call are listed, and calls are made with
+   * it.
+   */
   identity?: CallerIdentity | undefined;
   /** Ids and patterns (`files.*`), or a function of the spec. All operations if left out. */
   include?: Include | undefined;
-  /** Another name for an operation. It is made to fit the target. */
+  /** Returns another tool name for an operation. It is adapted to the rules of the target. */
   names?: ((spec: OperationSpec) => string | undefined) | undefined;
   /** For OpenAI: the Responses API (default) or Chat Completions. */
   api?: TApi | undefined;
@@ -75,9 +78,9 @@ export interface Tools<TTool = unknown> {
   readonly tools: TTool[];
   /** Which schemas were weakened for the target and how, and which operations had to be left out. */
   readonly losses: ToolLoss[];
-  /** Calls the operation behind a tool. Resolves whatever happens: what went wrong is told to the model. */
+  /** Calls the operation of a tool. Never rejects: a failure is a result with `isError`. */
   call(name: string, input: unknown, context?: CallContext): Promise<ToolResult>;
-  /** The id of the operation behind a tool. */
+  /** The id of the operation of a tool. */
   operationOf(name: string): string | undefined;
 }
 
@@ -98,7 +101,7 @@ const FIELDS: Fields<ToToolsOptions> = {
 };
 
 /**
- * Makes tools for a model of the operations of a registry.
+ * Makes tools for a model from the operations of a registry, and calls the operations for the model.
  *
  * @example
  * ```ts

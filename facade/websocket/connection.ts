@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { clearInterval, setInterval } from "node:timers";
+import { closedOnce } from "../border/closing.js";
 import type { Receiver } from "../border/inbox.js";
 import { keepAlive, keepAliveDuring, letGo } from "../border/keep-alive.js";
 import { type LinkEvent, type LinkNews, type LinkStatus, statusOf, Watchers } from "../border/link.js";
@@ -9,7 +10,6 @@ import {
   aDuration,
   aName,
   anObject,
-  aPatience,
   aSecret,
   aSize,
   aString,
@@ -29,12 +29,11 @@ import type { CallRequestedEvent } from "../call/events.js";
 import {
   checkedImport,
   type ImportOptions,
-  InStep,
-  importedFrom,
   type Peer,
   type PeerOperation,
   peerOf,
 } from "../call/imported.js";
+import { Imports } from "../call/imports.js";
 import { Requests } from "../call/requests.js";
 import type { CallTransport, RemoteCallMap } from "../call/transport.js";
 import { restored } from "../call/wire-value.js";
@@ -46,7 +45,7 @@ import { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
 
 /**
- * How a lost connection is made again: after some part of a time that doubles from `minDelay` to `maxDelay`.
+ * How to reconnect: after a random part of a pause that doubles from `minDelay` to `maxDelay`.
  *
  * @example
  * ```ts
@@ -61,7 +60,7 @@ export interface HubReconnect {
 }
 
 /**
- * Who this connection is, and how it behaves.
+ * Options of `connectHub`.
  *
  * @example
  * ```ts
@@ -69,28 +68,31 @@ export interface HubReconnect {
  * ```
  */
 export interface HubOptions {
-  /** What the hub calls this connection. */
+  /** The name of this connection at the hub. */
   name: string;
-  /** Sent as `Authorization: Bearer <token>`. It appears in no message and no log line. */
+  /** Sent as `Authorization: Bearer <token>`. It never appears in messages or log lines. */
   token?: string;
-  /** Sent with the request for a connection. */
+  /** Headers of the connection request. */
   headers?: Readonly<Record<string, string>>;
-  /** Whether a lost connection is made again (default: yes). */
+  /** Whether to reconnect after the connection is lost (default: yes). */
   reconnect?: boolean | HubReconnect;
-  /** Resolve at once and go on trying when the hub cannot be reached; calls wait meanwhile (default: reject). */
+  /** If the hub cannot be reached: resolve immediately and keep trying, while calls wait (default: reject). */
   waitOnFirstConnect?: boolean;
-  /** How many calls may wait for the connection (default 100,000). More are refused. */
+  /** How many calls may wait for the connection (default 100,000). Further calls are refused. */
   maxWaiting?: number;
-  /** The largest frame that is taken (default 4 MiB). */
+  /** The largest frame that is accepted (default 4 MiB). */
   maxFrameBytes?: number;
-  /** How often the hub has to show that it is there, in milliseconds (default 15,000). After twice this time it is lost. */
+  /**
+   * How often the hub must send a sign of life, in milliseconds (default 15,000). After twice this time without one,
+   * the connection is lost.
+   */
   heartbeat?: number;
   /** Certificates of authorities (PEM), instead of the system's. */
   caFile?: string;
 }
 
 /**
- * How much a spoke takes on.
+ * Options of `serve`.
  *
  * @example
  * ```ts
@@ -98,17 +100,19 @@ export interface HubOptions {
  * ```
  */
 export interface HubServeOptions {
-  /** How many calls and streams are worked on at a time (default 256). */
+  /** How many calls and streams run at the same time (default 256). */
   concurrency?: number;
-  /** How many wait for a place; more are refused (default 1,024). */
+  /** How many calls may wait for a place (default 1,024). Further calls are refused. */
   queue?: number;
-  /** How many handlers may run on, beside those, after their call was aborted or its time was up (default: as many as
-   * `concurrency`). */
+  /**
+   * How many handlers may still run after their call was aborted or timed out, in addition to `concurrency` (default:
+   * the value of `concurrency`).
+   */
   overrun?: number;
 }
 
 /**
- * What the hub made of an offer.
+ * The hub's answer to an offer.
  *
  * @example
  * ```ts
@@ -117,12 +121,12 @@ export interface HubServeOptions {
  * ```
  */
 export interface HubOffer {
-  /** The ids under which the hub has registered the operations; none where it does not register any. */
+  /** The ids under which the hub has registered the operations. Empty if the hub registers nothing. */
   operations: string[];
 }
 
 /**
- * What a hub serves to this connection.
+ * The operations that a hub serves to this connection.
  *
  * @example
  * ```ts
@@ -134,7 +138,7 @@ export interface HubDiscovery {
 }
 
 /**
- * What a connection has counted.
+ * Counters of a connection.
  *
  * @example
  * ```ts
@@ -142,13 +146,13 @@ export interface HubDiscovery {
  * ```
  */
 export interface HubStats {
-  /** Frames that were dropped because they follow no protocol of ours. */
+  /** Frames that were dropped because they do not follow the protocol. */
   malformed: number;
   malformedBy: Record<string, number>;
   reconnections: number;
-  /** Calls and streams that are worked on for the hub now. */
+  /** Calls and streams of the hub that are running. */
   running: number;
-  /** Handlers that run on now although their call was aborted or its time was up. */
+  /** Handlers that still run although their call was aborted or timed out. */
   overrunning: number;
 }
 
@@ -164,7 +168,7 @@ export interface HubStats {
 export interface HubStatus extends LinkStatus {}
 
 /**
- * What a connection tells about itself. `"connected"` is the first time, `"reconnected"` each time after a loss.
+ * Events of a connection. `"connected"` is the first connection, `"reconnected"` every later one.
  *
  * @example
  * ```ts
@@ -175,7 +179,7 @@ export interface HubStatus extends LinkStatus {}
 export type HubEvent = LinkEvent;
 
 /**
- * How `close` goes about it.
+ * Options of `close`.
  *
  * @example
  * ```ts
@@ -200,24 +204,25 @@ export interface HubCloseOptions {
 export interface HubTransport extends CallTransport {
   /** Calls operations of the hub. */
   readonly callMap: RemoteCallMap;
-  /** Offers the operations of a registry to the hub, and follows what is registered later. Rejects where the hub does not take
-   * them. After a loss they are offered again. */
+  /**
+   * Offers the operations of a registry to the hub, including operations that are registered later. Rejects if the hub
+   * does not accept them. After a reconnection they are offered again.
+   */
   readonly serve: (registry: OperationRegistry, options?: HubServeOptions) => Promise<HubOffer>;
-  /** What the hub serves and we may call. */
+  /** The operations of the hub that this connection may call. */
   readonly discover: () => Promise<HubDiscovery>;
-  /** Makes operations of them that work here like any other. */
+  /** Makes operations from the discovered specs. You can register and call them like any other operation. */
   readonly import: (options?: ImportOptions) => Promise<PeerOperation[]>;
   readonly stats: () => HubStats;
   /** Whether there is a connection now. */
   readonly status: () => HubStatus;
-  /** Calls back whenever the connection is lost, comes back or is closed. Returns a function that takes it back. */
+  /** Adds a listener for changes of the connection. Returns a function that removes it. */
   readonly on: (event: HubEvent, listener: (status: HubStatus) => unknown) => () => void;
   readonly close: (options?: HubCloseOptions) => Promise<void>;
   /** `await using hub = await connectHub(...)` closes it at the end of the block. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-const DRAIN_FOR = 10_000;
 const CONCURRENCY = 256;
 const RECONNECT = { minDelay: 200, maxDelay: 10_000 };
 /** How often what is served is looked at for changes that nobody tells of. In milliseconds. */
@@ -311,9 +316,7 @@ class Transport implements HubTransport, Peer {
   /** Of the registry, when its operations were last offered. */
   #revision = -1;
   #looking: NodeJS.Timeout | undefined;
-  readonly #inStep: { readonly options: ImportOptions; readonly kept: InStep }[] = [];
-  #importing: Promise<void> | undefined;
-  #closing: Promise<void> | undefined;
+  readonly #imports = new Imports(this);
 
   constructor(connected: Native, pending: PendingWork<string>, news: News) {
     this.#native = connected;
@@ -322,8 +325,8 @@ class Transport implements HubTransport, Peer {
     this.#news = news;
     this.callMap = new Requests(this.#peer, pending, "websocket");
     news.watchers.begin(JSON.parse(connected.status()));
-    news.changedThere = () => this.#importAgain();
-    news.watchers.add("reconnected", () => this.#importAgain());
+    news.changedThere = () => this.#imports.changed();
+    news.watchers.add("reconnected", () => this.#imports.changed());
   }
 
   // Functions of the object and not of its class, so that they can be taken out of it.
@@ -378,16 +381,8 @@ class Transport implements HubTransport, Peer {
     return { operations: readDescriptions(JSON.parse(text)) };
   };
 
-  readonly import = async (options: ImportOptions = {}): Promise<PeerOperation[]> => {
-    const checked = checkedImport(options);
-    const operations = importedFrom(this, (await this.discover()).operations, checked);
-    if (checked.keepInStep !== undefined) {
-      const kept = new InStep(checked.keepInStep);
-      kept.update(operations);
-      this.#inStep.push({ options: checked, kept });
-    }
-    return operations;
-  };
+  readonly import = async (options: ImportOptions = {}): Promise<PeerOperation[]> =>
+    this.#imports.import(checkedImport(options), this.discover);
 
   nativeWork(operationId: string): NativeWork {
     return {
@@ -396,23 +391,6 @@ class Transport implements HubTransport, Peer {
       register: (registry, spec, { input, output }) =>
         registry.setPeer(spec, input, output, this.#peer, operationId),
     };
-  }
-
-  /** One after the other: a list that was asked for earlier must not replace a newer one. */
-  #importAgain(): void {
-    if (this.#inStep.length === 0) return;
-    this.#importing = (this.#importing ?? Promise.resolve()).then(async () => {
-      try {
-        const { operations } = await this.discover();
-        if (this.#closing !== undefined) return;
-        for (const { options, kept } of this.#inStep) {
-          kept.update(importedFrom(this, operations, options));
-        }
-      } catch (error) {
-        if (this.#closing !== undefined) return;
-        log.warn(`What the hub serves could not be imported again: ${messageOf(error)}`, {});
-      }
-    });
   }
 
   readonly stats = (): HubStats => ({
@@ -425,15 +403,7 @@ class Transport implements HubTransport, Peer {
   readonly on = (event: LinkEvent, listener: (status: LinkStatus) => unknown): (() => void) =>
     this.#news.watchers.add(event, listener);
 
-  readonly close = async (options: HubCloseOptions = {}): Promise<void> => {
-    const { drain = DRAIN_FOR } = checkedOptions<HubCloseOptions>(
-      options,
-      { drain: aPatience },
-      { prefix: "close: " },
-    );
-    this.#closing ??= this.#close(drain);
-    await this.#closing;
-  };
+  readonly close = closedOnce((drain) => this.#close(drain));
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
@@ -445,7 +415,7 @@ class Transport implements HubTransport, Peer {
     try {
       await keepAliveDuring(this.#native.close(drain));
       this.#pending.drain();
-      for (const { kept } of this.#inStep) kept.clear();
+      this.#imports.end();
       this.#news.watchers.tell("closed", this.status());
     } finally {
       clearInterval(this.#looking);

@@ -2,13 +2,12 @@
 
 import { isFunction, isObject, refusal } from "../border/options.js";
 import { kindOf } from "../border/text.js";
-import { type ConnectedTarget, leavesProcess, onLoss, type Server, whileServing } from "../call/remote.js";
+import { WireTarget } from "../call/wire-target.js";
 import { restored, wireText } from "../call/wire-value.js";
-import { type CallError, failed } from "../errors.js";
 import { logger } from "../logging.js";
 
 /**
- * What a WebSocket is here: that of a page, of Node, of Bun or Deno, or of the package `ws`.
+ * A WebSocket: of a browser, of Node, Bun or Deno, or of the package `ws`.
  *
  * @example
  * ```ts
@@ -68,55 +67,33 @@ export function createWebSocketEventTarget(socket: WebSocketLike): WebSocketEven
   return new SocketTarget(socket);
 }
 
-class SocketTarget extends EventTarget implements WebSocketEventTarget, ConnectedTarget {
-  readonly [leavesProcess] = true;
+class SocketTarget extends WireTarget implements WebSocketEventTarget {
+  protected readonly what = "the WebSocket";
   readonly #socket: WebSocketLike;
-  readonly #losses = new Set<(reason: CallError) => void>();
-  readonly #servers = new Set<Server>();
   #waiting: string[] = [];
-  #isOver = false;
   readonly #onOpen = (): void => {
     for (const text of this.#waiting.splice(0)) this.#socket.send(text);
   };
   readonly #onMessage = (event: Event): void => this.#deliver((event as Event & { data?: unknown }).data);
-  readonly #onClose = (): void => this.#lose();
+  readonly #onClose = (): void => this.lose();
 
   constructor(socket: WebSocketLike) {
-    super();
+    super({ echoes: true });
     this.#socket = socket;
     socket.addEventListener("open", this.#onOpen);
     socket.addEventListener("message", this.#onMessage);
     socket.addEventListener("close", this.#onClose);
     // Without a listener, some sockets throw. What went wrong is followed by `close`.
     socket.addEventListener("error", ignore);
-    this.#isOver = socket.readyState > OPEN;
+    if (socket.readyState > OPEN) this.lose();
   }
 
-  /** Sends an event to the other side, and to listeners on this one. */
-  override dispatchEvent(event: Event): boolean {
-    const { type } = event;
-    const detail: unknown = (event as CustomEvent<unknown>).detail;
+  protected override transmit(type: string, detail: unknown): void {
     const frame = isFrame(detail) ? detail : { type, id: "", payload: detail };
     const text = wireText(frame, `The event ${type} cannot be sent`) as string;
-    if (this.#isOver || this.#waiting.length >= MOST_WAITING) {
-      throw failed(`The event ${type} cannot be sent: the WebSocket is closed, or does not open`, {
-        reason: "peer-lost",
-        delivery: "none",
-      });
-    }
+    if (this.#waiting.length >= MOST_WAITING) throw this.cannotSend(type);
     if (this.#socket.readyState === CONNECTING) this.#waiting.push(text);
     else this.#socket.send(text);
-    return super.dispatchEvent(event);
-  }
-
-  [onLoss](listener: (reason: CallError) => void): () => void {
-    this.#losses.add(listener);
-    return () => this.#losses.delete(listener);
-  }
-
-  [whileServing](server: Server): () => void {
-    this.#servers.add(server);
-    return () => this.#servers.delete(server);
   }
 
   close(): void {
@@ -124,23 +101,16 @@ class SocketTarget extends EventTarget implements WebSocketEventTarget, Connecte
     socket.removeEventListener("open", this.#onOpen);
     socket.removeEventListener("message", this.#onMessage);
     socket.removeEventListener("close", this.#onClose);
-    this.#lose();
+    this.lose();
   }
 
   [Symbol.dispose](): void {
     this.close();
   }
 
-  #lose(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+  protected override lose(): void {
     this.#waiting = [];
-    const reason = failed(
-      "The WebSocket was closed while an answer was awaited. The operation may have been carried out, in part or in full",
-      { reason: "peer-lost", delivery: "unknown" },
-    );
-    for (const listener of [...this.#losses]) listener(reason);
-    for (const server of [...this.#servers]) server.lost(reason);
+    super.lose();
   }
 
   #deliver(data: unknown): void {
@@ -149,7 +119,7 @@ class SocketTarget extends EventTarget implements WebSocketEventTarget, Connecte
       log.warn("Dropped a message from a WebSocket: it is not an event of the call protocol", {});
       return;
     }
-    super.dispatchEvent(new CustomEvent(frame.type, { detail: restored(frame) }));
+    this.arrived(frame.type, restored(frame));
   }
 }
 

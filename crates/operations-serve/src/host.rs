@@ -364,3 +364,50 @@ impl Drop for Answers {
         self.host.mailbox.push(Item::aborted(&*self.id));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::expect_used, reason = "tests: a failure should stop them")]
+
+    use std::sync::Barrier;
+    use std::thread;
+
+    use futures::FutureExt;
+
+    use super::*;
+    use crate::limits::Places;
+    use crate::options::Limits;
+
+    #[test]
+    fn a_place_is_free_however_an_answer_and_a_client_that_goes_meet() {
+        let mailbox = Arc::new(Mailbox::new(|| {}));
+        let host = Arc::new(Host::new(Arc::clone(&mailbox)));
+        let places = Places::new(Limits {
+            concurrency: Some(1),
+            ..Limits::default()
+        });
+        for round in 0..3_000_usize {
+            let entered = places.enter("t.a", "").now_or_never();
+            let place = entered.expect("a free place").expect("not refused");
+            let id: Arc<str> = "question".into();
+            let asked = host.ask(&id, "t.a", Wanted::One, place, |_| "{}".to_owned());
+            let answers = asked.expect("an empty mailbox");
+            assert!(host.begin(&answers.id));
+            let both = Barrier::new(2);
+            thread::scope(|threads| {
+                threads.spawn(|| {
+                    both.wait();
+                    // At one moment or another.
+                    for _ in 0..round % 50 {
+                        std::hint::spin_loop();
+                    }
+                    drop(answers);
+                });
+                both.wait();
+                host.finish(&id);
+            });
+            assert_eq!(places.counts(), (0, 0), "round {round}");
+            while mailbox.take().is_some() {}
+        }
+    }
+}

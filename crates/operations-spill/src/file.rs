@@ -28,6 +28,21 @@ pub struct SpillFile {
     is_finished: bool,
 }
 
+/// A file on disk that is removed when this is dropped. It goes wherever the open file goes: a thread that is still making the
+/// file, or writes to it, while nobody waits any more removes the file when it is done.
+struct Unfinished {
+    path: PathBuf,
+    is_kept: bool,
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
 impl std::fmt::Debug for SpillFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SpillFile")
@@ -37,10 +52,11 @@ impl std::fmt::Debug for SpillFile {
     }
 }
 
-/// What the thread that writes works with.
+/// What the thread that writes works with. The file is closed before it is removed, which some systems insist on.
 struct Open {
     file: File,
     hash: Sha256,
+    unfinished: Unfinished,
 }
 
 impl SpillFile {
@@ -50,14 +66,11 @@ impl SpillFile {
     /// When the disk refuses.
     pub async fn create(store: &Arc<SpillStore>) -> Result<Self, CallError> {
         let dir = store.settings.dir.clone();
-        let (file, path) = blocking(move || new_file(&dir)).await?;
+        let open = blocking(move || new_file(&dir)).await?;
         Ok(Self {
             store: Arc::clone(store),
-            path,
-            open: Some(Open {
-                file,
-                hash: Sha256::new(),
-            }),
+            path: open.unfinished.path.clone(),
+            open: Some(open),
             waiting: Vec::with_capacity(BATCH),
             bytes: 0,
             is_finished: false,
@@ -113,7 +126,10 @@ impl SpillFile {
     /// When the disk refuses what is left to be written.
     pub async fn finish(mut self) -> Result<Spilled, CallError> {
         self.flush().await?;
-        let hash = self.open.take().map(|open| open.hash.finalize());
+        let hash = self.open.take().map(|mut open| {
+            open.unfinished.is_kept = true;
+            open.hash.finalize()
+        });
         let mut sha256 = String::new();
         for byte in hash.into_iter().flatten() {
             // Writing to a string cannot fail.
@@ -149,7 +165,6 @@ impl SpillFile {
 impl Drop for SpillFile {
     fn drop(&mut self) {
         if !self.is_finished {
-            let _ = std::fs::remove_file(&self.path);
             self.store.give_back(self.bytes);
         }
     }
@@ -170,7 +185,7 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// A file of its own in a folder of our own. Its name cannot be guessed: to know it is to have been told.
-fn new_file(dir: &Path) -> std::io::Result<(File, PathBuf)> {
+fn new_file(dir: &Path) -> std::io::Result<Open> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     let mut options = File::options();
@@ -184,5 +199,72 @@ fn new_file(dir: &Path) -> std::io::Result<(File, PathBuf)> {
     }
     builder.create(dir)?;
     let path = dir.join(Uuid::new_v4().simple().to_string());
-    Ok((options.open(&path)?, path))
+    let file = options.open(&path)?;
+    Ok(Open {
+        file,
+        hash: Sha256::new(),
+        unfinished: Unfinished {
+            path,
+            is_kept: false,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests: a failure should stop them")]
+
+    use std::time::Duration;
+
+    use futures::FutureExt as _;
+    use tokio::runtime::Builder;
+
+    use super::*;
+    use crate::ledger::Ledger;
+    use crate::settings::SpillSettings;
+
+    fn store(dir: &Path) -> Arc<SpillStore> {
+        let settings = SpillSettings {
+            over: 1,
+            dir: dir.to_owned(),
+            keep: Duration::from_secs(600),
+            quota: 1_000_000_000,
+        };
+        SpillStore::new(settings, Arc::new(Ledger::default()))
+    }
+
+    #[test]
+    fn whoever_stops_waiting_leaves_no_file_behind() {
+        let dir = std::env::temp_dir().join(format!("operations-{}", Uuid::new_v4().simple()));
+        let store = store(&dir);
+        let runtime = Builder::new_multi_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            for pause in 0..100 {
+                // Given up while the file is made, at one moment or another.
+                drop(SpillFile::create(&store).now_or_never());
+                std::thread::sleep(Duration::from_micros(pause));
+                // And while it is written.
+                let mut file = SpillFile::create(&store).await.unwrap();
+                let piece = vec![0; BATCH];
+                let _ = file.write(&piece).now_or_never();
+            }
+        });
+        // Waits for the threads that work with the disk.
+        drop(runtime);
+        let left: Vec<_> = std::fs::read_dir(&dir).unwrap().collect();
+        std::fs::remove_dir_all(&dir).unwrap();
+        assert!(left.is_empty(), "{} files are left", left.len());
+        assert!(store.take(1_000_000_000).is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_finished_file_stays() {
+        let dir = std::env::temp_dir().join(format!("operations-{}", Uuid::new_v4().simple()));
+        let mut file = SpillFile::create(&store(&dir)).await.unwrap();
+        file.write(b"abc").await.unwrap();
+        let spilled = file.finish().await.unwrap();
+        let written = std::fs::read(&spilled.path).unwrap();
+        std::fs::remove_dir_all(&dir).unwrap();
+        assert_eq!((written.as_slice(), spilled.bytes), (&b"abc"[..], 3));
+    }
 }

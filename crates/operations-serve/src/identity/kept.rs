@@ -166,6 +166,17 @@ mod tests {
     }
 
     #[test]
+    fn a_value_is_not_taken_for_the_name_of_another_header() {
+        let mut kept = Kept::default();
+        let admin = head("GET", &[("x-b", "x-b")]);
+        let by = names(&["x-a", "x-b"]);
+        kept.keep(&admin, by, &Arc::default(), 0.0, 10.0);
+        assert!(kept.find(&admin, 1.0).is_some());
+        let forged = head("GET", &[("x-a", "x-b")]);
+        assert!(kept.find(&forged, 1.0).is_none());
+    }
+
+    #[test]
     fn not_everything_is_kept() {
         let mut kept = Kept::default();
         let by = names(&["a"]);

@@ -237,6 +237,22 @@ async fn what_a_stream_does_not_tell_its_client_is_told_to_the_operator() {
 }
 
 #[tokio::test]
+async fn the_error_of_a_stream_has_the_status_that_the_operation_declares() {
+    let served = served(&json!({}));
+    let status = async |code: &str| {
+        let steps = json!([{ "gives": 1 }, { "fail": code }]);
+        let events = text(send(&served.service, post("/api/t/stream", &steps)).await).await;
+        let (_, problem) = events.split_once("event: error\ndata: ").unwrap();
+        let problem: Value = serde_json::from_str(problem.trim_end()).unwrap();
+        problem["status"].as_u64().unwrap()
+    };
+    assert_eq!(status("GONE").await, 410);
+    assert_eq!(status("UNKNOWN_ERROR").await, 500);
+    // Without an identity, one has to be shown.
+    assert_eq!(status("ACCESS_DENIED").await, 401);
+}
+
+#[tokio::test]
 async fn a_subscription_that_fails_at_once_has_a_status() {
     let served = served(&json!({}));
     let response = send(

@@ -1,17 +1,17 @@
-// The README says what each entry point really exports.
+// The index of the documentation lists what each entry point really exports.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 
-const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
-const section = /^## Entry points$([\s\S]*?)^## /m.exec(readme)[1];
+const index = readFileSync(new URL("../docs/README.md", import.meta.url), "utf8");
+const section = /^### Entry points$([\s\S]*?)^## /m.exec(index)[1];
 const rows = [...section.matchAll(/^\|(.*)\|$/gm)].map(([, row]) =>
   row.split("|").map((cell) => cell.trim()),
 );
 const code = (cell) => [...cell.matchAll(/`([^`]+)`/g)].map(([, text]) => text);
 
-/** What the README says, by entry point. */
+/** What the index says, by entry point. */
 const told = new Map([["@alkdev/operations", new Set()]]);
 for (const [first, names, third] of rows) {
   const [ownPath] = code(first);
@@ -19,7 +19,7 @@ for (const [first, names, third] of rows) {
   for (const path of paths) told.set(path, new Set([...(told.get(path) ?? []), ...code(names)]));
 }
 
-describe("the README's entry points", () => {
+describe("the entry points in docs/README.md", () => {
   it("are those of package.json", () => {
     const { exports } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
     const paths = Object.keys(exports).filter((path) => path !== "./package.json");

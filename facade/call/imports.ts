@@ -1,0 +1,89 @@
+// What was imported over a connection, whatever it travels on, and what of it is kept in step with what the other side serves.
+
+import { messageOf } from "../border/text.js";
+import { failed } from "../errors.js";
+import { logger } from "../logging.js";
+import type { DiscoveredOperation } from "./described.js";
+import { type ImportOptions, InStep, importedFrom, type Peer, type PeerOperation } from "./imported.js";
+
+/** Asks what the other side serves. */
+export type Discover = () => Promise<{ readonly operations: readonly DiscoveredOperation[] }>;
+
+interface Followed {
+  readonly options: ImportOptions;
+  readonly discover: Discover;
+  readonly kept: InStep;
+}
+
+const log = logger("call");
+
+/** The imports of one connection. */
+export class Imports {
+  readonly #peer: Peer;
+  readonly #followed: Followed[] = [];
+  /** How often the other side has changed what it serves. */
+  #changes = 0;
+  #updating: Promise<void> | undefined;
+  #isOver = false;
+
+  constructor(peer: Peer) {
+    this.#peer = peer;
+  }
+
+  /** Whether a registry follows the other side. */
+  get isFollowing(): boolean {
+    return this.#followed.length > 0;
+  }
+
+  async import(options: ImportOptions, discover: Discover): Promise<PeerOperation[]> {
+    const changes = this.#changes;
+    const { operations } = await discover();
+    const imported = importedFrom(this.#peer, operations, options);
+    if (options.keepInStep === undefined) return imported;
+    if (this.#isOver) {
+      throw failed("import: the connection was closed meanwhile", { reason: "closed", delivery: "none" });
+    }
+    const kept = new InStep(options.keepInStep);
+    kept.update(imported);
+    this.#followed.push({ options, discover, kept });
+    // What has changed while we asked may not be in the answer.
+    if (changes !== this.#changes) this.#update();
+    return imported;
+  }
+
+  /** The other side may serve something else now. */
+  changed(): void {
+    this.#changes += 1;
+    if (this.isFollowing) this.#update();
+  }
+
+  /** One look after the other: a list that was asked for earlier must not replace a newer one. */
+  #update(): void {
+    this.#updating ??= this.#updateAll().finally(() => {
+      this.#updating = undefined;
+    });
+  }
+
+  async #updateAll(): Promise<void> {
+    for (let seen = -1; seen !== this.#changes && !this.#isOver; ) {
+      seen = this.#changes;
+      for (const each of [...this.#followed]) await this.#updateOne(each);
+    }
+  }
+
+  async #updateOne({ options, discover, kept }: Followed): Promise<void> {
+    try {
+      const { operations } = await discover();
+      if (!this.#isOver) kept.update(importedFrom(this.#peer, operations, options));
+    } catch (error) {
+      if (this.#isOver) return;
+      log.warn(`What ${this.#peer.name} serves could not be imported again: ${messageOf(error)}`, {});
+    }
+  }
+
+  /** Takes everything out again that was registered, for good. */
+  end(): void {
+    this.#isOver = true;
+    for (const { kept } of this.#followed.splice(0)) kept.clear();
+  }
+}

@@ -1,0 +1,98 @@
+// Streams that go no faster than they are read, where both ends know the frames of type `hub.*`. The numbers are those of
+// `crates/operations-websocket/src/limits.rs`.
+
+import type { ResponseEnvelope } from "../envelope.js";
+import type { AnsweringMap } from "./call-handler.js";
+import type { PendingRequestMap } from "./pending-request-map.js";
+import { placeIsFree, type Server, whileServing } from "./remote.js";
+
+/** Events of a stream that may be on their way to its consumer, or wait for it. */
+export const WINDOW = 128;
+
+/** The consumer has read so many more: the other end is told. */
+export const REPORT_EVERY = WINDOW / 2;
+
+interface Flow {
+  sent: number;
+  upTo: number;
+  goOn: (() => void) | undefined;
+}
+
+/** The side of a call map that answers, which lets streams wait for their consumers. */
+export class PacedAnswers implements AnsweringMap {
+  readonly "call.aborted": PendingRequestMap["call.aborted"];
+  readonly #map: PendingRequestMap;
+  readonly #flows = new Map<string, Flow>();
+  readonly #freed: () => void;
+  /** Whoever works on calls now. */
+  server: Server | undefined;
+  /** The other end tells when it has read on. */
+  isPaced = false;
+
+  /** `freed` is called each time that the work on a call is over. */
+  constructor(map: PendingRequestMap, freed: () => void) {
+    this.#map = map;
+    this.#freed = freed;
+    this["call.aborted"] = map["call.aborted"];
+  }
+
+  /** The events of this request are paced. */
+  begin(requestId: string): void {
+    this.#flows.set(requestId, { sent: 0, upTo: WINDOW, goOn: undefined });
+  }
+
+  /** Events up to this number may be sent. */
+  credit(requestId: string, upTo: number): void {
+    const flow = this.#flows.get(requestId);
+    if (flow === undefined || upTo <= flow.upTo) return;
+    flow.upTo = upTo;
+    if (flow.sent < upTo) this.#goOn(flow);
+  }
+
+  /** Nobody waits for this request any more, so it need not wait either. */
+  aborted(requestId: string): void {
+    const flow = this.#flows.get(requestId);
+    if (flow !== undefined) this.#goOn(flow);
+  }
+
+  /** For a stream whose consumer has not read on: a promise of the moment when it has. */
+  respond(requestId: string, output: ResponseEnvelope): Promise<void> | undefined {
+    this.#map.respond(requestId, output);
+    const flow = this.#flows.get(requestId);
+    if (flow === undefined || !this.isPaced) return undefined;
+    flow.sent += 1;
+    if (flow.sent < flow.upTo) return undefined;
+    return new Promise((resolve) => {
+      flow.goOn = resolve;
+    });
+  }
+
+  emitError(requestId: string, code: string, message: string, details?: unknown): void {
+    this.#map.emitError(requestId, code, message, details);
+  }
+
+  complete(requestId: string): void {
+    this.#map.complete(requestId);
+  }
+
+  [whileServing](server: Server): () => void {
+    this.server = server;
+    const stop = this.#map[whileServing](server);
+    return () => {
+      this.server = undefined;
+      stop();
+    };
+  }
+
+  [placeIsFree](requestId: string): void {
+    this.aborted(requestId);
+    this.#flows.delete(requestId);
+    this.#freed();
+  }
+
+  #goOn(flow: Flow): void {
+    const { goOn } = flow;
+    flow.goOn = undefined;
+    goOn?.();
+  }
+}

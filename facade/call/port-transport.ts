@@ -1,0 +1,325 @@
+// A port as a transport: both ends call and serve, and know what the other serves.
+
+import { closedOnce } from "../border/closing.js";
+import {
+  anObject,
+  checkedOptions,
+  type Fields,
+  isObject,
+  isRecord,
+  isString,
+  isWhole,
+} from "../border/options.js";
+import { kindOf } from "../border/text.js";
+import { CallError, failed, InfrastructureErrorCode, invalid } from "../errors.js";
+import { OperationRegistry } from "../registry/registry.js";
+import type { Identity } from "../types.js";
+import { buildCallHandler, type CallHandlerConfig, type CallHandlerStats } from "./call-handler.js";
+import { type DiscoveredOperation, describeAll, readDescriptions, shownTo } from "./described.js";
+import type { CallRequestedEvent } from "./events.js";
+import { checkedImport, type ImportOptions, type Peer, type PeerOperation, peerOf } from "./imported.js";
+import { Imports } from "./imports.js";
+import { isIdentity } from "./incoming.js";
+import { PacedAnswers, WINDOW } from "./pacing.js";
+import { PendingRequestMap } from "./pending-request-map.js";
+import { type MessagePortLike, mustBePort } from "./port.js";
+import { PortTarget } from "./port-event-target.js";
+import { errorIn, Questions, unanswered } from "./questions.js";
+import { knows, onLoss, paces } from "./remote.js";
+import type { CallTransport, DiscoverOptions, RemoteCallMap } from "./transport.js";
+import { verifiedIdentity } from "./verify-identity.js";
+
+/**
+ * How calls of the other end are served: limits, and who is believed to call.
+ *
+ * @example
+ * ```ts
+ * const options: PortServeOptions = { concurrency: 16, timeout: 30_000 };
+ * ```
+ */
+export interface PortServeOptions extends Omit<CallHandlerConfig, "registry" | "callMap"> {}
+
+/**
+ * What `import` makes operations of, and who asks.
+ *
+ * @example
+ * ```ts
+ * const options: PortImportOptions = { namespace: "thread", identity: { id: "ada", scopes: ["files:read"] } };
+ * ```
+ */
+export interface PortImportOptions extends ImportOptions, DiscoverOptions {}
+
+/**
+ * What a port has counted.
+ *
+ * @example
+ * ```ts
+ * const { running, malformed }: PortStats = connectPort(worker).stats();
+ * ```
+ */
+export interface PortStats extends CallHandlerStats {
+  /** Events that were dropped because they follow no protocol of ours. */
+  malformed: number;
+}
+
+/**
+ * A connection to whoever is at the other end of a port.
+ *
+ * @example
+ * ```ts
+ * const transport: PortTransport = connectPort(worker);
+ * const { operations } = await transport.discover();
+ * await transport.close();
+ * ```
+ */
+export interface PortTransport extends CallTransport {
+  /** Serves the operations of a registry to the other end, and follows what is registered later. */
+  readonly serve: (registry: OperationRegistry, options?: PortServeOptions) => Promise<void>;
+  /** What the other end serves and we may call. */
+  readonly discover: (options?: DiscoverOptions) => Promise<{ operations: DiscoveredOperation[] }>;
+  /** Makes operations of them that work here like any other. */
+  readonly import: (options?: PortImportOptions) => Promise<PeerOperation[]>;
+  readonly stats: () => PortStats;
+  /** Takes nothing new, finishes what runs, then closes the port. A `Worker` is not ended. */
+  readonly close: (options?: { drain?: number }) => Promise<void>;
+  /** `await using transport = connectPort(port)` closes it at the end of the block. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** How often what is served is looked at for changes. In milliseconds. */
+const LOOK_EVERY = 100;
+/** What `verifyIdentity` is told is called, when somebody asks what they may call. */
+const DISCOVER = "hub.discover";
+const AS: Fields<DiscoverOptions> = { identity: anObject, metadata: anObject };
+
+/**
+ * Makes a transport of a `MessagePort` or a `Worker`. The thread at the other end does the same with its port: then either may
+ * call and serve. The port belongs to the transport from then on.
+ *
+ * @example
+ * ```ts
+ * const transport = connectPort(worker); // and in the worker: connectPort(parentPort).serve(registry)
+ * await transport.callMap.call("math.square", { n: 12 }, { deadline: Date.now() + 5_000 });
+ * await transport.import({ keepInStep: registry });
+ * ```
+ */
+export function connectPort(port: MessagePortLike): PortTransport {
+  mustBePort(port, "connectPort: port");
+  return new Transport(new PortTarget(port, { echoes: false }));
+}
+
+interface Serving {
+  readonly registry: OperationRegistry;
+  readonly options: PortServeOptions;
+  readonly handle: ReturnType<typeof buildCallHandler>;
+  readonly looking: ReturnType<typeof setInterval>;
+  /** Of the registry, when the other end was last told. */
+  revision: number;
+}
+
+class Transport implements PortTransport, Peer {
+  readonly name = "the other end of the port";
+  readonly callMap: RemoteCallMap;
+  readonly #map: PendingRequestMap;
+  readonly #wire: PortTarget;
+  readonly #answers: PacedAnswers;
+  readonly #questions = new Questions();
+  readonly #imports = new Imports(this);
+  #serving: Serving | undefined;
+  #isClosing = false;
+  #freed: () => void = () => {};
+
+  constructor(wire: PortTarget) {
+    this.#wire = wire;
+    this.#map = new PendingRequestMap(wire);
+    this.callMap = this.#map;
+    this.#answers = new PacedAnswers(this.#map, () => this.#freed());
+    wire[paces] = (requestId, read) => this.#tell("hub.credit", "", { requestId, upTo: read + WINDOW });
+    this.#map["call.requested"].subscribe((event) => this.#requested(event));
+    this.#map["call.aborted"].subscribe(({ requestId }) => this.#answers.aborted(requestId));
+    // `call` of a subscription wants its first event only; whoever sends more should know.
+    this.#map["call.responded"].subscribe(({ requestId }) => {
+      if (!this.#map[knows](requestId)) this.#tell("call.aborted", "", { requestId });
+    });
+    wire[onLoss](() => this.#lost());
+    for (const [type, take] of Object.entries(this.#frames)) {
+      wire.addEventListener(type, (event) => take(...frameOf((event as CustomEvent<unknown>).detail)));
+    }
+    this.#tell("hub.hello", "", { protocol: 1 });
+  }
+
+  /** What the other end may say beside the events of the call protocol (`crates/operations-websocket/src/frame.rs`). */
+  readonly #frames: Record<string, (id: string, payload: Record<string, unknown>) => void> = {
+    "hub.hello": () => {
+      this.#answers.isPaced = true;
+    },
+    "hub.credit": (_, { requestId, upTo }) => {
+      if (isString(requestId) && isWhole(upTo, 0)) this.#answers.credit(requestId, upTo);
+    },
+    "hub.ping": (id) => this.#tell("hub.pong", id, {}),
+    "hub.discover": (id, payload) => void this.#describe(id, payload),
+    "hub.operations": (id, payload) => this.#questions.listed(id, payload),
+    "hub.error": (id, payload) => this.#questions.failed(id, errorIn(payload)),
+    "hub.changed": () => this.#imports.changed(),
+    "hub.bye": () => this.#wire.close(),
+  };
+
+  #tell(type: string, id: string, payload: object): void {
+    this.#wire.dispatchEvent(new CustomEvent(type, { detail: { type, id, payload } }));
+  }
+
+  // Functions of the object and not of its class, so that they can be taken out of it.
+
+  readonly serve = async (registry: OperationRegistry, options: PortServeOptions = {}): Promise<void> => {
+    if (!(registry instanceof OperationRegistry)) {
+      throw invalid(`serve: the registry must be an OperationRegistry, not ${kindOf(registry)}`);
+    }
+    if (this.#serving !== undefined) {
+      throw invalid("serve: this connection already serves a registry, and follows what is registered in it");
+    }
+    const handle = buildCallHandler({ ...options, registry, callMap: this.#answers });
+    const looking = setInterval(() => this.#look(), LOOK_EVERY);
+    (looking as { unref?(): void }).unref?.();
+    this.#serving = { registry, options, handle, looking, revision: registry.revision };
+    this.#tell("hub.changed", "", {});
+  };
+
+  #look(): void {
+    const serving = this.#serving;
+    if (serving === undefined || serving.revision === serving.registry.revision) return;
+    serving.revision = serving.registry.revision;
+    this.#tell("hub.changed", "", {});
+  }
+
+  #requested(event: CallRequestedEvent): void {
+    const { requestId, operationId } = event;
+    const refuse = ({ code, message, details }: CallError) =>
+      this.#map.emitError(requestId, code, message, details);
+    if (this.#isClosing) refuse(closing(operationId));
+    else if (this.#serving === undefined) refuse(servesNothing(operationId));
+    else {
+      if (this.#serving.registry.isSubscription(operationId)) this.#answers.begin(requestId);
+      void this.#serving.handle(event);
+    }
+  }
+
+  /** Tells the other end what it may call. */
+  async #describe(id: string, { identity, metadata }: Record<string, unknown>): Promise<void> {
+    try {
+      const operations = await this.#shownTo(id, identity, metadata);
+      this.#tell("hub.operations", id, { operations });
+    } catch (error) {
+      const { code, message, details } =
+        error instanceof CallError ? error : failed("What is served here cannot be told", {});
+      this.#tell("hub.error", id, { code, message, ...(details !== undefined && { details }) });
+    }
+  }
+
+  async #shownTo(requestId: string, claimed: unknown, metadata: unknown): Promise<unknown[]> {
+    if (this.#serving === undefined || this.#isClosing) return [];
+    const { registry, options } = this.#serving;
+    let identity: Identity | undefined = isIdentity(claimed) ? claimed : undefined;
+    if (options.verifyIdentity !== undefined) {
+      identity = await verifiedIdentity(options.verifyIdentity, {
+        requestId,
+        operationId: DISCOVER,
+        input: undefined,
+        ...(identity !== undefined && { identity }),
+        ...(isRecord(metadata) && { metadata }),
+      });
+    }
+    // What was imported from the other end is not offered back to it.
+    const own = describeAll(registry).filter(({ handler }) => peerOf(handler) !== this);
+    return shownTo(identity, own).map(({ text }) => JSON.parse(text));
+  }
+
+  readonly discover = async (
+    options: DiscoverOptions = {},
+  ): Promise<{ operations: DiscoveredOperation[] }> => {
+    const as = checkedOptions<DiscoverOptions>(options, AS, { prefix: "discover: " });
+    if (this.#wire.isOver) throw unanswered("the port is closed");
+    const found = await this.#questions.ask((id) => this.#tell("hub.discover", id, as));
+    return { operations: readDescriptions(found) };
+  };
+
+  readonly import = async (options: PortImportOptions = {}): Promise<PeerOperation[]> => {
+    const { identity, metadata, ...rest } = options;
+    const as = { ...(identity !== undefined && { identity }), ...(metadata !== undefined && { metadata }) };
+    return this.#imports.import(checkedImport(rest), () => this.discover(as));
+  };
+
+  readonly stats = (): PortStats => ({
+    ...(this.#serving?.handle.stats() ?? { running: 0, waiting: 0, overrunning: 0 }),
+    malformed: this.#map.stats().dropped,
+  });
+
+  readonly close = closedOnce((drain) => this.#close(drain));
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(drain: number): Promise<void> {
+    this.#isClosing = true;
+    // A stream may have no end: nothing is gained by waiting for it.
+    this.#answers.server?.lost(streamClosed());
+    await this.#drained(drain);
+    this.#answers.server?.giveUp(streamClosed());
+    this.#tell("hub.bye", "", {});
+    this.#wire.shut(
+      failed("The call has no answer: the connection to the other end of the port was closed", {
+        reason: "closed",
+        delivery: "unknown",
+      }),
+    );
+    this.#lost();
+  }
+
+  /** Resolves when nothing is worked on, or after so many milliseconds. */
+  #drained(drain: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, drain);
+      this.#freed = () => {
+        const { running, waiting } = this.stats();
+        if (running + waiting > 0) return;
+        clearTimeout(timer);
+        resolve();
+      };
+      this.#freed();
+    });
+  }
+
+  #lost(): void {
+    clearInterval(this.#serving?.looking);
+    this.#questions.end("the port is closed");
+    this.#imports.end();
+  }
+}
+
+function frameOf(detail: unknown): [id: string, payload: Record<string, unknown>] {
+  const { id, payload } = isObject(detail) ? detail : {};
+  return [isString(id) ? id : "", isRecord(payload) ? payload : {}];
+}
+
+function servesNothing(operationId: string): CallError {
+  return new CallError(
+    InfrastructureErrorCode.OPERATION_NOT_FOUND,
+    `Operation not found: ${operationId} (this side serves nothing)`,
+    { operationId, reason: "no-worker", delivery: "none" },
+  );
+}
+
+function closing(operationId: string): CallError {
+  return failed(`The call of ${operationId} was refused: this side is about to close`, {
+    operationId,
+    reason: "closing",
+    delivery: "none",
+  });
+}
+
+function streamClosed(): CallError {
+  return failed("The call was ended: the side that serves it is closing", {
+    reason: "closing",
+    delivery: "unknown",
+  });
+}

@@ -1,0 +1,89 @@
+// An `EventTarget` whose events arrive at the other end of a wire: a port, a socket.
+
+import { type CallError, failed } from "../errors.js";
+import { type ConnectedTarget, leavesProcess, onLoss, paces, type Server, whileServing } from "./remote.js";
+
+/** How a wire is used. */
+export interface WireUse {
+  /** Whether listeners at this end hear of what is sent, too. A transport that calls and serves must not: it would serve
+   * its own calls. */
+  readonly echoes: boolean;
+}
+
+export abstract class WireTarget extends EventTarget implements ConnectedTarget {
+  readonly [leavesProcess] = true;
+  [paces]?: (requestId: string, read: number) => void;
+  readonly #use: WireUse;
+  readonly #losses = new Set<(reason: CallError) => void>();
+  readonly #servers = new Set<Server>();
+  #isOver = false;
+
+  constructor(use: WireUse) {
+    super();
+    this.#use = use;
+  }
+
+  /** Sends an event to the other end. Throws where it cannot be sent. */
+  protected abstract transmit(type: string, detail: unknown): void;
+
+  /** What the wire is called in messages. */
+  protected abstract readonly what: string;
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  override dispatchEvent(event: Event): boolean {
+    const { type } = event;
+    if (!this.#isOver) {
+      this.transmit(type, (event as CustomEvent<unknown>).detail);
+    } else if (type === "call.requested") {
+      // What else there is to say is for somebody who is gone.
+      throw this.cannotSend(type);
+    }
+    return this.#use.echoes ? super.dispatchEvent(event) : true;
+  }
+
+  /** Hands out an event of the other end. */
+  protected arrived(type: string, detail: unknown): void {
+    super.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+
+  protected cannotSend(type: string): CallError {
+    return failed(`The event ${type} cannot be sent: ${this.what} is closed, or does not open`, {
+      reason: "peer-lost",
+      delivery: "none",
+    });
+  }
+
+  /** There is no way to the other end any more. Whoever waits for it is told. */
+  protected lose(): void {
+    this.end(
+      failed(
+        `${capitalised(this.what)} was closed while an answer was awaited. The operation may have been carried out, in part or in full`,
+        { reason: "peer-lost", delivery: "unknown" },
+      ),
+    );
+  }
+
+  protected end(reason: CallError): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    for (const listener of [...this.#losses]) listener(reason);
+    for (const server of [...this.#servers]) server.giveUp(reason);
+  }
+
+  [onLoss](listener: (reason: CallError) => void): () => void {
+    this.#losses.add(listener);
+    return () => this.#losses.delete(listener);
+  }
+
+  [whileServing](server: Server): () => void {
+    this.#servers.add(server);
+    return () => this.#servers.delete(server);
+  }
+}
+
+function capitalised(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -1,0 +1,77 @@
+// npm run check:platforms: clippy for macOS and Windows from any machine, for all crates and the addon. zig compiles the C parts
+// (pip install ziglang==0.17.0 cargo-zigbuild==0.24.0). Nothing is linked, so that no system library of those platforms is needed.
+//
+// What is not installed is left out with a loud line; with CI=true and --all that is a failure. Name targets to check only those.
+
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { attempt, heading, isMain, output, root } from "./lib.mjs";
+
+export const TARGETS = [
+  "aarch64-apple-darwin",
+  "x86_64-apple-darwin",
+  "x86_64-pc-windows-gnu",
+  "aarch64-unknown-linux-gnu",
+];
+
+/** Checks the code for other platforms. Returns what could not be checked, and ends the process where a check fails. */
+export function checkPlatforms(wanted = TARGETS) {
+  const leftOut = [];
+  if (!has("cargo-zigbuild", ["--version"])) {
+    return [`${wanted.join(", ")}: pip install ziglang==0.17.0 cargo-zigbuild==0.24.0`];
+  }
+  const installed = new Set(output("rustup", ["target", "list", "--installed"]).split(/\s+/));
+  for (const target of wanted) {
+    if (!installed.has(target)) {
+      leftOut.push(`${target}: rustup target add ${target}`);
+      continue;
+    }
+    heading(`clippy for ${target}`);
+    const outcome = attempt(
+      "cargo-zigbuild",
+      [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--all-features",
+        "--locked",
+        "--profile",
+        "ci",
+        "--target",
+        target,
+        "--",
+        "-Dwarnings",
+      ],
+      { env: target.includes("windows") ? { LIBNODE_PATH: standInForNode() } : {} },
+    );
+    if (outcome !== 0) {
+      console.error(`\nclippy for ${target} failed`);
+      process.exit(1);
+    }
+  }
+  return leftOut;
+}
+
+/** napi-build looks for the library of Node on Windows, even where nothing is linked. */
+function standInForNode() {
+  const folder = join(root, "target", "libnode");
+  mkdirSync(folder, { recursive: true });
+  for (const name of ["libnode.dll", "libnode.a"]) writeFileSync(join(folder, name), "");
+  return folder;
+}
+
+function has(command, args) {
+  try {
+    output(command, args);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+if (isMain(import.meta.url)) {
+  const wanted = process.argv.slice(2).filter((arg) => !arg.startsWith("--"));
+  const leftOut = checkPlatforms(wanted.length > 0 ? wanted : undefined);
+  for (const each of leftOut) console.error(`\x1b[1;33mLEFT OUT: ${each}\x1b[0m`);
+  if (leftOut.length > 0 && process.argv.includes("--all")) process.exit(1);
+}
