@@ -19,12 +19,12 @@ use serde_json::{Value, json};
 /// Answers as an HTTP service does, unless its input says otherwise, and notes the trace that it was given.
 struct Service(Arc<Mutex<Vec<Option<String>>>>);
 
-fn reply() -> Outcome {
-    Ok(Produced::Envelope(Envelope {
+fn reply() -> Produced {
+    Produced::Envelope(Envelope {
         data: Some(Document::from(&json!(1))),
         meta: r#"{"source":"http","statusCode":201,"headers":{},"contentType":""}"#.to_owned(),
         is_declared: true,
-    }))
+    })
 }
 
 impl Handler for Service {
@@ -35,14 +35,14 @@ impl Handler for Service {
             if fails {
                 return Err(CallError::failed("no").into());
             }
-            reply()
+            Ok(reply())
         }
         .boxed()
     }
 
     fn subscribe(&self, _: Option<Document>, context: Context) -> BoxStream<'static, Outcome> {
         self.0.lock().unwrap().push(context.trace);
-        stream::iter([reply(), reply(), reply()]).boxed()
+        stream::iter([reply(), reply(), reply()].map(Ok)).boxed()
     }
 }
 
