@@ -25,10 +25,21 @@ const EXTENSION = `${PREFIX}tasks`;
 const job = (name, handler, more = {}) =>
   operation({ namespace: "x", name, type: "mutation", _meta: { mcp: { task: true } }, handler, ...more });
 
+/** A server that is closing may still write: what it writes while the folder is removed is removed too. */
+async function removed(dir) {
+  for (let tries = 1; ; tries++) {
+    try {
+      return rmSync(dir, { recursive: true, force: true });
+    } catch (error) {
+      if (tries === 50) throw error;
+      await sleep(100);
+    }
+  }
+}
+
 function folder() {
   const dir = mkdtempSync(join(tmpdir(), "operations-test-tasks-"));
-  // A server that is closing may still write.
-  after(() => rmSync(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }));
+  after(() => removed(dir));
   return join(dir, "tasks");
 }
 
@@ -209,6 +220,83 @@ async function connected(served, more = {}) {
   registry.registerAll(wrapper.tools);
   return registry;
 }
+
+describe("calls that become tasks when they take long", () => {
+  const later = (name, handler, more = {}) =>
+    job(name, handler, { _meta: { mcp: { task: { after: 100, ...more } } } });
+
+  it("are answered plainly when they are quick", async () => {
+    const served = await mcp([later("quick", () => ({ done: true }))]);
+    const { result } = await call(served.url, "x_quick");
+    assert.equal(result.resultType, "complete");
+    assert.deepEqual(result.structuredContent, { done: true });
+  });
+
+  it("go on as tasks, without beginning again", async () => {
+    const go = deferred();
+    let began = 0;
+    const served = await mcp([
+      later("slow", async (_, { onProgress }) => {
+        began++;
+        await go.promise;
+        onProgress(1, 1, "nearly");
+        return { began };
+      }),
+    ]);
+    const { result: made } = await call(served.url, "x_slow");
+    assert.equal(made.resultType, "task");
+    go.resolve();
+    const done = await until(served.url, made.taskId, isOver);
+    assert.equal(done.status, "completed");
+    assert.deepEqual(done.result.structuredContent, { began: 1 });
+  });
+
+  it("ask with their results before, and as tasks after", async () => {
+    const go = deferred();
+    const requestedSchema = { type: "object", properties: { name: { type: "string" } } };
+    const served = await mcp([
+      later("asks", async (_, { elicit }) => {
+        const first = await elicit({ message: "who?", requestedSchema });
+        await go.promise;
+        const second = await elicit({ message: "who else?", requestedSchema });
+        return [first.content.name, second.content.name];
+      }),
+    ]);
+    const more = { capabilities: { elicitation: {} } };
+    const says = (name) => ({ action: "accept", content: { name } });
+    const { result: asked } = await call(served.url, "x_asks", {}, more);
+    assert.equal(asked.resultType, "input_required");
+    assert.equal(asked.taskId, undefined);
+    const { requestState } = asked;
+    const [key] = Object.keys(asked.inputRequests);
+    const params = { name: "x_asks", arguments: {}, requestState, inputResponses: { [key]: says("ada") } };
+    const { result: made } = await ask(served.url, "tools/call", params, more);
+    assert.equal(made.resultType, "task");
+    go.resolve();
+    const waiting = await until(served.url, made.taskId, ({ status }) => status === "input_required", more);
+    const [next] = Object.keys(waiting.inputRequests);
+    const inputResponses = { [next]: says("bob") };
+    await ask(served.url, "tasks/update", { taskId: made.taskId, inputResponses }, more);
+    const done = await until(served.url, made.taskId, isOver, more);
+    assert.deepEqual(done.result.structuredContent, ["ada", "bob"]);
+  });
+
+  it("are tasks at once for clients of 2025-11-25 that ask for one", async () => {
+    const served = await mcp([later("quick", () => 1)]);
+    const response = await fetch(`${served.url}/mcp`, {
+      method: "POST",
+      headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
+      body: JSON.stringify({
+        jsonrpc: "2.0",
+        id: 1,
+        method: "tools/call",
+        params: { name: "x_quick", arguments: {}, task: {} },
+      }),
+    });
+    const { result } = await response.json();
+    assert.ok(result.task.taskId);
+  });
+});
 
 describe("our client and tasks", () => {
   it("gets results as if there were no tasks", async () => {

@@ -466,8 +466,9 @@ export class OperationRegistry<TOperations = any> {
       ) {
         throw this.#notCallable(entry, id, isServed ? context : undefined);
       }
-      const spills = this.#spillsFor(entry, by);
-      const handler = handlerOf(entry, by, spills);
+      const isUsual = by === undefined && this.#spills === undefined;
+      const spills = isUsual ? undefined : this.#spillsFor(entry, by);
+      const handler = isUsual ? (entry.run as OperationHandler) : handlerOf(entry, by, spills);
       const isTrusted = by?.isGranted === true || (!isServed && this.#isTrusted(context));
       // Looked at here first, because these scopes are all that most operations ask for.
       if (!isTrusted && !holdsScopes(entry.spec.accessControl, identityIn(context))) {
@@ -485,7 +486,9 @@ export class OperationRegistry<TOperations = any> {
       else if (context.deadline !== undefined) refuseLate(id, context.deadline);
       const result: Promise<unknown> = Promise.resolve(handler(input, context));
       const answered = then.call(result, (value) => envelopeOf(entry, value, mode));
-      return inFiles(spills, answered as Promise<ResponseEnvelope>);
+      return isUsual
+        ? (answered as Promise<ResponseEnvelope>)
+        : inFiles(spills, answered as Promise<ResponseEnvelope>);
     } catch (error) {
       return Promise.reject(error);
     }

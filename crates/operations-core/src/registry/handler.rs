@@ -5,6 +5,7 @@ use futures::stream::BoxStream;
 use operations_schema::json::{Document, Object};
 use tokio_util::sync::CancellationToken;
 
+use super::pieces::PiecesSlot;
 use crate::access::Identity;
 use crate::call::RequestedEvent;
 use crate::error::Failure;
@@ -45,6 +46,8 @@ pub struct Context {
     pub cancel: CancellationToken,
     /// Whether whoever serves the call can hand out a file in the place of a large result.
     pub takes_files: bool,
+    /// Where binary data may be left while it is still on its way, if whoever serves the call hands it on piece by piece.
+    pub pieces: Option<PiecesSlot>,
 }
 
 impl Call {
@@ -68,6 +71,7 @@ impl Call {
                 deadline: event.deadline,
                 cancel,
                 takes_files: false,
+                pieces: None,
             },
         }
     }

@@ -6,6 +6,7 @@
 mod handler;
 mod operation;
 mod output;
+mod pieces;
 mod reports;
 mod served;
 mod warnings;
@@ -22,6 +23,7 @@ use tokio::sync::watch;
 
 pub use handler::{Call, Context, Envelope, Handler, Outcome, Produced};
 pub use operation::{Made, OnlyHost, Operation, OutputMode, Schema, Work};
+pub use pieces::{Pieces, PiecesSlot};
 pub use reports::Reports;
 pub use served::{Answer, Served};
 pub use watched::Wants;

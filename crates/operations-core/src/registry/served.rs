@@ -92,6 +92,7 @@ impl Served {
         let mut place = self.place(&context).await?;
         let limits = Limits::of(&context, self.limited.as_ref());
         context.trace = watched.as_mut().and_then(Watched::works);
+        let pieces = context.pieces.clone();
         let work = self.handler.call(input, context);
         let held = limits.hold(work, &self.call.operation_id).await;
         let outcome = held.and_then(|outcome| outcome.map_err(on_wire));
@@ -104,8 +105,11 @@ impl Served {
         if let Some(place) = &mut place {
             place.judge(verdict(&outcome));
         }
-        // Shaping an answer needs no place.
-        drop(place);
+        // Shaping an answer needs no place, but a body that is still on its way does.
+        match pieces {
+            Some(pieces) => pieces.hold(place),
+            None => drop(place),
+        }
         self.envelope(outcome?)
     }
 

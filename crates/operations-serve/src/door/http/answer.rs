@@ -1,15 +1,19 @@
 //! From an envelope to an answer: its data is the body, unless the client wants all of it.
 
-use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use futures::StreamExt;
+use http::header::{
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS,
+};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use operations_core::error::CallError;
 use operations_core::json::Object;
+use operations_core::registry::Pieces;
 use serde_json::{Value, json};
 
 use super::request::ENVELOPE;
 use super::{download, problem};
 use crate::binary::{Binary, binary};
-use crate::body::{self, Body};
+use crate::body::{self, Body, BodyError};
 use crate::failure;
 use crate::identity::Caller;
 use crate::service::Shared;
@@ -25,11 +29,11 @@ pub(super) struct Asked<'a> {
     pub(super) request_id: &'a str,
 }
 
-/// The answer with an envelope, which is JSON.
+/// The answer with an envelope, which is JSON, and its data, if that is still on its way.
 pub(super) async fn of(
     shared: &Shared,
     door: &str,
-    envelope: &str,
+    (envelope, pieces): (&str, Option<Pieces>),
     asked: Asked<'_>,
 ) -> Response<Body> {
     let request_id = asked.request_id;
@@ -72,6 +76,8 @@ pub(super) async fn of(
                 return problem::of(&error, StatusCode::INTERNAL_SERVER_ERROR, request_id);
             }
         }
+    } else if let Some(pieces) = pieces {
+        with_pieces(pieces, status, meta.as_ref())
     } else if is_mcp_error {
         mcp_error(data, status, request_id)
     } else {
@@ -142,15 +148,29 @@ fn with_data(data: Option<&str>, status: StatusCode, meta: Option<&Object<'_>>) 
         return response;
     };
     match binary(data) {
-        Some(Binary { bytes, .. }) => {
-            let media_type = meta
-                .and_then(|meta| meta.string("contentType"))
-                .and_then(|media_type| HeaderValue::try_from(media_type).ok())
-                .unwrap_or(HeaderValue::from_static("application/octet-stream"));
-            with(status, body::full(bytes), media_type)
-        }
+        Some(Binary { bytes, .. }) => with(status, body::full(bytes), media_type(meta)),
         None => with(status, body::full(data.to_owned()), JSON),
     }
+}
+
+/// The type that the upstream server gave its binary data.
+fn media_type(meta: Option<&Object<'_>>) -> HeaderValue {
+    meta.and_then(|meta| meta.string("contentType"))
+        .and_then(|media_type| HeaderValue::try_from(media_type).ok())
+        .unwrap_or(HeaderValue::from_static("application/octet-stream"))
+}
+
+/// Binary data that is handed on as it comes. If it breaks off, so does the connection.
+fn with_pieces(pieces: Pieces, status: StatusCode, meta: Option<&Object<'_>>) -> Response<Body> {
+    let body = pieces
+        .body
+        .map(|piece| piece.map_err(|error| BodyError::from(error.message)));
+    let mut response = with(status, body::fallible(body.boxed()), media_type(meta));
+    if let Some(length) = pieces.length {
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    response
 }
 
 /// The tool says that it failed: what it told a model is told here.

@@ -159,6 +159,8 @@ async fn call(
         via: Some(via),
         line: None,
         takes_files: true,
+        // In an envelope it is a text.
+        takes_pieces: !wants_envelope,
         parent_request_id: None,
     };
     let spec = &call.operation.clone().spec;
@@ -168,15 +170,15 @@ async fn call(
         events::stream(shared, call, wants_envelope, last_event_id).await
     } else {
         let caller = Arc::clone(&call.caller);
-        match shared.calls.call(call).await {
+        match shared.calls.call_in_pieces(call).await {
             Err(error) => Err(error),
-            Ok(envelope) => {
+            Ok((envelope, pieces)) => {
                 let asked = answer::Asked {
                     caller: &caller,
                     wants_envelope,
                     request_id: &request_id,
                 };
-                Ok(answer::of(shared, &door.path, &envelope, asked).await)
+                Ok(answer::of(shared, &door.path, (&envelope, pieces), asked).await)
             }
         }
     };

@@ -23,15 +23,17 @@ mod spilled;
 pub mod stdio;
 mod tasks;
 mod tools;
+mod underway;
 
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
 use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use operations_core::error::CallError;
 use operations_core::json::Object;
+use operations_http::message::mirrored::PREFIX;
 use tokio::sync::{broadcast, mpsc};
 
 use self::changes::{Audience, Subscription, Watcher};
@@ -166,6 +168,17 @@ fn delete(shared: &Shared, exchange: &Exchange) -> Response<Body> {
 fn session_of(headers: &HeaderMap) -> Option<String> {
     let session = headers.get(SESSION_HEADER)?.to_str().ok()?;
     Some(session.to_owned())
+}
+
+/// Those of the headers that are arguments too.
+fn mirrored(headers: &HeaderMap) -> HeaderMap {
+    let is_one = |name: &HeaderName| name.as_str().starts_with(PREFIX);
+    let all = headers.iter().filter(|(name, _)| is_one(name));
+    let mut found = HeaderMap::new();
+    for (name, value) in all {
+        found.append(name, value.clone());
+    }
+    found
 }
 
 /// Whether a client takes this type.
@@ -336,6 +349,7 @@ impl Origin {
             caller: Arc::clone(&self.caller),
             request_id: Arc::clone(&self.request_id),
             deadline: self.deadline,
+            headers: (generation == Generation::Stateless).then(|| mirrored(&self.headers)),
             metadata: Some(plain::metadata(&self.headers, allowed)),
             trace: request::trace_of(params).or_else(|| plain::trace(&self.headers)),
             out,

@@ -154,6 +154,14 @@ impl Store {
         self.write(record)
     }
 
+    /// It was never begun.
+    pub(super) fn remove(&self, id: Uuid) {
+        if let Some(opened) = locked(&self.opened).as_mut() {
+            opened.known.retain(|known| known.id != id);
+        }
+        let _ = fs::remove_file(self.record_file(id));
+    }
+
     /// What is known of a task; nothing if there is none, or it was kept for long enough. One whose process has ended without
     /// an end is lost, and is kept as such.
     pub(super) fn read(&self, id: Uuid) -> io::Result<Option<Record>> {
