@@ -303,7 +303,7 @@ describe("between processes", () => {
     it("a trace that is only in the headers is taken from there", { skip }, async (t) => {
       const seen = [];
       const worker = await nats.worker([
-        named("far", (_, { trace: given }) => {
+        named("headed", (_, { trace: given }) => {
           seen.push(given);
           return 1;
         }),
@@ -330,7 +330,7 @@ describe("between processes", () => {
       });
       await raw.flush();
       const caller = await nats.connect();
-      await caller.callMap.call("t.far", {});
+      await caller.callMap.call("t.headed", {});
       await copied;
       while (seen.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
       assert.deepEqual(seen[1], { traceparent });
