@@ -13,7 +13,7 @@ use operations_core::clock::now;
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::lock::locked;
 use operations_core::log::{Level, Logger};
-use operations_core::mailbox::{Item, Mailbox};
+use operations_core::mailbox::Mailbox;
 use operations_core::registry::Registry;
 use operations_core::trace;
 use serde_json::json;
