@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
-use napi::bindgen_prelude::{Env, PromiseRaw};
+use napi::bindgen_prelude::{Env, PromiseRaw, within_runtime_if_available};
 use napi_derive::napi;
 use operations_core::clock;
 use operations_core::error::CallError;
@@ -14,6 +14,7 @@ use operations_serve::failure::{Outcome, outcome_among};
 use operations_serve::identity::Caller;
 use operations_serve::listener::Listener;
 use operations_serve::{Host, Options, Service};
+use tokio::runtime::Handle;
 
 use crate::border::bridge::Bridge;
 use crate::border::mailbox::Mailbox;
@@ -85,6 +86,7 @@ pub struct RegistryServer {
     service: Service,
     listener: Arc<OnceLock<Listener>>,
     embedded: Embedded,
+    runtime: Handle,
 }
 
 #[napi]
@@ -118,6 +120,7 @@ impl RegistryServer {
             embedded: Embedded::new(service.clone()),
             service,
             listener: Arc::default(),
+            runtime: within_runtime_if_available(Handle::current),
         })
     }
 
@@ -189,11 +192,11 @@ impl RegistryServer {
         self.host.begin(&id)
     }
 
-    /// Answers, as many as there are lines: an id, a tab and the answer as JSON; or an id alone, the work on which is over.
+    /// Answers, as many as there are lines (`operations_core::call::submission`).
     #[napi]
     pub fn answer_all(&self, env: Env, outcomes: String) -> napi::Result<()> {
         self.bridge.run(&env, || {
-            self.host.answer_all(&outcomes);
+            self.host.answer_soon(outcomes, &self.runtime);
             Ok(())
         })
     }

@@ -1,3 +1,4 @@
+import { BriefMap } from "../border/brief-map.js";
 import { newId } from "../border/host.js";
 import { aSize, checkedOptions, type Fields, isFunction, refusal } from "../border/options.js";
 import { PushedEvents, type PushSource } from "../border/pushed-events.js";
@@ -114,7 +115,7 @@ export class PendingRequestMap {
   declare readonly "call.error": EventChannel<CallEvents["call.error"]>;
 
   readonly #bus: Bus;
-  readonly #pending = new Map<string, Pending>();
+  readonly #pending = new BriefMap<string, Pending>();
   /** Those that were made by another call, by its id. */
   readonly #children = new Map<string, Set<Pending>>();
   readonly #maxWaitingEvents: number;
@@ -416,7 +417,7 @@ export class PendingRequestMap {
 
   /** Events may have been missed, and any of them may have been an answer. */
   #lost(reason: CallError): void {
-    for (const pending of [...this.#pending.values()]) this.#giveUp(pending, reason);
+    for (const pending of this.#pending.values()) this.#giveUp(pending, reason);
   }
 }
 

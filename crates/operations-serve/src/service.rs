@@ -243,21 +243,22 @@ impl Shared {
         Ok(response)
     }
 
+    /// The futures of doors are boxed: they are large, and would be moved with every future around them.
     async fn through_door(self: &Arc<Self>, exchange: Exchange, path: &str) -> Answered {
         if let Some(door) = &self.options.doors.explorer
             && door::explorer::is_listing(door, path)
         {
-            return door::explorer::serve(self, door, exchange).await;
+            return Box::pin(door::explorer::serve(self, door, exchange)).await;
         }
         if let Some(door) = &self.options.doors.http
             && let Some(rest) = below(&door.path, path)
         {
-            return door::http::serve(self, door, exchange, rest).await;
+            return Box::pin(door::http::serve(self, door, exchange, rest)).await;
         }
         if let Some(door) = &self.options.doors.mcp
             && door.path == path
         {
-            return door::mcp::serve(self, door, exchange).await;
+            return Box::pin(door::mcp::serve(self, door, exchange)).await;
         }
         if let Some(door) = &self.options.doors.hub
             && door.path == path

@@ -65,18 +65,18 @@ impl Passing {
                 };
                 let piece = tokio::select! {
                     biased;
-                    () = closed.cancelled() => return failed("the service was closed"),
+                    () = closed.cancelled() => return Some(failed("the service was closed")),
                     piece = response.chunk() => piece,
-                    () = too_slow => return failed("its server takes too long"),
+                    () = too_slow => return Some(failed("its server takes too long")),
                 };
                 match piece {
                     Ok(None) => None,
-                    Ok(Some(piece)) if piece.len() > most - read => failed("it is too large"),
+                    Ok(Some(piece)) if piece.len() > most - read => Some(failed("it is too large")),
                     Ok(Some(piece)) => {
                         let read = read + piece.len();
                         Some((Ok(piece), Some((response, read))))
                     }
-                    Err(_) => failed("its server broke off"),
+                    Err(_) => Some(failed("its server broke off")),
                 }
             }
         });
@@ -90,7 +90,7 @@ impl Passing {
 }
 
 /// The last item. Whoever reads the body sees it end before its end, and no more than that can be told.
-fn failed<T>(why: &str) -> Option<(Result<Bytes, CallError>, Option<T>)> {
+fn failed<T>(why: &str) -> (Result<Bytes, CallError>, Option<T>) {
     let error = CallError::failed(format!("A response was not handed on to its end: {why}"));
-    Some((Err(error), None))
+    (Err(error), None)
 }
