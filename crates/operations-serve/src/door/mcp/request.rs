@@ -78,6 +78,7 @@ impl Asked {
             via: Some(self.via()),
             line: None,
             takes_files: false,
+            takes_pieces: false,
             parent_request_id: None,
         }
     }

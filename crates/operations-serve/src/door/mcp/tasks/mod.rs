@@ -18,7 +18,7 @@ use operations_core::json::Object;
 use operations_core::lock::locked;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -30,12 +30,15 @@ use super::questions::Question;
 use super::request::{Asked, Reply};
 use super::tools::Finishing;
 use super::underway::Underway;
+use crate::identity::Caller;
 use crate::service::Shared;
 
 /// The extension of 2026-07-28.
 pub(super) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 /// How long somebody who cancels waits until the work has ended.
 const SETTLING: Duration = Duration::from_secs(1);
+/// Changes that a slow listener has not heard of yet.
+const WAITING_CHANGES: usize = 1_024;
 
 /// How a tool can be called as a task.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
@@ -86,12 +89,30 @@ pub(super) struct Tasks {
     store: Arc<Store>,
     /// Those that this process works on.
     live: Mutex<HashMap<Uuid, Arc<Live>>>,
+    /// Those that are not what they were.
+    changes: broadcast::Sender<Changed>,
+}
+
+/// A task that is not what it was.
+#[derive(Debug, Clone)]
+pub(super) struct Changed {
+    pub(super) id: Uuid,
+    /// The session of the older generation that has begun it.
+    session: Option<Arc<str>>,
+}
+
+impl Changed {
+    /// Whether this session has begun it.
+    pub(super) fn is_of(&self, session: &str) -> bool {
+        self.session.as_deref() == Some(session)
+    }
 }
 
 /// A task that is under way.
 #[derive(Debug)]
 struct Live {
     record: Record,
+    session: Option<Arc<str>>,
     cancel: CancellationToken,
     talk: Mutex<Talk>,
     /// Whether its end is kept.
@@ -117,7 +138,55 @@ impl Tasks {
             options,
             store,
             live: Mutex::default(),
+            changes: broadcast::Sender::new(WAITING_CHANGES),
         }
+    }
+
+    /// What becomes of tasks from now on.
+    pub(super) fn changes(&self) -> broadcast::Receiver<Changed> {
+        self.changes.subscribe()
+    }
+
+    fn changed(&self, live: &Live) {
+        // Nobody may be listening.
+        let _ = self.changes.send(Changed {
+            id: live.record.id,
+            session: live.session.clone(),
+        });
+    }
+
+    /// A task as `tasks/get` would tell of it: the members of an object, as JSON. Nothing where the caller has none of this name.
+    pub(super) async fn told(
+        &self,
+        caller: &Caller,
+        id: Uuid,
+        generation: Generation,
+    ) -> Option<String> {
+        let caller = caller.identity.as_ref().map(|identity| &identity.id);
+        let is_theirs = |record: &Record| record.caller.as_ref() == caller;
+        if let Some(live) = self.live(id) {
+            let said = locked(&live.talk);
+            let task = wire::task(&live.record, Some(&said), &self.options, generation);
+            return is_theirs(&live.record).then(|| wire::members(task));
+        }
+        let read = self.on_disk(move |store| store.read(id)).await;
+        let record = read.and_then(|read| read).ok().flatten();
+        let record = record.filter(is_theirs)?;
+        let mut task = wire::task(&record, None, &self.options, generation);
+        if generation == Generation::Handshake {
+            return Some(wire::members(task));
+        }
+        if let Some(error) = &record.error {
+            task.insert("error".to_owned(), error.clone());
+        }
+        let mut members = wire::members(task);
+        if record.status == Status::Completed {
+            let result = self.on_disk(move |store| store.result(id)).await;
+            let result = result.and_then(|result| result).ok()?;
+            members.push_str(",\"result\":");
+            members.push_str(&result);
+        }
+        Some(members)
     }
 
     /// Reads and writes files, which may take a while.
@@ -238,7 +307,7 @@ pub(super) fn wanted(
 }
 
 /// A client of the newer generation must say that it knows tasks.
-fn undeclared() -> Refusal {
+pub(super) fn undeclared() -> Refusal {
     super::client::missing(
         "This needs a client with the extension for tasks",
         &json!({ "extensions": { EXTENSION: {} } }),
@@ -324,6 +393,7 @@ pub(super) fn begin(
     let (end, ended) = watch::channel(false);
     let live = Arc::new(Live {
         record,
+        session: asked.session.as_deref().map(Into::into),
         cancel: CancellationToken::new(),
         talk: Mutex::new(talk),
         ended,
@@ -488,6 +558,7 @@ fn update(
         .ok_or_else(|| Refusal::new(INVALID_PARAMS, "\"inputResponses\" must be an object"))?;
     if let Found::Live(live) = found {
         let mut talk = locked(&live.talk);
+        let mut is_changed = false;
         for (key, answer) in given {
             let is_answer = talk
                 .open
@@ -498,7 +569,12 @@ fn update(
                 shared
                     .host
                     .answer_host(&waiting, &question.told(&Ok(answer)));
+                is_changed = true;
             }
+        }
+        drop(talk);
+        if let Some(tasks) = shared.mcp.tasks.as_ref().filter(|_| is_changed) {
+            tasks.changed(live);
         }
     }
     Ok(wire::result(Map::new(), asked, "complete").into())

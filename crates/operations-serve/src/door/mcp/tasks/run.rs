@@ -54,8 +54,14 @@ pub(super) async fn run(
             biased;
             () = live.cancel.cancelled() => break Ended::Cancelled,
             () = shared.closing.cancelled() => break Ended::Closed,
-            Some(told) = call.told.recv() => locked(&live.talk).hear(told),
-            Some(questions) = call.asked.recv() => locked(&live.talk).ask(&questions),
+            Some(told) = call.told.recv() => {
+                locked(&live.talk).hear(told);
+                changed(&shared, &live);
+            }
+            Some(questions) = call.asked.recv() => {
+                locked(&live.talk).ask(&questions);
+                changed(&shared, &live);
+            }
             done = &mut call.work => break Ended::Done(done),
         }
     };
@@ -73,8 +79,16 @@ pub(super) async fn run(
         }
         locked(&tasks.live).remove(&id);
     }
+    changed(&shared, &live);
     // Nobody may be waiting.
     let _ = end.send(true);
+}
+
+/// Whoever listens is told.
+fn changed(shared: &Shared, live: &Live) {
+    if let Some(tasks) = &shared.mcp.tasks {
+        tasks.changed(live);
+    }
 }
 
 /// What is kept of the end of a task: its record, and a result as JSON.

@@ -61,6 +61,15 @@ fn whole(number: f64) -> Value {
     json!(number)
 }
 
+/// The members of an object, as JSON.
+pub(super) fn members(members: Map<String, Value>) -> String {
+    let text = Value::Object(members).to_string();
+    let inner = text
+        .strip_prefix('{')
+        .and_then(|text| text.strip_suffix('}'));
+    inner.unwrap_or_default().to_owned()
+}
+
 /// A result of the newer generation.
 pub(super) fn result(mut members: Map<String, Value>, asked: &Asked, kind: &str) -> String {
     members.insert("resultType".to_owned(), json!(kind));
