@@ -7,9 +7,10 @@ use napi::bindgen_prelude::{Env, PromiseRaw, within_runtime_if_available};
 use napi_derive::napi;
 use operations_core::clock;
 use operations_core::error::CallError;
-use operations_core::spec::OperationSpec;
-use operations_serve::door::http::{About, Described, Routes};
+use operations_core::spec::{DeclaredError, OperationSpec};
+use operations_serve::door::http::{About, Described, Routes, success};
 use operations_serve::embedded::Embedded;
+use operations_serve::failure::{Outcome, outcome_among};
 use operations_serve::identity::Caller;
 use operations_serve::listener::Listener;
 use operations_serve::{Host, Options, Service};
@@ -44,6 +45,37 @@ pub(crate) fn open_api_of(
         });
         Ok(document.to_string())
     })
+}
+
+/// The status that the HTTP door answers a failed call with; nothing where it closes the connection. `error` is JSON, and so are
+/// the errors that the operation declares.
+#[napi]
+pub(crate) fn http_status_of_failure(
+    env: Env,
+    runtime: &Runtime,
+    error: String,
+    declared: String,
+    has_identity: bool,
+) -> napi::Result<Option<u32>> {
+    runtime.bridge.run(&env, || {
+        let error: CallError = read(&error)?;
+        let declared: Vec<DeclaredError> = read(&declared)?;
+        Ok(match outcome_among(&error, &declared, has_identity) {
+            Outcome::Answer(status) => Some(u32::from(status.as_u16())),
+            Outcome::Closed => None,
+        })
+    })
+}
+
+/// The status that the HTTP door answers a call with that has not failed.
+#[napi]
+#[must_use]
+pub(crate) fn http_status_of_answer(
+    upstream: Option<f64>,
+    is_tool_error: bool,
+    has_content: bool,
+) -> u32 {
+    u32::from(success(upstream, is_tool_error, has_content).as_u16())
 }
 
 /// A registry that is served.

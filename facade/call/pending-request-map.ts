@@ -4,6 +4,7 @@ import { aSize, checkedOptions, type Fields, isFunction, refusal } from "../bord
 import { PushedEvents, type PushSource } from "../border/pushed-events.js";
 import { kindOf } from "../border/text.js";
 import { callAt } from "../border/timer.js";
+import { tracedCall, tracedStream } from "../border/trace.js";
 import { isResponseEnvelope, type ResponseEnvelope } from "../envelope.js";
 import { type CallError, invalid } from "../errors.js";
 import { logger } from "../logging.js";
@@ -150,6 +151,11 @@ export class PendingRequestMap {
 
   /** Calls an operation. Resolves with its envelope, or rejects. */
   call(operationId: string, input: unknown, given?: CallOptions): Promise<ResponseEnvelope> {
+    if (!this.#bus.isRemote) return this.#call(operationId, input, given);
+    return tracedCall(operationId, undefined, () => this.#call(operationId, input, given));
+  }
+
+  #call(operationId: string, input: unknown, given?: CallOptions): Promise<ResponseEnvelope> {
     return new Promise((resolve, reject) => {
       const options = checkedCall(operationId, given);
       const { deadline, signal, parentRequestId } = options;
@@ -203,7 +209,7 @@ export class PendingRequestMap {
       };
     }
     const events = new PushedEvents<ResponseEnvelope>(source, this.#maxWaitingEvents);
-    return events;
+    return this.#bus.isRemote ? tracedStream(operationId, undefined, events) : events;
   }
 
   #open(pending: PendingStream, input: unknown, options: SubscribeOptions): void {

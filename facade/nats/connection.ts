@@ -348,7 +348,7 @@ class Transport implements NatsTransport, Peer {
     this.#pending = pending;
     this.#served = served;
     this.id = connected.id;
-    this.callMap = new Requests(connected, pending);
+    this.callMap = new Requests(connected, pending, "nats");
     served.watchers.begin(JSON.parse(connected.status()));
     served.workersChanged = () => this.#imports.changed();
     served.watchers.add("reconnected", () => this.#imports.changed());
@@ -478,6 +478,7 @@ class Transport implements NatsTransport, Peer {
     } finally {
       clearInterval(this.#turning);
       clearInterval(this.#looking);
+      this.#served.registry?.nativeTwin().flush();
       letGo(this);
     }
   }

@@ -79,6 +79,11 @@ export interface Via {
   readonly method?: string;
   /** Of an HTTP request. */
   readonly path?: string;
+  /** Its path with the names of parameters in it. */
+  readonly route?: string;
+  readonly scheme?: string;
+  /** Whether it is answered with the whole envelope. */
+  readonly wantsEnvelope?: boolean;
   readonly transport?: "tcp" | "pipe";
 }
 

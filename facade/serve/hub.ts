@@ -267,7 +267,7 @@ class Connected implements Spoke, Peer {
     this.#instance = news.instance;
     if (news.identity !== null) this.identity = news.identity;
     this.#peer = peer;
-    this.callMap = new Requests(peer, pending);
+    this.callMap = new Requests(peer, pending, "websocket");
     this.#kept = new InStep(registry);
   }
 

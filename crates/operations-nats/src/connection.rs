@@ -14,7 +14,7 @@ use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::listed::Listed;
 use operations_core::lock::locked;
 use operations_core::log::{Level, Logger};
-use operations_core::mailbox::{Item, Mailbox};
+use operations_core::mailbox::Mailbox;
 use operations_core::registry::Registry;
 use operations_core::trace;
 use serde::Deserialize;
@@ -144,6 +144,13 @@ fn headers_of(trace: &str) -> HeaderMap {
         }
     }
     headers
+}
+
+/// The trace in the headers of a message, for requests whose payload has none: whatever is between us and the caller may have
+/// added it there.
+fn trace_in(message: &Message) -> Option<String> {
+    let headers = message.headers.as_ref()?;
+    trace::carried(|name| headers.get(name).map(|value| value.as_str().to_owned()))
 }
 
 /// Hands a message to the client. It fails when the connection is over, or when a new broker takes less than the
@@ -470,7 +477,9 @@ impl Connection {
 
 /// A message that is not for this connection alone.
 fn on_public(_: &Shared, message: &Message, now: f64, state: &mut State, todo: &mut Todo) {
-    state.on_public(now, &message.subject, &message.payload, todo);
+    let trace = trace_in(message);
+    let trace = trace.as_deref();
+    state.on_public(now, &message.subject, &message.payload, trace, todo);
 }
 
 fn may_not_serve(subject: &str) -> CallError {
@@ -612,7 +621,8 @@ impl Shared {
             return;
         }
         if message.status != Some(StatusCode::NO_RESPONDERS) {
-            state.on_inbox(now, about, &message.payload, todo);
+            let trace = trace_in(message);
+            state.on_inbox(now, about, &message.payload, trace.as_deref(), todo);
         } else if let Some(question) = about.strip_prefix("discover-") {
             locked(&self.discoveries).remove(question);
         } else {

@@ -359,13 +359,15 @@ fn native_call(call: &NewCall, cancel: &CancellationToken) -> Call {
             identity: call.caller.identity.clone(),
             identity_text: call.caller.text.clone(),
             request_id: Some(call.request_id.to_string()),
+            parent_request_id: call.parent_request_id.clone(),
+            trace: call.trace.clone(),
+            via: call.via.clone(),
             passed_on: call.metadata.clone(),
             // To handlers it is data, and those that are done here look at no data.
             metadata: None,
             deadline: call.deadline,
             cancel: cancel.clone(),
             takes_files: call.takes_files,
-            trace: call.trace.clone(),
             pieces: None,
         },
     }

@@ -129,7 +129,7 @@ pub struct Outbound {
     pub parent_request_id: Option<String>,
     /// Unix milliseconds.
     pub deadline: Option<f64>,
-    /// The trace that it belongs to, as JSON.
+    /// The trace that it belongs to, as JSON: an object.
     pub trace: Option<String>,
 }
 

@@ -56,7 +56,8 @@ impl Handler for HttpHandler {
         let spills = spills.filter(|_| context.takes_files);
         let slot = context.pieces.clone().filter(|_| spills.is_none());
         async move {
-            let input = encoded(input.as_ref(), &operation).decode(&operation)?;
+            let input = traced(encoded(input.as_ref(), &operation), &context);
+            let input = input.decode(&operation)?;
             // Cancelled when the service is closed, or when nobody waits any more.
             let cancel = service.token();
             let mut work = pin!(async {
@@ -98,7 +99,7 @@ impl Handler for HttpHandler {
         let Self {
             service, operation, ..
         } = self.clone();
-        let opened = encoded(input.as_ref(), &operation)
+        let opened = traced(encoded(input.as_ref(), &operation), &context)
             .decode(&operation)
             .map_err(Failure::from)
             .and_then(|input| service.reader(&operation, input));
@@ -135,6 +136,14 @@ impl HttpHandler {
     fn makes_bigints(&self) -> bool {
         let int64 = self.operation.int64.as_ref();
         int64.is_some_and(|int64| int64.keep == Keep::BigInt)
+    }
+}
+
+/// The trace travels in headers of the request.
+fn traced(input: EncodedInput, context: &Context) -> EncodedInput {
+    EncodedInput {
+        headers: context.trace.clone(),
+        ..input
     }
 }
 

@@ -46,11 +46,11 @@ pub(super) async fn of(
     let source = meta.as_ref().and_then(|meta| meta.string("source"));
     let is_mcp_error = source.as_deref() == Some("mcp")
         && meta.as_ref().and_then(|meta| meta.get("isError")) == Some("true");
-    let status = if is_mcp_error {
-        StatusCode::BAD_GATEWAY
-    } else {
-        status_of(source.as_deref(), meta.as_ref())
-    };
+    let upstream = meta
+        .as_ref()
+        .filter(|_| source.as_deref() == Some("http"))
+        .and_then(|meta| meta.number("statusCode"));
+    let status = success(upstream, is_mcp_error, true);
     let data = members.get("data");
     let file = meta
         .as_ref()
@@ -116,17 +116,21 @@ pub(super) fn secure_headers(headers: &mut HeaderMap) {
         .or_insert(HeaderValue::from_static("no-store"));
 }
 
-/// Upstream's own status, if it means success.
-fn status_of(source: Option<&str>, meta: Option<&Object<'_>>) -> StatusCode {
-    let status = meta
-        .filter(|_| source == Some("http"))
-        .and_then(|meta| meta.number("statusCode"))
-        .and_then(|status| {
-            (200..300_u16).find(|known| (f64::from(*known) - status).abs() < f64::EPSILON)
-        });
-    status
-        .and_then(|status| StatusCode::from_u16(status).ok())
-        .unwrap_or(StatusCode::OK)
+/// The status of an answer: upstream's own, if it means success. A tool that says that it failed is no success, and without data there is
+/// no content.
+#[must_use]
+pub fn success(upstream: Option<f64>, is_tool_error: bool, has_content: bool) -> StatusCode {
+    if is_tool_error {
+        return StatusCode::BAD_GATEWAY;
+    }
+    let known = upstream.and_then(|status| {
+        (200..300_u16).find(|known| (f64::from(*known) - status).abs() < f64::EPSILON)
+    });
+    let status = known.and_then(|status| StatusCode::from_u16(status).ok());
+    match status.unwrap_or(StatusCode::OK) {
+        StatusCode::OK if !has_content => StatusCode::NO_CONTENT,
+        status => status,
+    }
 }
 
 fn with(status: StatusCode, body: Body, media_type: HeaderValue) -> Response<Body> {
@@ -140,11 +144,7 @@ fn with_data(data: Option<&str>, status: StatusCode, meta: Option<&Object<'_>>) 
     let Some(data) = data else {
         // Nothing at all is what an operation without a result gives.
         let mut response = Response::new(body::empty());
-        *response.status_mut() = if status == StatusCode::OK {
-            StatusCode::NO_CONTENT
-        } else {
-            status
-        };
+        *response.status_mut() = success(Some(f64::from(status.as_u16())), false, false);
         return response;
     };
     match binary(data) {
