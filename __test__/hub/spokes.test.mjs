@@ -454,22 +454,6 @@ describe("two spokes of one name", () => {
   });
 });
 
-describe("the trace of a call", () => {
-  it("goes from a door of the hub to a spoke, without JavaScript of the hub", async () => {
-    const { address, url, registry } = await hubOf([], byName);
-    const spoke = await spokeOf(address, { name: "laptop" });
-    const seen = operation({ namespace: "x", name: "seen", handler: (_, { trace }) => trace ?? null });
-    await spoke.serve(registryOf(seen));
-    await eventually(() => registry.get("laptop.seen") !== undefined);
-    const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-    const answer = await fetch(`${url}/api/laptop/seen`, {
-      method: "POST",
-      headers: { traceparent, tracestate: "a=1" },
-    });
-    assert.deepEqual(await answer.json(), { traceparent, tracestate: "a=1" });
-  });
-});
-
 describe("the end", () => {
   it("lets running calls finish, on either side", async () => {
     const gate = deferred();

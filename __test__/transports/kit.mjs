@@ -78,12 +78,18 @@ kit("values arrive as they were, binary data and undefined too", async (on) => {
 
 kit("1,000 calls in flight have their own answers", async (on) => {
   const gate = deferred();
-  const wait = operation("wait", { handler: (input) => gate.promise.then(() => input) });
-  const { callMap } = await on(wait, operation("open", { handler: () => gate.resolve() }));
-  const calls = Array.from({ length: 200 }, (_, n) => callMap.call("kit.wait", n));
-  const more = Array.from({ length: 800 }, (_, n) => callMap.call("kit.wait", 200 + n));
-  await callMap.call("kit.open", {}).catch(() => gate.resolve());
-  const answers = await Promise.all([...calls, ...more]);
+  let begun = 0;
+  const wait = operation("wait", {
+    handler: async (input) => {
+      begun += 1;
+      // Not all of them: a transport may have fewer places than there are calls.
+      if (begun === 100) gate.resolve();
+      await gate.promise;
+      return input;
+    },
+  });
+  const { callMap } = await on(wait);
+  const answers = await Promise.all(Array.from({ length: 1_000 }, (_, n) => callMap.call("kit.wait", n)));
   assert.ok(answers.every(({ data }, n) => data === n));
   assert.equal(callMap.getPendingCount(), 0);
 });
