@@ -476,9 +476,9 @@ impl Peer {
         state.refused.total()
     }
 
-    /// Something for a request of ours.
-    pub(crate) fn event(&self, event: CallEvent<'_>) {
-        self.act(|now, state, waking| state.event(now, event, waking));
+    /// Something for a request of ours. Says whether the other end reads fast enough what it is told in turn.
+    pub(crate) fn event(&self, event: CallEvent<'_>) -> bool {
+        self.act(|now, state, waking| state.event(now, event, waking))
     }
 
     /// Work for the other end was aborted: so is what was called for it.
@@ -644,14 +644,15 @@ impl State {
         Ok(())
     }
 
-    fn event(&mut self, now: f64, event: CallEvent<'_>, waking: &mut Vec<Arc<Mailbox>>) {
+    fn event(&mut self, now: f64, event: CallEvent<'_>, waking: &mut Vec<Arc<Mailbox>>) -> bool {
         let id = event.request_id().to_owned();
         let Some(entry) = self.entries.get_mut(&*id) else {
             // Whoever sends it should know that nobody listens: `call` of a subscription wants the first event only.
             if matches!(event, CallEvent::Responded { .. }) {
                 self.write(frame::aborted(&id), None);
+                return self.bytes <= MOST_BYTES_WAITING;
             }
-            return;
+            return true;
         };
         let (answer, output) = match event {
             CallEvent::Responded {
@@ -670,10 +671,11 @@ impl State {
                 let error = answered(&entry.operation, error);
                 (Answer::Failed(error), None)
             }
-            CallEvent::Requested(_) => return,
+            CallEvent::Requested(_) => return true,
         };
         let effects = self.pending.answer(now, &id, answer);
         self.carry_out(effects, output, waking);
+        true
     }
 
     fn consumed(&mut self, now: f64, id: &str, count: u64) {
