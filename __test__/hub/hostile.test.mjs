@@ -1,8 +1,10 @@
 // Spokes that mean harm: they speak for the calls of others, and ask for more than they read.
 
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
-import { bareSocket, deferred, eventually, hubOf, operation } from "./support.mjs";
+import { once } from "node:events";
+import { after, describe, it } from "node:test";
+import { WebSocketServer } from "ws";
+import { bareSocket, deferred, eventually, hubOf, operation, spokeOf } from "./support.mjs";
 
 const offered = (name) => ({
   namespace: "x",
@@ -76,5 +78,30 @@ describe("a hostile spoke", () => {
     mallory.send("hub.discover", {}, "later");
     const { payload } = await mallory.until(({ id }) => id === "later");
     assert.equal(payload.operations.length, 1);
+  });
+});
+
+describe("a hostile hub", () => {
+  it("cannot make discover fail with something else than an answer", async () => {
+    const server = new WebSocketServer({
+      port: 0,
+      host: "127.0.0.1",
+      handleProtocols: () => "operations.v1",
+    });
+    after(() => server.close());
+    await once(server, "listening");
+    const lists = ['[[1],{"a":[2]}]', "[[[]]]", '[{"namespace":"a","name":"b","type":"query"},[7]]'];
+    server.on("connection", (socket) => {
+      socket.on("message", (data) => {
+        const { type, id } = JSON.parse(String(data));
+        if (type !== "hub.discover") return;
+        socket.send(`{"type":"hub.operations","id":"${id}","payload":{"operations":${lists.shift()}}}`);
+      });
+    });
+    const spoke = await spokeOf(`ws://127.0.0.1:${server.address().port}`);
+    const names = async () => (await spoke.discover()).operations.map(({ name }) => name);
+    assert.deepEqual(await names(), []);
+    assert.deepEqual(await names(), []);
+    assert.deepEqual(await names(), ["b"]);
   });
 });

@@ -495,11 +495,7 @@ impl Peer {
         let Some(question) = state.questions.get_mut(id) else {
             return;
         };
-        let inner = part
-            .trim()
-            .trim_start_matches('[')
-            .trim_end_matches(']')
-            .trim();
+        let inner = frame::items(part);
         if question.parts.len() + inner.len() > most {
             state.questions.remove(id);
             return;
@@ -857,5 +853,27 @@ impl Subscription {
             Some(Err(_)) | None => self.calling.is_over = true,
         }
         next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn who_answers_what_nobody_asked_has_to_read_what_it_is_told() {
+        let peer = Peer::new("mallory");
+        peer.connected();
+        let id = "x".repeat(256);
+        let mut answers = 0;
+        let never_asked = || CallEvent::Responded {
+            request_id: id.clone(),
+            output: None,
+        };
+        while peer.event(never_asked()) {
+            answers += id.len();
+            assert!(answers < 2 * MOST_BYTES_WAITING, "it is kept without end");
+        }
+        assert!(peer.waiting_bytes() < MOST_BYTES_WAITING + 1_024);
     }
 }

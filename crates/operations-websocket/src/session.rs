@@ -378,9 +378,7 @@ impl Session {
     fn offered(self: &Arc<Self>, id: String, part: &str, has_more: bool) -> Option<End> {
         let mut lists = locked(&self.lists);
         let mut whole = lists.remove(&id).unwrap_or_default();
-        let inner = part.trim();
-        let inner = inner.strip_prefix('[').unwrap_or(inner);
-        let inner = inner.strip_suffix(']').unwrap_or(inner).trim();
+        let inner = frame::items(part);
         if !whole.is_empty() && !inner.is_empty() {
             whole.push(',');
         }
