@@ -229,6 +229,8 @@ export type {
   MCPClient,
   MCPClientConfig,
   MCPClientCredentials,
+  MCPEnterprise,
+  MCPWorkload,
   MCPClientWrapper,
   MCPElicitation,
   MCPElicitationAnswer,

@@ -55,6 +55,8 @@ describe("the agent hub", () => {
       /POST \/api\/tasks\/add, as ada -> 200 task 4/,
       /POST \/api\/tasks\/add, as bob -> 403 Access denied/,
       /tools for bob; tasks_list -> \{"tasks":\[\{"id":3,/,
+      /· laptop\.battery by bob, ok/,
+      /laptop\.battery, as bob -> \{"percent":80\}/,
       /`npm run hub` starts it/,
     ]) {
       assert.match(stdout, line);
@@ -76,6 +78,8 @@ describe("the agent hub", () => {
       await until(() => stdout.includes("Ctrl+C stops it."), "the hub is up");
       const [, http] = /^ +HTTP +(\S+)/m.exec(stdout);
       const [, mcp] = /^ +MCP +(\S+)/m.exec(stdout);
+      const [, page] = /^ +Page +(\S+)/m.exec(stdout);
+      assert.match(await (await fetch(page)).text(), /<html/i);
       const [, token] = /ada +Authorization: Bearer (\S+)/.exec(stdout);
       assert.equal((await fetch(`${http}/tasks/list`)).status, 200);
       const client = await createMCPClient("hub", {

@@ -51,7 +51,7 @@ describe("our builder builds what TypeBox builds", () => {
         timestamp: Type.Number({ description: "Unix milliseconds at the moment of wrapping" }),
         notes: Type.Optional(
           Type.Array(Type.Object({ path: Type.String(), message: Type.String() }), {
-            description: "What normalisation made up or replaced, or could not make right",
+            description: "What normalisation filled in, replaced, or could not correct",
           }),
         ),
         spill: Type.Optional(

@@ -80,6 +80,33 @@ describe("one instance", () => {
   });
 });
 
+describe("loading", () => {
+  it("takes few files, because each takes time", async () => {
+    const script = `require("@alkdev/operations"); console.log(Object.keys(require.cache).length)`;
+    const { stdout } = await runNode(["--eval", script], { cwd: root });
+    assert.ok(Number(stdout) > 1 && Number(stdout) < 30, stdout);
+  });
+
+  const check = `
+    FormatRegistry.Set("even", (text) => text.length % 2 === 0);
+    const schema = Type.String({ format: "even" });
+    console.log(collectErrors(schema, "ab").length, collectErrors(schema, "abc").length);`;
+  const ways = {
+    "after it": `import { collectErrors } from "@alkdev/operations";
+      import { FormatRegistry, Type } from "@sinclair/typebox"; ${check}`,
+    "at the same time": `const [{ collectErrors }, { FormatRegistry, Type }] = await Promise.all([
+      import("@alkdev/operations"), import("@sinclair/typebox")]); ${check}`,
+    "long after it": `import { collectErrors } from "@alkdev/operations";
+      const { FormatRegistry, Type } = await import("@sinclair/typebox"); ${check}`,
+  };
+  for (const [when, script] of Object.entries(ways)) {
+    it(`knows the formats of TypeBox's ES modules, imported ${when}`, async () => {
+      const { stdout } = await runNode(["--input-type=module", "--eval", script], { cwd: root });
+      assert.equal(stdout.trim(), "0 1");
+    });
+  }
+});
+
 describe("a missing binary", () => {
   /** The package without any addon. */
   function withoutAddon(test) {

@@ -26,8 +26,17 @@ function oauth() {
     const { private_key_pem: privateKey, signing_algorithm: algorithm } = context;
     return { clientCredentials: { clientId, privateKey, algorithm } };
   }
+  if (scenario === "auth/wif-jwt-bearer") {
+    return { workload: { clientId, token: () => context.valid_jwt } };
+  }
+  if (scenario === "auth/enterprise-managed-authorization") {
+    const { idp_issuer: issuer, idp_token_endpoint: tokenEndpoint, idp_client_id, idp_id_token } = context;
+    const idp = { issuer, tokenEndpoint, clientId: idp_client_id };
+    return { enterprise: { clientId, clientSecret, idp, idToken: () => idp_id_token } };
+  }
   return {
     onAuthorize: visit,
+    dpop: scenario.startsWith("auth/dpop"),
     clientMetadataUrl: METADATA_URL,
     ...(scenario === "auth/pre-registration" && { clientId, clientSecret }),
   };

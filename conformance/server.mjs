@@ -15,7 +15,8 @@ if (process.argv.includes("--stdio")) {
   await serveStdio(registry, { name: "conformance", version: "1.0.0" });
 } else {
   const served = await serve(registry, {
-    doors: { mcp: { name: "conformance", version: "1.0.0" } },
+    // Streams are short, so that the suite can see how clients come back.
+    doors: { mcp: { name: "conformance", version: "1.0.0", resume: { hold: 500 } } },
   });
   console.log(`${served.url}/mcp`);
   process.stdin.resume().on("end", () => served.close({ drain: 0 }));

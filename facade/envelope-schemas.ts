@@ -68,7 +68,7 @@ export const MCPContentBlockSchema = Type.Union(
 
 const notes = Type.Optional(
   Type.Array(Type.Object({ path: Type.String(), message: Type.String() }), {
-    description: "What normalisation made up or replaced, or could not make right",
+    description: "What normalisation filled in, replaced, or could not correct",
   }),
 );
 

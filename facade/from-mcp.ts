@@ -20,11 +20,13 @@ export type {
   MCPClientCredentials,
   MCPElicitation,
   MCPElicitationAnswer,
+  MCPEnterprise,
   MCPOAuthConfig,
   MCPSampling,
   MCPSamplingAnswer,
   MCPSessions,
   MCPTokenStore,
+  MCPWorkload,
 } from "./mcp/config.js";
 export { mapMCPContentBlocks } from "./mcp/content-blocks.js";
 export {

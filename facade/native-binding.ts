@@ -141,6 +141,11 @@ export interface NativeBinding {
     shown: string[],
     identity?: string | null,
   ): string;
+  /** The status that the HTTP door answers a failed call with; nothing where it closes the connection. `error` and the errors that the
+   * operation declares are JSON. */
+  httpStatusOfFailure(runtime: Runtime, error: string, declared: string, hasIdentity: boolean): number | null;
+  /** The same for a call that has not failed. */
+  httpStatusOfAnswer(upstream: number | undefined | null, isToolError: boolean, hasContent: boolean): number;
   /** A registry that is served; `options` is JSON (`serve/options.ts`). */
   readonly RegistryServer: new (
     runtime: Runtime,
@@ -241,6 +246,10 @@ export interface NativeRegistry {
   limit(id: string, gate: CallGate | undefined): void;
   /** The formats that users have registered with TypeBox. */
   setHostFormats(names: string[]): void;
+  /** Has calls told that are done without JavaScript (`WANTS` in `registry/native-reports.ts`); the first `look` is called when
+   * there is something to take. */
+  report(wants: number, look: () => void): void;
+  takeReports(): string | null;
 }
 
 /** A compiled schema. Live values are walked with the help of `callbacks` (`schema/live-callbacks.ts`). */

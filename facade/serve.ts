@@ -8,6 +8,7 @@ export type {
   HttpDoorOptions,
   HubDoorOptions,
   McpDoorOptions,
+  McpResumeOptions,
   McpTaskOptions,
   ServeCors,
   ServeDoors,

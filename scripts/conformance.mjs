@@ -200,7 +200,7 @@ function writeTable([headings, rule, ...lines]) {
     const own = lines.filter((line) => line.startsWith(`| ${side} |`));
     if (own.length === 0) continue;
     const path = join(root, "docs/guides", `${guide}.md`);
-    const place = new RegExp(`(<!-- conformance: ${side} -->\n)[sS]*?(<!-- /conformance -->)`);
+    const place = new RegExp(`(<!-- conformance: ${side} -->\n)[^]*?(<!-- /conformance -->)`);
     const text = readFileSync(path, "utf8");
     writeFileSync(path, text.replace(place, `$1\n${[headings, rule, ...own].join("\n")}\n\n$2`));
   }

@@ -148,6 +148,7 @@ export function buildAddon({ profile, features = [] }) {
 export function buildFacade() {
   heading("build the facade");
   tool("typescript", "bin/tsc", ["-p", "facade"]);
+  run(process.execPath, [join(root, "scripts", "bundle-node.mjs")]);
   run(process.execPath, [join(root, "scripts", "write-esm-wrappers.mjs")]);
   run(process.execPath, [join(root, "scripts", "build-browser.mjs")]);
   buildExplorer();

@@ -22,7 +22,8 @@ const PROGRAMS = ["esm.mjs", "cjs.cjs", "adapters.mjs"];
 const INSTALL = {
   node: ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"],
   bun: ["add", "--no-progress"],
-  deno: ["add", "--allow-scripts=none"],
+  // A version that was published a moment ago is too new for Deno by default.
+  deno: ["add", "--minimum-dependency-age=0"],
 };
 
 /** Publishes two versions on a local registry, and installs them with each runtime. Ends the process where that fails. */
@@ -103,7 +104,7 @@ function installAndUpgrade(name, versions, folder, registry) {
 }
 
 /** Verdaccio on a free port of this machine, which passes on what it does not have to the registry that npm uses. */
-async function startRegistry(folder) {
+export async function startRegistry(folder) {
   heading(`start ${VERDACCIO.split("@")[0]}`);
   // It names its dependency by a tag, which registries that mirror npm's need not have.
   const binary = installTool("verdaccio", VERDACCIO, "verdaccio", { "node-fetch": "^2.7.0" });

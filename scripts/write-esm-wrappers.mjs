@@ -10,15 +10,34 @@ import { root } from "./lib.mjs";
 const require = createRequire(import.meta.url);
 const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
-// TypeBox's ES module and CommonJS builds have registries of their own, so the wrappers hand in theirs.
-writeFileSync(
-  join(root, "dist", "typebox-registries.mjs"),
-  `import { FormatRegistry, TypeRegistry } from "@sinclair/typebox";
+// TypeBox's ES module and CommonJS builds have registries of their own, so the wrappers hand in theirs. The registries are
+// three of the 200 files that make up TypeBox, and loading all takes longer than everything of ours. package.json says who
+// gets which of these, under "imports".
+const REGISTRIES = {
+  // Bundlers need to see what is imported, and give a program the one copy that is in the bundle.
+  "typebox-registries.mjs": `import { FormatRegistry, TypeRegistry } from "@sinclair/typebox";
 import registries from "./schema/registries.js";
 
 registries.useTypeBox({ FormatRegistry, TypeRegistry });
 `,
-);
+  // Node 22.12 and above: `require` takes ES modules, so this can wait until somebody asks for a format or a kind. No top-level
+  // `await` here, which would keep programs from requiring an ES module that imports this package.
+  "typebox-registries-sync.mjs": `import registries from "./schema/registries.js";
+
+registries.useEsModule(import.meta.resolve("@sinclair/typebox"));
+`,
+  "typebox-registries-async.mjs": `import registries from "./schema/registries.js";
+
+let typebox;
+try {
+  typebox = await import(new URL("./type/registry/index.mjs", import.meta.resolve("@sinclair/typebox")));
+} catch {
+  typebox = await import("@sinclair/typebox");
+}
+registries.useTypeBox(typebox);
+`,
+};
+for (const [name, text] of Object.entries(REGISTRIES)) writeFileSync(join(root, "dist", name), text);
 
 // Names are listed one by one because Node finds the names of a CommonJS module by a guess at its
 // source, and other tools by another.
@@ -29,7 +48,7 @@ for (const conditions of Object.values(exports)) {
   writeFileSync(
     join(root, conditions.import.default),
     [
-      'import "./typebox-registries.mjs";',
+      'import "#typebox-registries";',
       `import implementation from "${implementation.replace("./dist/", "./")}";`,
       "",
       "export const {",

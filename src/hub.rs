@@ -197,7 +197,7 @@ impl HubConnection {
         self.host.begin(&id)
     }
 
-    /// Answers, as many as there are lines: an id, a tab and the answer as JSON; or an id alone, the work on which is over.
+    /// Answers, as many as there are lines (`operations_core::call::submission`).
     #[napi]
     pub fn answer_all(&self, env: Env, outcomes: String) -> napi::Result<()> {
         self.bridge.run(&env, || {

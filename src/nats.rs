@@ -62,7 +62,7 @@ impl NatsConnection {
     #[napi]
     pub fn call_all(&self, env: Env, calls: String) -> napi::Result<()> {
         self.bridge.run(&env, || {
-            self.connection.call_all(&calls);
+            self.connection.call_all(calls);
             Ok(())
         })
     }
@@ -170,7 +170,7 @@ impl NatsConnection {
     #[napi]
     pub fn answer_all(&self, env: Env, outcomes: String) -> napi::Result<()> {
         self.bridge.run(&env, || {
-            self.connection.answer_all(&outcomes);
+            self.connection.answer_all(outcomes);
             Ok(())
         })
     }

@@ -1,13 +1,15 @@
 //! The registry that runs in Rust, as the facade fills it (`facade/registry/native-twin.ts`).
 
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use napi::bindgen_prelude::Env;
 use napi_derive::napi;
 use operations_core::error::CallError;
-use operations_core::registry::{Made, OnlyHost, Operation, OutputMode, Registry, Schema, Work};
+use operations_core::registry::{
+    Made, OnlyHost, Operation, OutputMode, Registry, Reports, Schema, Wants, Work,
+};
 use operations_core::spec::OperationSpec;
 use operations_http::HttpHandler;
 use operations_mcp::ToolHandler;
@@ -18,6 +20,7 @@ use serde_json::{Map, Value};
 
 use crate::border::bridge::Bridge;
 use crate::border::runtime::Runtime;
+use crate::border::wake::{Look, waker};
 use crate::http::HttpService;
 use crate::hub::HubPeer;
 use crate::limits::CallGate;
@@ -32,6 +35,8 @@ pub struct NativeRegistry {
     bridge: Arc<Bridge>,
     is_host_sending: Arc<AtomicBool>,
     pub(crate) registry: Arc<Registry>,
+    /// What is to be told of calls, once somebody wants to know.
+    reports: OnceLock<Arc<Reports>>,
 }
 
 #[napi]
@@ -46,6 +51,7 @@ impl NativeRegistry {
             bridge,
             is_host_sending: Arc::clone(&runtime.is_host_sending),
             registry: Arc::new(registry),
+            reports: OnceLock::new(),
         })
     }
 
@@ -143,6 +149,28 @@ impl NativeRegistry {
     pub fn limit(&self, id: String, gate: Option<&CallGate>) {
         self.registry
             .limit(&id, gate.map(|gate| gate.limited.clone()));
+    }
+
+    /// Has calls told that are done here. `wants` says what of them (`operations_core::registry::Wants`); the first `look` that is
+    /// given is called when there is something to take.
+    #[napi]
+    pub fn report(&self, wants: u8, look: Look<'_>) -> napi::Result<()> {
+        if self.reports.get().is_none() {
+            let reports = Reports::new(waker(&look)?);
+            // Only the thread of JavaScript comes here.
+            let _ = self.reports.set(reports);
+        }
+        if let Some(reports) = self.reports.get() {
+            self.registry.report(Wants::from_bits(wants), reports);
+        }
+        Ok(())
+    }
+
+    /// What is to be told, as `facade/registry/native-reports.ts` reads it; nothing when nothing is.
+    #[napi]
+    #[must_use]
+    pub fn take_reports(&self) -> Option<String> {
+        self.reports.get().and_then(|reports| reports.take())
     }
 
     /// The formats that users have registered with TypeBox: only JavaScript can check them.

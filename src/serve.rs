@@ -3,16 +3,18 @@
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
-use napi::bindgen_prelude::{Env, PromiseRaw};
+use napi::bindgen_prelude::{Env, PromiseRaw, within_runtime_if_available};
 use napi_derive::napi;
 use operations_core::clock;
 use operations_core::error::CallError;
-use operations_core::spec::OperationSpec;
-use operations_serve::door::http::{About, Described, Routes};
+use operations_core::spec::{DeclaredError, OperationSpec};
+use operations_serve::door::http::{About, Described, Routes, success};
 use operations_serve::embedded::Embedded;
+use operations_serve::failure::{Outcome, outcome_among};
 use operations_serve::identity::Caller;
 use operations_serve::listener::Listener;
 use operations_serve::{Host, Options, Service};
+use tokio::runtime::Handle;
 
 use crate::border::bridge::Bridge;
 use crate::border::mailbox::Mailbox;
@@ -45,6 +47,37 @@ pub(crate) fn open_api_of(
     })
 }
 
+/// The status that the HTTP door answers a failed call with; nothing where it closes the connection. `error` is JSON, and so are
+/// the errors that the operation declares.
+#[napi]
+pub(crate) fn http_status_of_failure(
+    env: Env,
+    runtime: &Runtime,
+    error: String,
+    declared: String,
+    has_identity: bool,
+) -> napi::Result<Option<u32>> {
+    runtime.bridge.run(&env, || {
+        let error: CallError = read(&error)?;
+        let declared: Vec<DeclaredError> = read(&declared)?;
+        Ok(match outcome_among(&error, &declared, has_identity) {
+            Outcome::Answer(status) => Some(u32::from(status.as_u16())),
+            Outcome::Closed => None,
+        })
+    })
+}
+
+/// The status that the HTTP door answers a call with that has not failed.
+#[napi]
+#[must_use]
+pub(crate) fn http_status_of_answer(
+    upstream: Option<f64>,
+    is_tool_error: bool,
+    has_content: bool,
+) -> u32 {
+    u32::from(success(upstream, is_tool_error, has_content).as_u16())
+}
+
 /// A registry that is served.
 #[napi]
 pub struct RegistryServer {
@@ -53,6 +86,7 @@ pub struct RegistryServer {
     service: Service,
     listener: Arc<OnceLock<Listener>>,
     embedded: Embedded,
+    runtime: Handle,
 }
 
 #[napi]
@@ -86,6 +120,7 @@ impl RegistryServer {
             embedded: Embedded::new(service.clone()),
             service,
             listener: Arc::default(),
+            runtime: within_runtime_if_available(Handle::current),
         })
     }
 
@@ -157,11 +192,11 @@ impl RegistryServer {
         self.host.begin(&id)
     }
 
-    /// Answers, as many as there are lines: an id, a tab and the answer as JSON; or an id alone, the work on which is over.
+    /// Answers, as many as there are lines (`operations_core::call::submission`).
     #[napi]
     pub fn answer_all(&self, env: Env, outcomes: String) -> napi::Result<()> {
         self.bridge.run(&env, || {
-            self.host.answer_all(&outcomes);
+            self.host.answer_soon(outcomes, &self.runtime);
             Ok(())
         })
     }

@@ -95,7 +95,7 @@ describe("an option of the wrong kind", () => {
     [
       "openapi",
       { methods: ["get", "gte"] },
-      'config.methods has "gte", which is no method of HTTP. Did you mean get?',
+      'config.methods has "gte", which is not an HTTP method. Did you mean get?',
     ],
     [
       "openapi",

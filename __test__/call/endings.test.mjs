@@ -178,6 +178,30 @@ describe("context.signal", () => {
     assert.equal(seen[0].aborted, true);
   });
 
+  it("and env can be had through a proxy and an object that inherits, and be replaced", async () => {
+    let seen;
+    const { callMap } = serving([
+      query("wrapped", (_, context) => {
+        const around = [new Proxy(context, {}), Object.create(context)];
+        seen = {
+          keys: Object.keys(context),
+          signals: [context, ...around].map(({ signal }) => signal),
+          envs: [context, ...around].map(({ env }) => env),
+        };
+        const [signal, env] = [AbortSignal.abort(), { none: {} }];
+        Object.assign(context, { signal, env });
+        seen.replaced = around.map((each) => each.signal === signal && each.env === env);
+      }),
+    ]);
+    await callMap.call("t.wrapped", {});
+    assert.deepEqual(seen.keys, ["requestId", "signal", "env"]);
+    assert.ok(seen.signals[0] instanceof AbortSignal);
+    assert.equal(new Set(seen.signals).size, 1);
+    assert.equal(typeof seen.envs[0].t.wrapped, "function");
+    assert.equal(new Set(seen.envs).size, 1);
+    assert.deepEqual(seen.replaced, [true, true]);
+  });
+
   it("is aborted when it is first asked for after the abort", async () => {
     let look;
     const { callMap } = serving([

@@ -52,9 +52,9 @@ export function useSdk() {
 
 export const spans = () => exporter.getFinishedSpans();
 
-/** The only span of this name. */
-export function spanOf(name) {
-  const found = spans().filter((span) => span.name === name);
+/** The only span of this name, and, if that is asked for, of this kind: 1 server, 2 client. */
+export function spanOf(name, kind) {
+  const found = spans().filter((span) => span.name === name && (kind === undefined || span.kind === kind));
   if (found.length !== 1) {
     throw new Error(
       `${found.length} spans are called ${name}; there are ${spans().map((span) => span.name)}`,
@@ -62,6 +62,9 @@ export function spanOf(name) {
   }
   return found[0];
 }
+
+export const SERVER = 1;
+export const CLIENT = 2;
 
 export const idsOf = (span) => span.spanContext();
 export const parentOf = (span) => span.parentSpanContext?.spanId;

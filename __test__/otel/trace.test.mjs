@@ -2,13 +2,13 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createMCPClient, FromOpenAPI, OperationRegistry, subscribe } from "@alkdev/operations";
+import { CallError, createMCPClient, FromOpenAPI, OperationRegistry, subscribe } from "@alkdev/operations";
 import { instrument } from "@alkdev/operations/otel";
 import { serve } from "@alkdev/operations/serve";
 import { answers, documentOf, sendJson, serve as upstream } from "../http/support.mjs";
 import { skip, useNats } from "../nats/support.mjs";
 import { operation, post, serving } from "../serve/support.mjs";
-import { idsOf, parentOf, spanOf, spans, useSdk } from "./support.mjs";
+import { CLIENT, idsOf, parentOf, SERVER, spanOf, spans, useSdk } from "./support.mjs";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 const PARENT = "b7ad6b7169203331";
@@ -80,7 +80,7 @@ describe("a served call", () => {
     const response = await post(`${url}/api/demo/all`, {}, { headers });
     assert.equal(response.status, 200, await response.text());
 
-    const server = spanOf("POST /demo/all");
+    const server = spanOf("POST /api/demo/all");
     assert.equal(parentOf(server), PARENT);
     const { spanId } = idsOf(server);
     for (const name of ["demo.inner", "GET /items/{id}", "GET /events", "tools/call far_tool", "work/do"]) {
@@ -106,11 +106,52 @@ describe("a served call", () => {
       ),
     );
     assert.equal(parentOf(inner), idsOf(outer).spanId);
-    assert.equal(parentOf(spanOf("work/do")), spanId);
+    const rpc = spanOf("work/do", CLIENT);
+    assert.equal(parentOf(rpc), spanId);
+    assert.equal(parentOf(spanOf("work/do", SERVER)), idsOf(rpc).spanId);
   });
 });
 
 describe("spans", () => {
+  it("of served calls have the route with its door, the scheme, and the status of the answer", async () => {
+    const { registry, url } = await serving([
+      operation({ namespace: "demo", name: "ok", handler: () => 1 }),
+      operation({ namespace: "demo", name: "nothing", handler: () => undefined }),
+      operation({ namespace: "demo", name: "closed", accessControl: { requiredScopes: ["s"] } }),
+      operation({
+        namespace: "demo",
+        name: "declared",
+        errorSchemas: [{ code: "TEAPOT", httpStatus: 418 }],
+        handler: () => {
+          throw new CallError("TEAPOT", "short and stout");
+        },
+      }),
+      operation({
+        namespace: "demo",
+        name: "broken",
+        handler: () => {
+          throw new CallError("EXECUTION_ERROR", "no");
+        },
+      }),
+    ]);
+    instrument(registry);
+    for (const name of ["ok", "nothing", "closed", "declared", "broken"]) {
+      const response = await post(`${url}/api/demo/${name}`, {});
+      await response.text();
+      const { attributes, status } = spanOf(`POST /api/demo/${name}`, SERVER);
+      assert.equal(attributes["http.response.status_code"], response.status, name);
+      assert.equal(attributes["http.route"], `/api/demo/${name}`);
+      assert.equal(attributes["url.scheme"], "http");
+      assert.equal(attributes["url.path"], `/api/demo/${name}`);
+      // Only what is the server's fault is an error of the server.
+      assert.equal(status.code, response.status >= 500 ? 2 : 0, name);
+      assert.equal(attributes["error.type"], response.status >= 500 ? "EXECUTION_ERROR" : undefined, name);
+    }
+    const points = (await measured()).get("http.server.request.duration");
+    const codes = points.map(({ attributes: of }) => of["http.response.status_code"]);
+    for (const code of [200, 204, 401, 418, 500]) assert.ok(codes.includes(code), `${code}`);
+  });
+
   it("have the attributes of the conventions", async () => {
     const items = await api();
     const { registry } = await serving(

@@ -95,7 +95,21 @@ describe("middleware", () => {
   it("is missed by nobody who only looks", async () => {
     const registry = registryWith();
     registry.on("registered", () => {});
+    registry.on("denied", () => {});
+    const reports = [];
+    const stops = [
+      registry.on("call", (report) => void reports.push(report)),
+      registry.audit((report) => void reports.push(report)),
+    ];
     assert.equal((await rust(registry, "ns.op")).envelopes[0].data, 1);
+    for (const stop of stops) stop();
+    assert.deepEqual(
+      reports.map(({ rule, outcome, isNative }) => [rule ?? outcome, isNative]),
+      [
+        ["open", true],
+        ["ok", true],
+      ],
+    );
   });
 });
 

@@ -14,7 +14,11 @@ import { fileURLToPath } from "node:url";
 import { CallError, closeMCPClient, createMCPClient, OperationRegistry } from "@alkdev/operations";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { CallToolResultSchema } from "@modelcontextprotocol/sdk/types.js";
+import {
+  CallToolResultSchema,
+  CreateTaskResultSchema,
+  TaskStatusNotificationSchema,
+} from "@modelcontextprotocol/sdk/types.js";
 import { Type } from "@sinclair/typebox";
 import { packaged } from "../mcp/support/servers.mjs";
 import { deferred, operation, serving } from "./support.mjs";
@@ -25,10 +29,21 @@ const EXTENSION = `${PREFIX}tasks`;
 const job = (name, handler, more = {}) =>
   operation({ namespace: "x", name, type: "mutation", _meta: { mcp: { task: true } }, handler, ...more });
 
+/** A server that is closing may still write: what it writes while the folder is removed is removed too. */
+async function removed(dir) {
+  for (let tries = 1; ; tries++) {
+    try {
+      return rmSync(dir, { recursive: true, force: true });
+    } catch (error) {
+      if (tries === 50) throw error;
+      await sleep(100);
+    }
+  }
+}
+
 function folder() {
   const dir = mkdtempSync(join(tmpdir(), "operations-test-tasks-"));
-  // A server that is closing may still write.
-  after(() => rmSync(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }));
+  after(() => removed(dir));
   return join(dir, "tasks");
 }
 
@@ -209,6 +224,180 @@ async function connected(served, more = {}) {
   registry.registerAll(wrapper.tools);
   return registry;
 }
+
+describe("calls that become tasks when they take long", () => {
+  const later = (name, handler, more = {}) =>
+    job(name, handler, { _meta: { mcp: { task: { after: 100, ...more } } } });
+
+  it("are answered plainly when they are quick", async () => {
+    const served = await mcp([later("quick", () => ({ done: true }))]);
+    const { result } = await call(served.url, "x_quick");
+    assert.equal(result.resultType, "complete");
+    assert.deepEqual(result.structuredContent, { done: true });
+  });
+
+  it("go on as tasks, without beginning again", async () => {
+    const go = deferred();
+    let began = 0;
+    const served = await mcp([
+      later("slow", async (_, { onProgress }) => {
+        began++;
+        await go.promise;
+        onProgress(1, 1, "nearly");
+        return { began };
+      }),
+    ]);
+    const { result: made } = await call(served.url, "x_slow");
+    assert.equal(made.resultType, "task");
+    go.resolve();
+    const done = await until(served.url, made.taskId, isOver);
+    assert.equal(done.status, "completed");
+    assert.deepEqual(done.result.structuredContent, { began: 1 });
+  });
+
+  it("ask with their results before, and as tasks after", async () => {
+    const go = deferred();
+    const requestedSchema = { type: "object", properties: { name: { type: "string" } } };
+    const served = await mcp([
+      later("asks", async (_, { elicit }) => {
+        const first = await elicit({ message: "who?", requestedSchema });
+        await go.promise;
+        const second = await elicit({ message: "who else?", requestedSchema });
+        return [first.content.name, second.content.name];
+      }),
+    ]);
+    const more = { capabilities: { elicitation: {} } };
+    const says = (name) => ({ action: "accept", content: { name } });
+    const { result: asked } = await call(served.url, "x_asks", {}, more);
+    assert.equal(asked.resultType, "input_required");
+    assert.equal(asked.taskId, undefined);
+    const { requestState } = asked;
+    const [key] = Object.keys(asked.inputRequests);
+    const params = { name: "x_asks", arguments: {}, requestState, inputResponses: { [key]: says("ada") } };
+    const { result: made } = await ask(served.url, "tools/call", params, more);
+    assert.equal(made.resultType, "task");
+    go.resolve();
+    const waiting = await until(served.url, made.taskId, ({ status }) => status === "input_required", more);
+    const [next] = Object.keys(waiting.inputRequests);
+    const inputResponses = { [next]: says("bob") };
+    await ask(served.url, "tasks/update", { taskId: made.taskId, inputResponses }, more);
+    const done = await until(served.url, made.taskId, isOver, more);
+    assert.deepEqual(done.result.structuredContent, ["ada", "bob"]);
+  });
+
+  it("are tasks at once for clients of 2025-11-25 that ask for one", async () => {
+    const served = await mcp([later("quick", () => 1)]);
+    const response = await fetch(`${served.url}/mcp`, {
+      method: "POST",
+      headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
+      body: JSON.stringify({
+        jsonrpc: "2.0",
+        id: 1,
+        method: "tools/call",
+        params: { name: "x_quick", arguments: {}, task: {} },
+      }),
+    });
+    const { result } = await response.json();
+    assert.ok(result.task.taskId);
+  });
+});
+
+describe("clients are told what becomes of their tasks", () => {
+  /** Reads messages of a stream until one is wanted. */
+  async function heard(response, isWanted) {
+    const messages = [];
+    let text = "";
+    for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+      text += chunk;
+      const lines = text.split("\n");
+      text = lines.pop();
+      for (const line of lines) {
+        if (!line.startsWith("data: {")) continue;
+        const message = JSON.parse(line.slice(6));
+        messages.push(message);
+        if (isWanted(message)) return messages;
+      }
+    }
+    return messages;
+  }
+
+  const listen = (url, taskIds, declares = true) =>
+    fetch(`${url}/mcp`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": "subscriptions/listen",
+      },
+      body: JSON.stringify({
+        jsonrpc: "2.0",
+        id: 7,
+        method: "subscriptions/listen",
+        params: {
+          notifications: { taskIds },
+          _meta: {
+            [`${PREFIX}protocolVersion`]: "2026-07-28",
+            [`${PREFIX}clientCapabilities`]: declares ? { extensions: { [EXTENSION]: {} } } : {},
+          },
+        },
+      }),
+    });
+
+  const waiting = (go) =>
+    job("work", async (_, { onProgress }) => {
+      await go.promise;
+      onProgress(1, 2, "half of it");
+      await sleep(50);
+      return { done: true };
+    });
+
+  it("in 2026-07-28, of those that they name", async () => {
+    const go = deferred();
+    const served = await mcp([waiting(go), job("other", () => 1)]);
+    const { result: made } = await call(served.url, "x_work");
+    const response = await listen(served.url, [made.taskId, "no name"]);
+    const isEnd = ({ params }) => params?.status === "completed";
+    const listening = heard(response, isEnd);
+    const { result: other } = await call(served.url, "x_other");
+    await until(served.url, other.taskId, isOver);
+    go.resolve();
+    const [acknowledged, ...told] = await listening;
+    assert.deepEqual(acknowledged.params.notifications, { taskIds: [made.taskId] });
+    assert.ok(
+      told.every(({ method, params }) => method === "notifications/tasks" && params.taskId === made.taskId),
+    );
+    assert.equal(told[0].params.statusMessage, "half of it");
+    assert.equal(told[0].params._meta[`${PREFIX}subscriptionId`], 7);
+    assert.deepEqual(told.at(-1).params.result.structuredContent, { done: true });
+    const refused = await (await listen(served.url, [made.taskId], false)).json();
+    assert.equal(refused.error.code, -32021);
+  });
+
+  it("in 2025-11-25, of those of their session", async () => {
+    const go = deferred();
+    const served = await mcp([waiting(go)]);
+    const clients = [];
+    for (const name of ["one", "two"]) {
+      const client = new Client({ name, version: "1" });
+      const told = [];
+      client.setNotificationHandler(TaskStatusNotificationSchema, ({ params }) => void told.push(params));
+      await client.connect(new StreamableHTTPClientTransport(new URL(`${served.url}/mcp`)));
+      after(() => client.close());
+      clients.push({ client, told });
+    }
+    const [one, two] = clients;
+    // Their streams stand when something else was answered.
+    await Promise.all(clients.map(({ client }) => client.listTools()));
+    await sleep(100);
+    const params = { name: "x_work", arguments: {}, task: {} };
+    const made = await one.client.request({ method: "tools/call", params }, CreateTaskResultSchema);
+    go.resolve();
+    while (one.told.at(-1)?.status !== "completed") await sleep(20);
+    assert.ok(one.told.every(({ taskId }) => taskId === made.task.taskId));
+    assert.deepEqual(two.told, []);
+  });
+});
 
 describe("our client and tasks", () => {
   it("gets results as if there were no tasks", async () => {

@@ -19,6 +19,7 @@ import { addTask, listTasks } from "./tasks.mjs";
 
 export const ada: Identity = { id: "ada", scopes: ["tasks:write", "shop:write", "memory"] };
 export const bob: Identity = { id: "bob", scopes: [] };
+const laptop: Identity = { id: "laptop", scopes: [] };
 
 /** An MCP server from npm. In a project of your own: `{ command: "npx", args: ["-y", name] }`. */
 const server = (name: string, ...args: string[]) => ({
@@ -58,12 +59,17 @@ export async function startHub({ port = 0, trace = (_: CallReport) => {} } = {})
   );
   servers.registerAll(registry, { keepInStep: true });
 
-  // One address for HTTP clients, MCP clients and models. Tokens say who calls.
-  const tokens = { ada: randomUUID(), bob: randomUUID() };
+  // One address for HTTP clients, MCP clients, people with a browser, and spokes. Tokens say who calls.
+  const tokens = { ada: randomUUID(), bob: randomUUID(), laptop: randomUUID() };
   const served = await serve(registry, {
     port,
-    doors: { http: true, mcp: { name: "agent-hub", version: "1.0.0" } },
-    tokens: { [tokens.ada]: ada, [tokens.bob]: bob },
+    doors: {
+      http: true,
+      explorer: true,
+      mcp: { name: "agent-hub", version: "1.0.0" },
+      hub: { accept: ({ identity }) => identity?.id === laptop.id && { namespace: laptop.id } },
+    },
+    tokens: { [tokens.ada]: ada, [tokens.bob]: bob, [tokens.laptop]: laptop },
   });
 
   const close = async () => {

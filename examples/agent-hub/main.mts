@@ -3,6 +3,7 @@
 import { type CallReport, createMCPClient, isAccessError, unwrap } from "@alkdev/operations";
 import { ada, bob, startHub } from "./hub.mjs";
 import { runModel } from "./model.mjs";
+import { joinHub } from "./spoke.mjs";
 
 const say = (line: string) => console.log(line);
 /** One line for every call, before its result. */
@@ -31,10 +32,10 @@ await runModel(registry.untyped(), ada, say);
 await runModel(registry.untyped(), bob, say);
 
 say("\nOther programs, over HTTP:");
-for (const [name, token] of Object.entries(tokens)) {
+for (const name of ["ada", "bob"] as const) {
   const response = await fetch(`${url}/api/tasks/add`, {
     method: "POST",
-    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    headers: { authorization: `Bearer ${tokens[name]}`, "content-type": "application/json" },
     body: JSON.stringify({ title: "Order food" }),
   });
   const { id, detail } = (await response.json()) as { id?: number; detail?: string };
@@ -50,15 +51,26 @@ const listed = await client.client.callTool({ name: "tasks_list", arguments: { w
 say(`  ${client.tools.length} tools for bob; tasks_list -> ${JSON.stringify(listed["structuredContent"])}`);
 await client.close();
 
-if (isTour) {
+say("\nA laptop joins over WebSocket, and the hub calls it:");
+const laptop = await joinHub(url, tokens.laptop);
+const battery = await registry.untyped().execute("laptop.battery", {}, { identity: bob });
+say(`  laptop.battery, as bob -> ${JSON.stringify(battery.data)}`);
+
+const close = async () => {
+  await laptop.close();
   await hub.close();
+};
+
+if (isTour) {
+  await close();
   say("\nThat was the hub. `npm run hub` starts it and leaves it running.");
 } else {
   say(`\nThe hub is up:
+  Page  ${url}                (paste a token with the key "t")
   HTTP  ${url}/api            (described by ${url}/api/openapi.json)
   MCP   ${url}/mcp
   ada   Authorization: Bearer ${tokens.ada}
   bob   Authorization: Bearer ${tokens.bob}
 Ctrl+C stops it.`);
-  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => void hub.close());
+  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => void close());
 }

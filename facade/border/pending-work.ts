@@ -3,6 +3,7 @@
 
 import { CallError, invalid } from "../errors.js";
 import { onAbort } from "./abort.js";
+import { BriefMap } from "./brief-map.js";
 import { Inbox, type Receiver } from "./inbox.js";
 import { keepAlive, letGo } from "./keep-alive.js";
 import { messageOf } from "./text.js";
@@ -39,7 +40,7 @@ interface Entry {
 }
 
 export class PendingWork<Id extends number | string> implements Receiver {
-  readonly #entries = new Map<Id, Entry>();
+  readonly #entries = new BriefMap<Id, Entry>();
   readonly #newId: () => Id;
   readonly #news: Receiver;
   readonly #inbox = new Inbox(this);

@@ -1,6 +1,7 @@
 // The trace that a call belongs to, as it travels (W3C Trace Context and Baggage). What is sent comes from whoever
 // instruments the package (`facade/otel/`); without that, nothing is sent. `crates/operations-core/src/trace.rs` has the same fields.
 
+import type { ResponseEnvelope } from "../envelope.js";
 import { isRecord } from "./options.js";
 
 /**
@@ -32,8 +33,24 @@ export function traceIn(value: unknown): TraceContext | undefined {
   return trace;
 }
 
-/** Somebody who knows to which trace the work belongs that is done right now. */
-type TraceSource = () => TraceContext | undefined;
+/** Somebody who knows to which trace the work belongs that is done right now, and makes spans of calls that are sent to others. */
+export interface TraceSource {
+  /** What goes along with a call that leaves. */
+  outgoing(): TraceContext | undefined;
+  /** Sends a call to others, within a span. */
+  send<T extends ResponseEnvelope>(to: Sent, send: () => Promise<T>): Promise<T>;
+  /** Sends a subscription to others, within a span. It is opened by whoever asks for the first event. */
+  sendStream<T extends ResponseEnvelope>(to: Sent, events: Stream<T>): Stream<T>;
+}
+
+/** What is sent to others. */
+export interface Sent {
+  readonly operationId: string;
+  /** Such as `nats`. */
+  readonly protocol: string | undefined;
+}
+
+export type Stream<T> = AsyncGenerator<T, undefined, unknown>;
 
 const sources: TraceSource[] = [];
 
@@ -48,5 +65,25 @@ export function askForTrace(source: TraceSource): () => void {
 
 /** The trace that a call is to be sent with. */
 export function outgoingTrace(): TraceContext | undefined {
-  return sources.length === 0 ? undefined : sources[sources.length - 1]?.();
+  return sources.at(-1)?.outgoing();
+}
+
+/** Sends a call to others, within a span if somebody makes them. */
+export function tracedCall<T extends ResponseEnvelope>(
+  operationId: string,
+  protocol: string | undefined,
+  send: () => Promise<T>,
+): Promise<T> {
+  const source = sources.at(-1);
+  return source === undefined ? send() : source.send({ operationId, protocol }, send);
+}
+
+/** The same for a subscription. */
+export function tracedStream<T extends ResponseEnvelope>(
+  operationId: string,
+  protocol: string | undefined,
+  events: Stream<T>,
+): Stream<T> {
+  const source = sources.at(-1);
+  return source === undefined ? events : source.sendStream({ operationId, protocol }, events);
 }

@@ -1,5 +1,6 @@
 // Calls that the native side has for us: requests go to the call handler, its answers back to the native side.
 
+import { BriefMap } from "../border/brief-map.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { logger } from "../logging.js";
 import type { Via } from "../registry/protocol-context.js";
@@ -18,7 +19,8 @@ const log = logger("call");
 export interface Native {
   /** Whether a call that is about to begin is still wanted. */
   begin(id: string): boolean;
-  /** One line for each: an id, a tab and the answer as JSON; or an id alone, the work on which is over. */
+  /** One line for each: an id, a tab and the answer as JSON; two tabs, if the work is over with it; or an id alone, the work
+   * on which is over. */
   answerAll(outcomes: string): void;
   /** Whether a stream may go on at once. */
   sendEvent(id: string, output: string): boolean;
@@ -44,12 +46,15 @@ export class Answers {
   readonly #batch: Batch;
   readonly #streams = new Set<string>();
   /** Where requests are verified: the connections that say to have sent them. */
-  readonly #senders = new Map<string, string>();
+  readonly #senders = new BriefMap<string, string>();
   /** Where handlers may talk with their clients. */
   readonly #lines = new Map<string, Line>();
   /** Calls whose large results may be in files. */
-  readonly #files = new Set<string>();
+  readonly #files = new BriefMap<string, true>();
   readonly #handsOutFiles: boolean;
+  /** Whose answer is the last line of the batch, and what it is: the work on most calls is over with that. */
+  #answered: string | undefined;
+  #answer = "";
   /** How the call came that is about to begin. */
   #via: Via | undefined;
   readonly #listeners = new Set<AbortListener>();
@@ -99,7 +104,7 @@ export class Answers {
     if (this.#registry.isSubscription(request.operationId)) this.#streams.add(requestId);
     if (from !== undefined) this.#senders.set(requestId, from);
     if (line !== undefined) this.#lines.set(requestId, line);
-    if (files === true && this.#handsOutFiles) this.#files.add(requestId);
+    if (files === true && this.#handsOutFiles) this.#files.set(requestId, true);
     this.#via = via;
     void this.#handle(request);
     this.#via = undefined;
@@ -123,6 +128,9 @@ export class Answers {
     this.#hangUp(requestId);
     if (this.#streams.delete(requestId)) this.#paused.delete(requestId);
     this.#senders.delete(requestId);
+    const isLast = this.#answered === requestId;
+    this.#answered = undefined;
+    if (isLast && this.#batch.replaceLast(`${requestId}\t\t${this.#answer}`)) return;
     this.#batch.add(requestId);
   }
 
@@ -160,6 +168,8 @@ export class Answers {
     const text = wireText(output, "The answer cannot be sent") as string;
     if (!this.#streams.has(requestId)) {
       this.#batch.add(`${requestId}\t${text}`);
+      this.#answered = requestId;
+      this.#answer = text;
       return undefined;
     }
     if (this.#native.sendEvent(requestId, text)) return undefined;

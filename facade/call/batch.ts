@@ -29,6 +29,13 @@ export class Batch {
     }
   }
 
+  /** Puts a line in the place of the last one, unless that was sent. Says whether it did. */
+  replaceLast(line: string): boolean {
+    if (this.#lines.length === 0) return false;
+    this.#lines[this.#lines.length - 1] = line;
+    return true;
+  }
+
   /** Sends what there is now. Whatever must not overtake it calls this first. */
   flush(): void {
     if (this.#lines.length === 0) return;

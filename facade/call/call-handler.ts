@@ -1,3 +1,4 @@
+import { BriefMap } from "../border/brief-map.js";
 import {
   aCount,
   aDuration,
@@ -143,7 +144,7 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler & { sta
   const limit = concurrency ?? perOperation ?? perCaller;
   const places = limit === undefined ? undefined : new Places(checked);
   const overrun = new Overrun<Running>(checked.overrun ?? usualOverrun(limit), giveBack);
-  const served = new Map<string, Running>();
+  const served = new BriefMap<string, Running>();
   /** Calls of which nobody knows yet who makes them. */
   let unverified = 0;
   let stopListening: (() => void) | undefined;
@@ -182,7 +183,7 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler & { sta
   };
 
   function endAll(reason: CallError, isMeant: (running: Running) => boolean): void {
-    for (const [requestId, running] of [...served]) {
+    for (const [requestId, running] of served.entries()) {
       if (!isMeant(running)) continue;
       abort(requestId);
       report(registry, callMap, running.request, reason);

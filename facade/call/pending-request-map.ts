@@ -1,8 +1,10 @@
+import { BriefMap } from "../border/brief-map.js";
 import { newId } from "../border/host.js";
 import { aSize, checkedOptions, type Fields, isFunction, refusal } from "../border/options.js";
 import { PushedEvents, type PushSource } from "../border/pushed-events.js";
 import { kindOf } from "../border/text.js";
 import { callAt } from "../border/timer.js";
+import { tracedCall, tracedStream } from "../border/trace.js";
 import { isResponseEnvelope, type ResponseEnvelope } from "../envelope.js";
 import { type CallError, invalid } from "../errors.js";
 import { logger } from "../logging.js";
@@ -113,7 +115,7 @@ export class PendingRequestMap {
   declare readonly "call.error": EventChannel<CallEvents["call.error"]>;
 
   readonly #bus: Bus;
-  readonly #pending = new Map<string, Pending>();
+  readonly #pending = new BriefMap<string, Pending>();
   /** Those that were made by another call, by its id. */
   readonly #children = new Map<string, Set<Pending>>();
   readonly #maxWaitingEvents: number;
@@ -149,6 +151,11 @@ export class PendingRequestMap {
 
   /** Calls an operation. Resolves with its envelope, or rejects. */
   call(operationId: string, input: unknown, given?: CallOptions): Promise<ResponseEnvelope> {
+    if (!this.#bus.isRemote) return this.#call(operationId, input, given);
+    return tracedCall(operationId, undefined, () => this.#call(operationId, input, given));
+  }
+
+  #call(operationId: string, input: unknown, given?: CallOptions): Promise<ResponseEnvelope> {
     return new Promise((resolve, reject) => {
       const options = checkedCall(operationId, given);
       const { deadline, signal, parentRequestId } = options;
@@ -202,7 +209,7 @@ export class PendingRequestMap {
       };
     }
     const events = new PushedEvents<ResponseEnvelope>(source, this.#maxWaitingEvents);
-    return events;
+    return this.#bus.isRemote ? tracedStream(operationId, undefined, events) : events;
   }
 
   #open(pending: PendingStream, input: unknown, options: SubscribeOptions): void {
@@ -410,7 +417,7 @@ export class PendingRequestMap {
 
   /** Events may have been missed, and any of them may have been an answer. */
   #lost(reason: CallError): void {
-    for (const pending of [...this.#pending.values()]) this.#giveUp(pending, reason);
+    for (const pending of this.#pending.values()) this.#giveUp(pending, reason);
   }
 }
 

@@ -63,7 +63,7 @@ export interface PortStats extends CallHandlerStats {
 }
 
 /**
- * A connection to whoever is at the other end of a port.
+ * A connection to the other end of a port.
  *
  * @example
  * ```ts

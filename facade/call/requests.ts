@@ -3,6 +3,7 @@
 
 import type { PendingWork, Waiter } from "../border/pending-work.js";
 import { PushedEvents } from "../border/pushed-events.js";
+import { tracedCall, tracedStream } from "../border/trace.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import type { CallError } from "../errors.js";
 import type { OperationsIn, TypedCallMap } from "../operation-types.js";
@@ -41,13 +42,21 @@ export class Requests implements RemoteCallMap {
   /** Calls that are yet to go over. Whatever is done to a request of ours comes after them. */
   readonly #batch: Batch;
 
-  constructor(native: Native, pending: PendingWork<string>) {
+  /** What requests travel over, for those who watch. */
+  readonly #protocol: string | undefined;
+
+  constructor(native: Native, pending: PendingWork<string>, protocol?: string) {
+    this.#protocol = protocol;
     this.#native = native;
     this.#pending = pending;
     this.#batch = new Batch((calls) => this.#send(calls));
   }
 
   call(operationId: string, input: unknown, given?: CallOptions): Promise<ResponseEnvelope> {
+    return tracedCall(operationId, this.#protocol, () => this.#call(operationId, input, given));
+  }
+
+  #call(operationId: string, input: unknown, given?: CallOptions): Promise<ResponseEnvelope> {
     // Whoever is called may be served by this very process.
     lookAround();
     return new Promise((resolve, reject) => {
@@ -125,7 +134,7 @@ export class Requests implements RemoteCallMap {
       // Only now does the worker's silence count.
       caughtUp: report,
     });
-    return events;
+    return tracedStream(operationId, this.#protocol, events);
   }
 
   #open(

@@ -9,6 +9,39 @@ import type { OperationContext, OperationEnv } from "../types.js";
 import type { CallRequestedEvent } from "./events.js";
 import type { Line } from "./remote.js";
 
+/** Under this, a context knows the call that it is for. */
+const CALL = Symbol("@alkdev/operations: the call of a context");
+
+interface OfCall {
+  readonly [CALL]: Running;
+}
+
+/** Properties of a context of its own, so that a copy has them too. The functions are the same for each context: with
+ * functions of their own, each would be a hidden class of its own to V8, whose garbage collector keeps those, and all that
+ * they hold, until it looks at everything. */
+const MADE_WHEN_ASKED: PropertyDescriptorMap & ThisType<OfCall> = {
+  signal: {
+    get() {
+      return this[CALL].signal;
+    },
+    set(signal: AbortSignal) {
+      this[CALL].replace("signal", signal);
+    },
+    enumerable: true,
+    configurable: true,
+  },
+  env: {
+    get() {
+      return this[CALL].makeEnv();
+    },
+    set(env: OperationEnv) {
+      this[CALL].replace("env", env);
+    },
+    enumerable: true,
+    configurable: true,
+  },
+};
+
 export class Running {
   readonly request: CallRequestedEvent;
   #controller: AbortController | undefined;
@@ -31,6 +64,10 @@ export class Running {
 
   /** Where the handler may talk with its client. */
   readonly #line: Line | undefined;
+
+  /** What the handler was given, and whose operation it is. */
+  #context: OperationContext | undefined;
+  #registry: OperationRegistry | undefined;
 
   /** How it came. */
   readonly #via: Via | undefined;
@@ -61,30 +98,30 @@ export class Running {
     this.stopping = this.onAbort?.();
   }
 
+  /** Puts a value in the place of what would be made: the context is the handler's to change, as any other. */
+  replace(name: "signal" | "env", value: unknown): void {
+    setProperty(this.#context as OperationContext, name, value);
+  }
+
+  /** The other operations, for the handler. */
+  makeEnv(): OperationEnv {
+    const env = buildEnv({
+      registry: this.#registry as OperationRegistry,
+      context: this.#context as OperationContext,
+    });
+    this.replace("env", env);
+    return env;
+  }
+
   /** What the handler learns. `trusted` is neither read from an event nor set. */
   context(registry: OperationRegistry): OperationContext {
     const { requestId, parentRequestId, metadata, deadline, trace } = this.request;
     const identity = identityIn(this.request);
-    const running = this;
-    const context: OperationContext = {
-      requestId,
-      // Properties of its own, so that a copy of the context has them too; made when somebody looks.
-      get signal() {
-        return running.signal;
-      },
-      // The context is the handler's to change, as any other.
-      set signal(signal: AbortSignal) {
-        setProperty(context, "signal", signal);
-      },
-      get env() {
-        const env = buildEnv({ registry, context });
-        setProperty(context, "env", env);
-        return env;
-      },
-      set env(env: OperationEnv) {
-        setProperty(context, "env", env);
-      },
-    };
+    const context: OperationContext = { requestId };
+    this.#registry = registry;
+    this.#context = context;
+    Object.defineProperty(context, CALL, { value: this });
+    Object.defineProperties(context, MADE_WHEN_ASKED);
     if (parentRequestId !== undefined) context.parentRequestId = parentRequestId;
     if (identity !== undefined) context.identity = identity;
     if (metadata !== undefined) context.metadata = metadata;

@@ -46,7 +46,7 @@ export interface RemoteCallMap extends CallMap {
  * ```
  */
 export interface DiscoverOptions {
-  /** Who asks (default: nobody). Operations that they may not call are left out. */
+  /** The identity that asks (default: no identity). Operations that it may not call are left out. */
   identity?: CallerIdentity;
   /** What `verifyIdentity` of the other side wants to see, such as a token. */
   metadata?: Record<string, unknown>;

@@ -49,7 +49,7 @@ const STRICT: Option = { name: "strict", summary: "Fail if one of the sources ca
 const AS: Option = {
   name: "as",
   value: "<id>",
-  summary: "Act as an identity of `tokens`, by its id (default: nobody)",
+  summary: "Act as an identity of `tokens`, by its id (default: no identity)",
 };
 
 const ALL: readonly Command[] = [
@@ -65,11 +65,15 @@ const ALL: readonly Command[] = [
         name: "port",
         short: "p",
         value: "<number>",
-        summary: "The port, instead of that of the file (0: any)",
+        summary: "The port, instead of the one in the file (0: any free port)",
       },
-      { name: "host", value: "<address>", summary: "The address, instead of that of the file" },
-      { name: "stdio", summary: "Be an MCP server on standard input and output instead" },
-      { name: "as", value: "<id>", summary: "With --stdio: the identity of whoever is at the other end" },
+      { name: "host", value: "<address>", summary: "The address, instead of the one in the file" },
+      { name: "stdio", summary: "Serve MCP on standard input and output instead" },
+      {
+        name: "as",
+        value: "<id>",
+        summary: "With --stdio: the identity of the program that started this one",
+      },
       { name: "check", summary: "Check the configuration and stop" },
       STRICT,
     ],
@@ -88,7 +92,7 @@ const ALL: readonly Command[] = [
       { name: "timeout", value: "<ms>", summary: "How long it may take (default 30,000)" },
     ],
     details: [
-      "What is neither a URL nor a .json, .yaml or .yml file is a command that starts an MCP server.",
+      "A URL or a .json, .yaml or .yml file is read. Anything else is a command that starts an MCP server.",
       "Options of `operations` go before it: everything after it belongs to the command.",
     ],
     examples: [
@@ -126,8 +130,8 @@ const ALL: readonly Command[] = [
       CONFIG,
       AS,
       { name: "trusted", summary: "Skip the access rules" },
-      { name: "timeout", value: "<ms>", summary: "Give up after so many milliseconds" },
-      { name: "limit", value: "<number>", summary: "Of a stream: stop after so many events" },
+      { name: "timeout", value: "<ms>", summary: "Time out after this many milliseconds" },
+      { name: "limit", value: "<number>", summary: "Stop a stream after this many events" },
     ],
     details: [
       "The input is JSON; `@file` reads it from a file, `-` from standard input. Without one it is {}.",

@@ -16,7 +16,7 @@ export function help(): string {
     ...optionLines(GLOBAL_OPTIONS),
     "",
     "Operations come from a configuration: --config <file>, or operations.yaml, operations.yml or operations.json",
-    "of this folder. `operations <command> --help` tells more about a command.",
+    "of this folder. `operations <command> --help` shows the options of a command.",
     "",
     "Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 not found, 4 denied, 5 invalid input, 6 timed out,",
     "130 interrupted, 143 terminated.",

@@ -129,6 +129,46 @@ export type MCPClientCredentials = { clientId: string } & (
 );
 
 /**
+ * A program that its platform vouches for (workload identity federation): what the platform says is exchanged for a token.
+ *
+ * @example
+ * ```ts
+ * import { readFile } from "node:fs/promises";
+ *
+ * const workload: MCPWorkload = { clientId: "nightly", token: () => readFile("/var/run/secrets/tokens/mcp", "utf8") };
+ * ```
+ */
+export interface MCPWorkload {
+  /** The name that the authorization server knows the program by. */
+  clientId: string;
+  /** Gives what the platform says, a JWT. It is asked whenever a new token is needed. */
+  token(): string | Promise<string>;
+}
+
+/**
+ * A user whose company vouches for them (enterprise-managed authorization): the identity provider's ID token is exchanged for an
+ * assertion there, and that for a token at the server's authorization server. The user is not asked.
+ *
+ * @example
+ * ```ts
+ * const enterprise: MCPEnterprise = {
+ *   clientId: "hub",
+ *   idp: { issuer: "https://login.example", tokenEndpoint: "https://login.example/token", clientId: "hub-at-login" },
+ *   idToken: async () => "the ID token of the user's session",
+ * };
+ * ```
+ */
+export interface MCPEnterprise {
+  /** The name of the program at the server's authorization server, and its secret there. */
+  clientId: string;
+  clientSecret?: string;
+  /** The company's identity provider. */
+  idp: { issuer: string; tokenEndpoint: string; clientId: string; clientSecret?: string };
+  /** Gives the user's ID token. It is asked whenever a new token is needed. */
+  idToken(): string | Promise<string>;
+}
+
+/**
  * How to get a token for a server that requires one (OAuth 2.1): from the user, or with the program's own credentials.
  *
  * @example
@@ -148,11 +188,29 @@ export type MCPOAuthConfig = OAuthSettings &
           // biome-ignore lint/suspicious/noConfusingVoidType: callbacks that return nothing are what most people write
         }): string | void | Promise<string | void>;
         clientCredentials?: undefined;
+        workload?: undefined;
+        enterprise?: undefined;
       }
     | {
         /** Credentials of the program, if there is no user. */
         clientCredentials: MCPClientCredentials;
         onAuthorize?: undefined;
+        workload?: undefined;
+        enterprise?: undefined;
+      }
+    | {
+        /** In place of a user: what the platform says about the program. */
+        workload: MCPWorkload;
+        onAuthorize?: undefined;
+        clientCredentials?: undefined;
+        enterprise?: undefined;
+      }
+    | {
+        /** In place of asking the user: what the company says about them. */
+        enterprise: MCPEnterprise;
+        onAuthorize?: undefined;
+        clientCredentials?: undefined;
+        workload?: undefined;
       }
   );
 
@@ -170,6 +228,9 @@ interface OAuthSettings {
   redirectUrl?: string;
   /** The name that the user sees. */
   clientName?: string;
+  /** Whether tokens are bound to a key of this client (DPoP, RFC 9449), so that nobody else can use them. The key is kept with the
+   * tokens. Authorization servers that do not know it hand out plain tokens, which are used as such. */
+  dpop?: boolean;
 }
 
 /**
@@ -305,12 +366,36 @@ const oauthFields = group<MCPOAuthConfig>(
       }
       return checked;
     },
+    workload: group<MCPWorkload>({ clientId: required(aString), token: required(aFunction) }, ignored),
+    enterprise: group<MCPEnterprise>(
+      {
+        clientId: required(aString),
+        clientSecret: aSecret,
+        idp: required(
+          group<MCPEnterprise["idp"]>(
+            {
+              issuer: required(aString),
+              tokenEndpoint: required(aString),
+              clientId: required(aString),
+              clientSecret: aSecret,
+            },
+            ignored,
+          ),
+        ),
+        idToken: required(aFunction),
+      },
+      ignored,
+    ),
+    dpop: aBoolean,
     scopes: aList,
     redirectUrl: aString,
     clientName: aString,
   },
   ignored,
 );
+
+/** Whoever is asked for a token: one of them. */
+const WAYS = ["onAuthorize", "clientCredentials", "workload", "enterprise"] as const;
 
 /** What a command or a URL must look like, and how long a limit may be, is checked natively. */
 const FIELDS: Fields<MCPClientConfig> = {
@@ -324,8 +409,16 @@ const FIELDS: Fields<MCPClientConfig> = {
   sessions: group<MCPSessions>({ most: aSize, idle: aDuration }),
   oauth: (value, path) => {
     const checked = oauthFields(value, path) as MCPOAuthConfig;
-    if (checked.onAuthorize === undefined && checked.clientCredentials === undefined) {
-      throw refusal(path, "must have onAuthorize, which shows a page to the user, or clientCredentials");
+    const ways = WAYS.filter((way) => checked[way] !== undefined);
+    if (ways.length === 0) {
+      throw refusal(
+        path,
+        "must have onAuthorize, which shows a page to the user, or clientCredentials, workload or enterprise",
+      );
+    }
+    if (ways.length > 1) throw refusal(path, `must have one way to a token, and has ${ways.join(" and ")}`);
+    if (checked.enterprise !== undefined && checked.dpop === true) {
+      throw refusal(`${path}.dpop`, "cannot be combined with enterprise");
     }
     return checked;
   },
@@ -393,10 +486,13 @@ function secretsOfURL(text: string | undefined): string[] {
 }
 
 function secretsOfOAuth(
-  oauth: Pick<MCPOAuthConfig, "clientSecret" | "clientCredentials"> | undefined,
+  oauth: Pick<MCPOAuthConfig, "clientSecret" | "clientCredentials" | "enterprise"> | undefined,
 ): string[] {
   const { clientSecret, privateKey } = oauth?.clientCredentials ?? {};
-  return [oauth?.clientSecret, clientSecret, privateKey].filter((secret) => secret !== undefined);
+  const { clientSecret: own, idp } = oauth?.enterprise ?? {};
+  return [oauth?.clientSecret, clientSecret, privateKey, own, idp?.clientSecret].filter(
+    (secret) => secret !== undefined,
+  );
 }
 
 /** The configuration as the native side wants it. */
@@ -437,6 +533,9 @@ export function describeConfig(
       clientName: oauth.clientName,
       clientMetadataUrl: oauth.clientMetadataUrl,
       clientCredentials: expand(oauth.clientCredentials, "oauth.clientCredentials"),
+      workload: expand(oauth.workload, "oauth.workload"),
+      enterprise: expand(oauth.enterprise, "oauth.enterprise"),
+      dpop: oauth.dpop,
     },
   };
   const secrets = [

@@ -31,6 +31,8 @@ function ask(server: string, config: MCPClientConfig, kind: string, question: an
       return config.onSampling?.(question, { server });
     case "authorize":
       return oauth?.onAuthorize?.({ server, ...question });
+    case "identityToken":
+      return oauth?.workload?.token() ?? oauth?.enterprise?.idToken();
     case "loadTokens":
       return oauth?.tokenStore?.load();
     case "saveTokens":

@@ -375,7 +375,7 @@ class Transport implements NatsTransport {
     this.#pending = pending;
     this.#served = served;
     this.id = connected.id;
-    this.callMap = new Requests(connected, pending);
+    this.callMap = new Requests(connected, pending, "nats");
     served.watchers.begin(JSON.parse(connected.status()));
   }
 
@@ -460,6 +460,7 @@ class Transport implements NatsTransport {
       this.#served.watchers.tell("closed", this.status());
     } finally {
       clearInterval(this.#turning);
+      this.#served.registry?.nativeTwin().flush();
       letGo(this);
     }
   }

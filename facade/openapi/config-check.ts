@@ -106,7 +106,7 @@ function methods(value: unknown, path: string): ReturnType<Check> {
     const isKnown = METHODS.includes(method.toLowerCase());
     const nearest = isKnown ? undefined : nearestName(method.toLowerCase(), METHODS, 1);
     if (nearest !== undefined) {
-      throw refusal(path, `has ${quoted(method)}, which is no method of HTTP. Did you mean ${nearest}?`, {
+      throw refusal(path, `has ${quoted(method)}, which is not an HTTP method. Did you mean ${nearest}?`, {
         nearest,
       });
     }

@@ -38,6 +38,7 @@ export const METRIC = {
   HTTP_SERVER_REQUEST_DURATION: "http.server.request.duration",
   MCP_CLIENT_OPERATION_DURATION: "mcp.client.operation.duration",
   MCP_SERVER_OPERATION_DURATION: "mcp.server.operation.duration",
+  RPC_CLIENT_CALL_DURATION: "rpc.client.call.duration",
   RPC_SERVER_CALL_DURATION: "rpc.server.call.duration",
 } as const;
 

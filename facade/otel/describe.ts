@@ -5,6 +5,7 @@ import { type Via, viaIn } from "../registry/protocol-context.js";
 import type { SourceAbout } from "../registry/source-about.js";
 import type { MiddlewareCall } from "../registry/watch-types.js";
 import { ATTR, EXECUTE_TOOL, METRIC, OWN } from "./conventions.js";
+import { answeredStatus } from "./status.js";
 
 /** A span that is about to begin. */
 export interface Described {
@@ -15,6 +16,19 @@ export interface Described {
   readonly metric: string;
   /** Where an input and an output go, if they are wanted. */
   readonly content: readonly [input: string, output: string];
+  /** For what is answered over HTTP: the status of the answer. */
+  readonly status?: (ended: Ended) => number | undefined;
+}
+
+/** How a call has ended, for those who answer it. */
+export interface Ended {
+  readonly error?: { readonly code: string; readonly message: string; readonly details?: unknown };
+  readonly isToolError?: boolean;
+  /** Of an answer that came over HTTP. */
+  readonly statusCode?: number | undefined;
+  readonly hasData?: boolean;
+  /** Of a stream: how many events there were. */
+  readonly events?: number | undefined;
 }
 
 const TOOL_CONTENT = [ATTR.GEN_AI_TOOL_CALL_ARGUMENTS, ATTR.GEN_AI_TOOL_CALL_RESULT] as const;
@@ -44,9 +58,7 @@ function served(call: MiddlewareCall, via: Via | undefined): Described {
   const { namespace, name } = call.operation;
   if (via?.door === "http") {
     const method = via.method ?? "_OTHER";
-    // Imported operations keep their path, whose parameters are no part of a name.
-    const { path, method: own } = Object(call.operation._meta);
-    const route = typeof path === "string" && own === method ? path : `/${namespace}/${name}`;
+    const route = via.route ?? `/${namespace}/${name}`;
     return {
       ...base,
       name: `${method} ${route}`,
@@ -55,9 +67,10 @@ function served(call: MiddlewareCall, via: Via | undefined): Described {
         ...common(call),
         [ATTR.HTTP_REQUEST_METHOD]: method,
         [ATTR.HTTP_ROUTE]: route,
-        [ATTR.URL_SCHEME]: "http",
+        [ATTR.URL_SCHEME]: via.scheme ?? "http",
         ...(via.path !== undefined && { [ATTR.URL_PATH]: via.path }),
       },
+      status: (ended) => answeredStatus(call, via, ended),
     };
   }
   if (via?.door === "mcp") {
@@ -89,6 +102,24 @@ function served(call: MiddlewareCall, via: Via | undefined): Described {
       [ATTR.RPC_SYSTEM_NAME]: OWN.SYSTEM,
       [ATTR.RPC_METHOD]: method,
       ...(via?.door === "nats" && { [ATTR.NETWORK_PROTOCOL_NAME]: "nats" }),
+    },
+  };
+}
+
+/** The spans of a call that is sent to others through a call map, or by a hub to its spoke. */
+export function sentRpc(operationId: string, protocol: string | undefined): Described {
+  const dot = operationId.lastIndexOf(".");
+  const method = dot < 0 ? operationId : `${operationId.slice(0, dot)}/${operationId.slice(dot + 1)}`;
+  return {
+    name: method,
+    kind: SpanKind.CLIENT,
+    content: CONTENT,
+    metric: METRIC.RPC_CLIENT_CALL_DURATION,
+    attributes: {
+      [OWN.ID]: operationId,
+      [ATTR.RPC_SYSTEM_NAME]: OWN.SYSTEM,
+      [ATTR.RPC_METHOD]: method,
+      ...(protocol !== undefined && { [ATTR.NETWORK_PROTOCOL_NAME]: protocol }),
     },
   };
 }

@@ -18,14 +18,18 @@ import {
 } from "@opentelemetry/api";
 import { aBoolean, anObject, checkedOptions, type Fields, group, refusal } from "../border/options.js";
 import { kindOf, messageOf } from "../border/text.js";
-import { askForTrace, traceIn } from "../border/trace.js";
+import { askForTrace, type Sent, type Stream, type TraceSource, traceIn } from "../border/trace.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { mapError } from "../errors.js";
+import type { NativeSpans } from "../registry/native-reports.js";
+import { markVia } from "../registry/protocol-context.js";
 import { OperationRegistry } from "../registry/registry.js";
 import { sourceAbout } from "../registry/source-about.js";
-import type { Middleware, MiddlewareCall } from "../registry/watch-types.js";
+import type { Observer } from "../registry/watch.js";
+import type { CallReport, Middleware, MiddlewareCall } from "../registry/watch-types.js";
+import type { OperationContext, OperationSpec } from "../types.js";
 import { ATTR, CONVENTIONS, OWN } from "./conventions.js";
-import { type Described, describe } from "./describe.js";
+import { type Described, describe, type Ended, sentRpc } from "./describe.js";
 
 /**
  * Options of `instrument`.
@@ -90,19 +94,21 @@ export function instrument(registry: OperationRegistry, options: InstrumentOptio
   }
   const checked = checkedOptions<InstrumentOptions>(options, FIELDS, { prefix: "instrument: " });
   const instruments = new Instruments(registry, checked);
-  const stops = [registry.use(instruments.middleware), askForTrace(instruments.outgoing)];
+  const stops = [registry.observe(instruments), askForTrace(instruments)];
   return () => {
     for (const stop of stops) stop();
   };
 }
 
-class Instruments {
+class Instruments implements Observer, TraceSource {
   readonly #registry: OperationRegistry;
   readonly #tracer: Tracer;
   readonly #meter: Meter;
-  readonly #propagator: Pick<TextMapPropagator, "inject" | "extract">;
+  readonly #propagator: Pick<TextMapPropagator, "inject" | "extract" | "fields">;
   readonly #record: NonNullable<InstrumentOptions["record"]>;
   readonly #histograms = new Map<string, Histogram>();
+  /** Whether spans can be given the ids that were chosen for them. */
+  #canName = true;
 
   constructor(registry: OperationRegistry, { tracer, meter, propagator, record }: InstrumentOptions) {
     this.#registry = registry;
@@ -124,7 +130,8 @@ class Instruments {
     const watched = this.#begin(call);
     try {
       const answer = await run(watched.context, next);
-      if (Symbol.asyncIterator in answer) return new TracedStream(answer, watched);
+      if (Symbol.asyncIterator in answer)
+        return new TracedStream(answer[Symbol.asyncIterator](), () => watched);
       watched.answered(answer);
       return answer;
     } catch (error) {
@@ -132,6 +139,96 @@ class Instruments {
       throw error;
     }
   };
+
+  async send<T extends ResponseEnvelope>(to: Sent, send: () => Promise<T>): Promise<T> {
+    if (typeof to.operationId !== "string") return send();
+    const traced = this.#sending(to);
+    try {
+      const envelope = await run(traced.context, send);
+      traced.answered(envelope);
+      return envelope;
+    } catch (error) {
+      traced.failed(error);
+      throw error;
+    }
+  }
+
+  sendStream<T extends ResponseEnvelope>(to: Sent, events: Stream<T>): Stream<T> {
+    if (typeof to.operationId !== "string") return events;
+    const given = current();
+    return new TracedStream<T>(events, () => this.#sending(to, given)) as Stream<T>;
+  }
+
+  #sending({ operationId, protocol }: Sent, context = current()): TracedCall {
+    const described = sentRpc(operationId, protocol);
+    const { name, kind, attributes } = described;
+    const span = this.#tracer.startSpan(name, { kind, attributes }, context);
+    return new TracedCall(
+      [[span, described]],
+      traces.setSpan(context, span),
+      undefined,
+      false,
+      this.#measure,
+    );
+  }
+
+  /** Inputs and outputs of calls that are done without JavaScript never come here. */
+  get takesNative(): boolean {
+    return this.#canName && this.#record.inputs !== true && this.#record.outputs !== true;
+  }
+
+  get sendsTraces(): boolean {
+    return this.#propagator.fields().includes("traceparent");
+  }
+
+  /** The spans of a call that was done without JavaScript, made afterwards: with the times that were taken, and the ids that were
+   * sent on. */
+  ended(report: CallReport, native: NativeSpans): void {
+    const { operationId, kind, requestId, duration, events, error } = report;
+    const entry = this.#registry.entry(operationId);
+    // It may have been unregistered meanwhile; then less is known of it.
+    if (entry === undefined) return;
+    const given: OperationContext = {
+      ...(requestId !== undefined && { requestId }),
+      ...(native.trace !== undefined && { trace: native.trace }),
+      ...(report.identityId !== undefined && { identity: { id: report.identityId, scopes: [] } }),
+    };
+    if (native.via !== undefined) markVia(given, native.via);
+    const call = {
+      operationId,
+      operation: entry.spec,
+      kind,
+      isServed: true,
+      input: undefined,
+      context: given,
+    };
+    const ended: Ended = {
+      ...(error !== undefined && { error: mapError(error, call.operation.errorSchemas) }),
+      isToolError: report.code === "TOOL_ERROR",
+      statusCode: native.statusCode,
+      hasData: native.hasData === true,
+      events,
+    };
+    let context = this.#propagator.extract(ROOT_CONTEXT, { ...native.trace }, defaultTextMapGetter);
+    const ids = [native.incoming, native.outgoing];
+    const times = [[0, duration] as const, native.worked];
+    const ends: (() => void)[] = [];
+    const described = describe(call, sourceAbout(entry.handler));
+    // What is no request of HTTP or MCP was sent to a peer.
+    if (described.length === 1) described.push(sentRpc(operationId, "websocket"));
+    for (const [at, each] of described.entries()) {
+      const time = times[at];
+      // What was refused has sent nothing on.
+      if (time === undefined) break;
+      const [from, to] = [native.startedAt + time[0], native.startedAt + time[1]];
+      const { name, kind: spanKind, attributes } = each;
+      const span = this.#tracer.startSpan(name, { kind: spanKind, attributes, startTime: from }, context);
+      if (!nameSpan(span, native.traceId, ids[at] as string)) this.#canName = false;
+      context = traces.setSpan(context, span);
+      ends.push(() => endSpan(span, each, ended, (to - from) / 1_000, this.#measure, to));
+    }
+    for (const end of ends.reverse()) end();
+  }
 
   #begin(call: MiddlewareCall): TracedCall {
     const { operationId, isServed, context: given } = call;
@@ -150,7 +247,13 @@ class Instruments {
       spans.push([span, described]);
       context = traces.setSpan(context, span);
     }
-    return new TracedCall(spans, context, call, this.#record.outputs === true, this.#measure);
+    return new TracedCall(
+      spans,
+      context,
+      call.operation.errorSchemas,
+      this.#record.outputs === true,
+      this.#measure,
+    );
   }
 
   readonly #measure: Measure = (metric, seconds, attributes) => {
@@ -172,13 +275,14 @@ const BOUNDARIES = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.
 type Measure = (metric: string, seconds: number, attributes: Attributes) => void;
 
 /** Attributes that would make a series of each call. */
-const NOT_MEASURED: ReadonlySet<string> = new Set([OWN.REQUEST_ID, ATTR.URL_PATH]);
+const NOT_MEASURED: ReadonlySet<string> = new Set([OWN.REQUEST_ID, OWN.EVENTS, ATTR.URL_PATH]);
 
 /** The spans of one call. They end once. */
 class TracedCall {
   readonly #spans: readonly [Span, Described][];
   readonly context: Context;
-  readonly #call: MiddlewareCall;
+  /** The errors that the operation declares, where that is known. */
+  readonly #errors: OperationSpec["errorSchemas"];
   readonly #recordsOutput: boolean;
   readonly #measure: Measure;
   readonly #began = performance.now();
@@ -187,13 +291,13 @@ class TracedCall {
   constructor(
     spans: readonly [Span, Described][],
     context: Context,
-    call: MiddlewareCall,
+    errors: OperationSpec["errorSchemas"],
     recordsOutput: boolean,
     measure: Measure,
   ) {
     this.#spans = spans;
     this.context = context;
-    this.#call = call;
+    this.#errors = errors;
     this.#recordsOutput = recordsOutput;
     this.#measure = measure;
   }
@@ -201,88 +305,138 @@ class TracedCall {
   /** With the only answer, or the last of a stream. */
   answered(envelope: ResponseEnvelope | undefined, events?: number): void {
     const meta = envelope?.meta;
-    const found: Attributes = events === undefined ? {} : { [OWN.EVENTS]: events };
     if (this.#recordsOutput && envelope !== undefined && events === undefined) {
       for (const [span, { content }] of this.#spans) span.setAttribute(content[1], contentOf(envelope.data));
     }
-    if (meta?.source === "http") found[ATTR.HTTP_RESPONSE_STATUS_CODE] = meta.statusCode;
-    const isToolError = meta?.source === "mcp" && meta.isError;
-    this.#end(
-      found,
-      isToolError ? { type: "tool_error", message: "The tool says that it failed" } : undefined,
-    );
+    this.#end({
+      isToolError: meta?.source === "mcp" && meta.isError,
+      statusCode: meta?.source === "http" ? meta.statusCode : undefined,
+      hasData: envelope?.data !== undefined,
+      events,
+    });
   }
 
   failed(error: unknown, events?: number): void {
-    const { code, message, details } = mapError(error, this.#call.operation.errorSchemas);
-    const status: unknown = Object(details).statusCode;
-    const found: Attributes = events === undefined ? {} : { [OWN.EVENTS]: events };
-    if (typeof status === "number") found[ATTR.HTTP_RESPONSE_STATUS_CODE] = status;
-    this.#end(found, { type: code, message });
+    this.#end({ error: mapError(error, this.#errors), events });
   }
 
-  #end(found: Attributes, failure: { type: string; message: string } | undefined): void {
+  #end(ended: Ended): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
     const seconds = (performance.now() - this.#began) / 1_000;
     for (const [span, described] of this.#spans.toReversed()) {
-      const { [ATTR.HTTP_RESPONSE_STATUS_CODE]: status, ...others } = found;
-      // The status is that of the request that was sent; what a client of ours is told is decided later.
-      const isRequest = described.attributes[ATTR.URL_TEMPLATE] !== undefined;
-      const own: Attributes = isRequest ? found : others;
-      if (failure !== undefined) {
-        own[ATTR.ERROR_TYPE] = isRequest && status !== undefined ? String(status) : failure.type;
-        if (described.attributes[ATTR.RPC_METHOD] !== undefined) {
-          own[ATTR.RPC_RESPONSE_STATUS_CODE] = failure.type;
-        }
-        span.setStatus({ code: SpanStatusCode.ERROR, message: failure.message });
-      }
-      span.setAttributes(own);
-      const all = Object.entries({ ...described.attributes, ...own });
-      const measured = all.filter(([name]) => !NOT_MEASURED.has(name) && name !== OWN.EVENTS);
-      this.#measure(described.metric, seconds, Object.fromEntries(measured));
-      span.end();
+      endSpan(span, described, ended, seconds, this.#measure);
     }
   }
 }
 
-/** A stream whose handler runs within the context of its span, whoever asks for the next event. By hand, so that `return()` does
+/** Ends a span with what became of its call, and measures it. */
+function endSpan(
+  span: Span,
+  described: Described,
+  ended: Ended,
+  seconds: number,
+  measure: Measure,
+  endedAt?: number,
+): void {
+  const { error, isToolError, events } = ended;
+  const own: Attributes = events === undefined ? {} : { [OWN.EVENTS]: events };
+  const failure =
+    error !== undefined
+      ? { type: error.code, message: error.message }
+      : isToolError === true
+        ? { type: "tool_error", message: "The tool says that it failed" }
+        : undefined;
+  const isRequest = described.attributes[ATTR.URL_TEMPLATE] !== undefined;
+  const status = isRequest ? statusIn(ended) : described.status?.(ended);
+  if (status !== undefined) own[ATTR.HTTP_RESPONSE_STATUS_CODE] = status;
+  // Whom a server has refused has made a mistake; the server has not.
+  const isTheirs = described.status !== undefined && status !== undefined && status < 500;
+  if (failure !== undefined && !isTheirs) {
+    own[ATTR.ERROR_TYPE] = isRequest && status !== undefined ? String(status) : failure.type;
+    span.setStatus({ code: SpanStatusCode.ERROR, message: failure.message });
+  }
+  if (failure !== undefined && described.attributes[ATTR.RPC_METHOD] !== undefined) {
+    own[ATTR.RPC_RESPONSE_STATUS_CODE] = failure.type;
+  }
+  span.setAttributes(own);
+  const all = Object.entries({ ...described.attributes, ...own });
+  const measured = all.filter(([name]) => !NOT_MEASURED.has(name));
+  measure(described.metric, seconds, Object.fromEntries(measured));
+  span.end(endedAt);
+}
+
+/** The status that a server has answered with. */
+function statusIn({ error, statusCode }: Ended): number | undefined {
+  if (error === undefined) return statusCode;
+  const status: unknown = Object(error.details).statusCode;
+  return typeof status === "number" ? status : undefined;
+}
+
+/** Gives a span the ids that the call has sent on already. OpenTelemetry has no way to ask for an id, but what a span says about
+ * itself may be changed. Where that has no effect, this says no, and calls pass through JavaScript from then on. */
+function nameSpan(span: Span, traceId: string, spanId: string): boolean {
+  if (!span.isRecording()) return true;
+  try {
+    Object.assign(span.spanContext(), { traceId, spanId });
+  } catch {
+    return false;
+  }
+  const now = span.spanContext();
+  return now.traceId === traceId && now.spanId === spanId;
+}
+
+/** A stream whose work is done within the context of its span, whoever asks for the next event. By hand, so that `return()` does
  * not wait for an event. */
-class TracedStream implements AsyncIterableIterator<ResponseEnvelope> {
-  readonly #events: AsyncIterator<ResponseEnvelope>;
-  readonly #traced: TracedCall;
-  #last: ResponseEnvelope | undefined;
+class TracedStream<T extends ResponseEnvelope> implements AsyncIterableIterator<T> {
+  readonly #events: AsyncIterator<T>;
+  readonly #begin: () => TracedCall;
+  #traced: TracedCall | undefined;
+  #last: T | undefined;
   #count = 0;
 
-  constructor(events: AsyncIterable<ResponseEnvelope>, traced: TracedCall) {
-    this.#events = events[Symbol.asyncIterator]();
-    this.#traced = traced;
+  /** `begin` is called when the first event is asked for. */
+  constructor(events: AsyncIterator<T>, begin: () => TracedCall) {
+    this.#events = events;
+    this.#begin = begin;
   }
 
   [Symbol.asyncIterator](): this {
     return this;
   }
 
-  async next(): Promise<IteratorResult<ResponseEnvelope>> {
+  async next(): Promise<IteratorResult<T>> {
+    this.#traced ??= this.#begin();
+    const traced = this.#traced;
     try {
-      const step = await run(this.#traced.context, () => this.#events.next());
+      const step = await run(traced.context, () => this.#events.next());
       if (step.done === true) {
-        this.#traced.answered(this.#last, this.#count);
+        traced.answered(this.#last, this.#count);
       } else {
         this.#last = step.value;
         this.#count += 1;
       }
       return step;
     } catch (error) {
-      this.#traced.failed(error, this.#count);
+      traced.failed(error, this.#count);
       throw error;
     }
   }
 
-  async return(): Promise<IteratorResult<ResponseEnvelope>> {
-    this.#traced.answered(this.#last, this.#count);
-    await run(this.#traced.context, () => this.#events.return?.());
+  async return(): Promise<IteratorResult<T>> {
+    const leave = () => this.#events.return?.();
+    this.#traced?.answered(this.#last, this.#count);
+    await (this.#traced === undefined ? leave() : run(this.#traced.context, leave));
     return { done: true, value: undefined };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return();
+  }
+
+  async throw(error?: unknown): Promise<IteratorResult<T>> {
+    await this.return();
+    throw error;
   }
 }
 

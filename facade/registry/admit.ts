@@ -1,7 +1,7 @@
 // What stands between a caller who may call and the handler.
 
 import { CallError, InfrastructureErrorCode } from "../errors.js";
-import { type CompiledSchema, isLimit } from "../schema/compiled.js";
+import { isLimit } from "../schema/compiled.js";
 import { validationError } from "../schema/validation.js";
 import type { OperationContext } from "../types.js";
 import { refuseLate } from "./deadline.js";
@@ -11,9 +11,14 @@ import type { Entry } from "./entry.js";
 export function admit(entry: Entry, input: unknown): void {
   if (!entry.prepared) entry.prepare();
   const schema = entry.input;
-  if (schema !== undefined && !passes(schema, input, entry)) {
-    throw validationError(schema.errors(input), `input of operation ${entry.id}`);
+  if (schema === undefined) return;
+  let isValid: boolean;
+  try {
+    isValid = schema.check(input);
+  } catch (error) {
+    throw tooMuch(error, entry);
   }
+  if (!isValid) throw validationError(schema.errors(input), `input of operation ${entry.id}`);
 }
 
 /** Nobody waits for the answer any more, or will by the time that there is one. */
@@ -28,16 +33,12 @@ export function refuseEnded(entry: Entry, context: OperationContext): void {
   if (context.deadline !== undefined) refuseLate(entry.id, context.deadline);
 }
 
-/** The check; an input that is too deep or too much work for it is told with the name of the operation. */
-function passes(schema: CompiledSchema, input: unknown, { id }: Entry): boolean {
-  try {
-    return schema.check(input);
-  } catch (error) {
-    throw isLimit(error)
-      ? new CallError(error.code, `The input of operation ${id} cannot be checked: ${error.message}`, {
-          ...error.details,
-          operationId: id,
-        })
-      : error;
-  }
+/** An input that is too deep or too much work for the check is told with the name of the operation. */
+function tooMuch(error: unknown, { id }: Entry): unknown {
+  return isLimit(error)
+    ? new CallError(error.code, `The input of operation ${id} cannot be checked: ${error.message}`, {
+        ...error.details,
+        operationId: id,
+      })
+    : error;
 }

@@ -1,23 +1,25 @@
 // What a source knows about its answers: which are not the declared shape, because the document does not declare their
 // content type, and which have notes that nobody has been told of.
 
-const asSent = new WeakSet<object>();
-const noted = new WeakSet<object>();
+import { type Marks, marks } from "../border/marks.js";
+
+const asSent: Marks<object, true> = marks();
+const noted: Marks<object, true> = marks();
 
 /** What this `meta` belongs to is handed on as it was sent. */
 export function markAsSent(meta: object): void {
-  asSent.add(meta);
+  asSent.set(meta, true);
 }
 
 export function isAsSent(meta: object): boolean {
-  return asSent.has(meta);
+  return asSent.get(meta) === true;
 }
 
 /** The source has put notes into this `meta`, which are still to be logged. */
 export function markNoted(meta: object): void {
-  noted.add(meta);
+  noted.set(meta, true);
 }
 
 export function isNoted(meta: object): boolean {
-  return noted.has(meta);
+  return noted.get(meta) === true;
 }

@@ -104,5 +104,8 @@ async function ask(rule: CustomAuth, name: string, call: AuthorisedCall): Promis
 
 /** Who calls. A context without an identity has none, whatever somebody has put on `Object.prototype`. */
 export function identityIn(context: { identity?: Identity }): Identity | undefined {
-  return optionOf(context, "identity") as Identity | undefined;
+  // As `optionOf` has it, for one name, which makes it several times as quick.
+  return "identity" in Object.prototype
+    ? (optionOf(context, "identity") as Identity | undefined)
+    : context.identity;
 }

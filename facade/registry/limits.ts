@@ -101,6 +101,9 @@ export interface LimitStats {
 export interface RegistryStats {
   /** One entry for each set of limits that applies to calls of this registry. The registry's own entry comes first. */
   limits: LimitStats[];
+  /** Calls that were done without JavaScript and not told to listeners, because JavaScript was too busy to take the reports. Decisions
+   * about access are always told. */
+  unreported: number;
 }
 
 const rate = group<CallRate>({ calls: required(aSize), per: required(aDuration) });

@@ -1,5 +1,7 @@
 // A registry once more, in Rust, for calls that arrive there: what needs no JavaScript is then served without it.
 
+import { messageOf } from "../border/text.js";
+import { logger } from "../logging.js";
 import type { NativeRegistry } from "../native-binding.js";
 import { native, runtime } from "../runtime.js";
 import { compiled } from "../schema/compiled.js";
@@ -8,13 +10,28 @@ import type { AccessControl, OperationSpec } from "../types.js";
 import { declaredErrors } from "./described.js";
 import { type Entry, isAnything, type OutputMode } from "./entry.js";
 import { lookAround, type NativeSchemas, type NativeWork, nativeWorkOf } from "./native-handler.js";
+import { tellReports } from "./native-reports.js";
 import { copyOfRules, isCopyOf } from "./native-rules.js";
 import { tellIfOpen } from "./open-sources.js";
 import { ownMode } from "./output.js";
 import { spillsOf } from "./spilling.js";
 import type { Spills } from "./spills.js";
-import { isTold } from "./told.js";
-import type { Watch } from "./watch.js";
+import { NOBODY, type Watch } from "./watch.js";
+
+const log = logger("registry");
+
+const watched = new Set<WeakRef<NativeTwin>>();
+
+/** What is not told yet when the process ends is told then. */
+function flushAtExit(twin: WeakRef<NativeTwin>): void {
+  if (watched.size === 0) {
+    process.once("exit", () => {
+      for (const each of watched) each.deref()?.flush();
+    });
+  }
+  for (const each of watched) if (each.deref() === undefined) watched.delete(each);
+  watched.add(twin);
+}
 
 /** Made when a registry is first served; then it follows each registration, and whoever serves it has it look for
  * what changed without one. */
@@ -27,8 +44,11 @@ export class NativeTwin {
 
   readonly #entries: Map<string, Entry>;
   #watch: Watch | undefined;
-  /** Somebody in JavaScript has a say in every call, or is told of it. */
+  /** Somebody in JavaScript has a say in every call. */
   #isHeld: boolean;
+  /** What the native side was last told to report. */
+  #wants = 0;
+  #unreported = 0;
   /** Where large results go. */
   readonly #spills: Spills | undefined;
 
@@ -43,6 +63,7 @@ export class NativeTwin {
     this.#entries = entries;
     this.#watch = watch;
     this.#isHeld = this.#mustHold();
+    this.#tellWants();
     for (const entry of entries.values()) this.set(entry);
   }
 
@@ -53,14 +74,61 @@ export class NativeTwin {
   }
 
   #mustHold(): boolean {
-    return this.#watch === undefined ? isTold() : this.#watch.needsCalls;
+    return this.#watch?.needsJavaScript === true;
   }
 
   #look(): void {
+    this.#tellWants();
     const isHeld = this.#mustHold();
     if (isHeld === this.#isHeld) return;
     this.#isHeld = isHeld;
     for (const entry of this.#entries.values()) this.set(entry);
+  }
+
+  #tellWants(): void {
+    const { wants } = this.#watch ?? NOBODY;
+    if (wants === this.#wants) return;
+    const twin = new WeakRef(this);
+    if (this.#wants === 0) flushAtExit(twin);
+    this.#wants = wants;
+    this.native.report(wants, () => {
+      const living = twin.deref();
+      if (living !== undefined) living.#take();
+    });
+  }
+
+  /** Calls whose reports were dropped, because JavaScript was too busy to take them. */
+  get unreported(): number {
+    return this.#unreported;
+  }
+
+  /** Tells of every call that the native side has done so far. */
+  flush(): void {
+    while (this.#tell());
+  }
+
+  /** Tells of a part at a time: the event loop has other work too. */
+  #take(): void {
+    if (this.#tell()) setImmediate(() => this.#take());
+  }
+
+  /** Says whether there is more. It does not throw: it is called by the event loop itself. */
+  #tell(): boolean {
+    const batch = this.native.takeReports();
+    if (batch === null) return false;
+    try {
+      const { dropped, hasMore } = tellReports(batch, this.#watch ?? NOBODY);
+      if (dropped > 0) {
+        this.#unreported += dropped;
+        log.warn(`${dropped} calls were not reported: JavaScript was too busy to take the reports`, {
+          dropped,
+        });
+      }
+      return hasMore;
+    } catch (error) {
+      log.error(`Calls that were done without JavaScript could not be reported: ${messageOf(error)}`);
+      return true;
+    }
   }
 
   /** Tells somebody of every change. Returns how to stop that. */

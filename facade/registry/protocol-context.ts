@@ -1,5 +1,6 @@
 // Calls that came through the call protocol, told apart from direct ones.
 
+import { type Marks, marks } from "../border/marks.js";
 import { optionOf } from "../border/options.js";
 import type { OperationContext } from "../types.js";
 
@@ -78,10 +79,15 @@ export interface Via {
   readonly method?: string;
   /** Of an HTTP request. */
   readonly path?: string;
+  /** Its path with the names of parameters in it. */
+  readonly route?: string;
+  readonly scheme?: string;
+  /** Whether it is answered with the whole envelope. */
+  readonly wantsEnvelope?: boolean;
   readonly transport?: "tcp" | "pipe";
 }
 
-const ways = new WeakMap<OperationContext, Via>();
+const ways: Marks<OperationContext, Via> = marks();
 
 export function markVia(context: OperationContext, via: Via): void {
   ways.set(context, via);
@@ -101,7 +107,7 @@ export function viaIn(context: OperationContext): Via | undefined {
 }
 
 /** Metadata that came over a wire, and the members of it that may steer the package. */
-const offWire = new WeakMap<object, ReadonlySet<string>>();
+const offWire: Marks<object, ReadonlySet<string>> = marks();
 
 export function markMetadata(metadata: object, allowed: ReadonlySet<string>): void {
   offWire.set(metadata, allowed);

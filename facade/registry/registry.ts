@@ -47,7 +47,7 @@ import { spillsOf, withFiles, withoutFiles } from "./spilling.js";
 import { aSpill, type SpillOptions, Spills } from "./spills.js";
 import { subscribe } from "./subscribe.js";
 import { isTold } from "./told.js";
-import { NOBODY, Watch } from "./watch.js";
+import { NOBODY, type Observer, Watch } from "./watch.js";
 import type { AccessReport, Middleware, RegistryEvents } from "./watch-types.js";
 import { watchedCall } from "./watched-call.js";
 
@@ -310,6 +310,11 @@ export class OperationRegistry<TOperations = any> {
     return this.#watched((watch) => watch.audit(listener));
   }
 
+  /** Puts somebody around every call who only looks on: calls may be done without JavaScript. @internal */
+  observe(observer: Observer): () => void {
+    return this.#watched((watch) => watch.observe(observer));
+  }
+
   /** Lets somebody watch, until the returned function is called. */
   #watched(add: (watch: Watch) => () => void): () => void {
     this.#watch ??= new Watch();
@@ -317,6 +322,8 @@ export class OperationRegistry<TOperations = any> {
     const remove = add(watch);
     this.#twin?.watchedBy(watch);
     return () => {
+      // What has happened until now is told to those who watched.
+      this.#twin?.flush();
       remove();
       if (this.#watch === watch && watch.isIdle) this.#watch = undefined;
       this.#twin?.watchedBy(this.#watch);
@@ -414,7 +421,10 @@ export class OperationRegistry<TOperations = any> {
     for (const { gate } of this.#entries.values()) {
       for (const limiter of gate?.limiters ?? []) limiters.add(limiter);
     }
-    return { limits: Array.from(limiters, (limiter) => limiter.stats()) };
+    return {
+      limits: Array.from(limiters, (limiter) => limiter.stats()),
+      unreported: this.#twin?.unreported ?? 0,
+    };
   }
 
   /** Calls a QUERY or a MUTATION. Resolves to an envelope, or rejects. */
@@ -456,8 +466,9 @@ export class OperationRegistry<TOperations = any> {
       ) {
         throw this.#notCallable(entry, id, isServed ? context : undefined);
       }
-      const spills = this.#spillsFor(entry, by);
-      const handler = handlerOf(entry, by, spills);
+      const isUsual = by === undefined && this.#spills === undefined;
+      const spills = isUsual ? undefined : this.#spillsFor(entry, by);
+      const handler = isUsual ? (entry.run as OperationHandler) : handlerOf(entry, by, spills);
       const isTrusted = by?.isGranted === true || (!isServed && this.#isTrusted(context));
       // Looked at here first, because these scopes are all that most operations ask for.
       if (!isTrusted && !holdsScopes(entry.spec.accessControl, identityIn(context))) {
@@ -475,7 +486,9 @@ export class OperationRegistry<TOperations = any> {
       else if (context.deadline !== undefined) refuseLate(id, context.deadline);
       const result: Promise<unknown> = Promise.resolve(handler(input, context));
       const answered = then.call(result, (value) => envelopeOf(entry, value, mode));
-      return inFiles(spills, answered as Promise<ResponseEnvelope>);
+      return isUsual
+        ? (answered as Promise<ResponseEnvelope>)
+        : inFiles(spills, answered as Promise<ResponseEnvelope>);
     } catch (error) {
       return Promise.reject(error);
     }

@@ -8,12 +8,24 @@ import { logger } from "../logging.js";
 import type { OperationContext, OperationSpec } from "../types.js";
 import { identityIdOf } from "./audit.js";
 import { identityIn } from "./authorise.js";
+import { type NativeSpans, WANTS } from "./native-reports.js";
 import { isTold, tellOutside } from "./told.js";
 import type { AccessReport, CallKind, CallReport, Middleware, RegistryEvents } from "./watch-types.js";
 
 const log = logger("registry");
 
 type Listener<T> = (event: T) => unknown;
+
+/** Stands around calls in JavaScript without changing them, and is told afterwards of those that were done without it. */
+export interface Observer {
+  readonly middleware: Middleware;
+  /** Whether calls may be done without JavaScript. */
+  readonly takesNative: boolean;
+  /** Whether they are to hand their trace on. */
+  readonly sendsTraces: boolean;
+  /** A call has ended that was done without JavaScript. */
+  ended(report: CallReport, spans: NativeSpans): void;
+}
 
 export class Watch {
   /** In order of registration. A new list for each change: calls that are under way keep theirs. */
@@ -25,6 +37,8 @@ export class Watch {
     unregistered: new Set(),
   };
   readonly #auditors = new Set<Listener<AccessReport>>();
+  /** Those of the middleware that only look on. */
+  readonly #observers = new Map<Middleware, Observer>();
 
   /** Whether there is nobody. */
   get isIdle(): boolean {
@@ -32,9 +46,27 @@ export class Watch {
     return this.middleware.length === 0 && sets.every((set) => set.size === 0);
   }
 
-  /** Whether every call has to pass through JavaScript: to be changed, or to be told. */
-  get needsCalls(): boolean {
-    return this.middleware.length > 0 || this.isAuditing || this.isReporting;
+  /** Whether every call has to pass through JavaScript: somebody stands around it who may change it. Those who look on are told
+   * afterwards of what was done without. */
+  get needsJavaScript(): boolean {
+    const observers = Array.from(this.#observers.values());
+    return (
+      this.middleware.length > observers.length ||
+      observers.length > 1 ||
+      !observers.every(({ takesNative }) => takesNative)
+    );
+  }
+
+  /** What is to be told of calls that were done without JavaScript (`WANTS`). */
+  get wants(): number {
+    let wants = 0;
+    if (this.isReporting) wants |= WANTS.calls;
+    if (this.#listeners.denied.size > 0) wants |= WANTS.denials;
+    if (this.#auditors.size > 0) wants |= WANTS.grants;
+    for (const { sendsTraces } of this.#observers.values()) {
+      wants |= sendsTraces ? WANTS.spans | WANTS.traces : WANTS.spans;
+    }
+    return wants;
   }
 
   /** Whether decisions about access are to be told. */
@@ -55,6 +87,17 @@ export class Watch {
     };
   }
 
+  /** The same for somebody who changes nothing. */
+  observe(observer: Observer): () => void {
+    const remove = this.use(observer.middleware);
+    const own = this.middleware.at(-1) as Middleware;
+    this.#observers.set(own, observer);
+    return () => {
+      this.#observers.delete(own);
+      remove();
+    };
+  }
+
   on<Name extends keyof RegistryEvents>(name: Name, listener: Listener<RegistryEvents[Name]>): () => void {
     return added(this.#listeners[name] as Set<Listener<RegistryEvents[Name]>>, listener);
   }
@@ -71,6 +114,19 @@ export class Watch {
   decided(report: AccessReport): void {
     tellAll(this.#auditors, report, "audit");
     if (!report.isGranted) this.tell("denied", report);
+  }
+
+  /** A call has ended that was done without JavaScript. */
+  endedNatively(report: CallReport, spans: NativeSpans | undefined): void {
+    this.ended(report);
+    if (spans === undefined) return;
+    for (const observer of this.#observers.values()) {
+      try {
+        observer.ended(report, spans);
+      } catch (error) {
+        log.error(`The spans of a call could not be made: ${messageOf(error)}`);
+      }
+    }
   }
 
   /** A call has ended. */

@@ -34,7 +34,13 @@ export class LiveCallbacks {
   }
 
   byteLength(value: unknown): number | undefined {
-    return value instanceof Uint8Array ? value.length : undefined;
+    if (!(value instanceof Uint8Array)) return undefined;
+    try {
+      return value.length;
+    } catch {
+      // An object can claim to be one and have no bytes.
+      return 0;
+    }
   }
 
   isArray(value: unknown): boolean {

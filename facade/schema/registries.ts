@@ -2,6 +2,7 @@
 // the process: its ES module and CommonJS builds are two copies, and a fork is another.
 
 import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
 
 /** `FormatRegistry` and `TypeRegistry` of TypeBox, as far as they are used here. */
 export interface Registry<T> {
@@ -30,6 +31,8 @@ export interface TypeBoxModule {
 
 const copies: TypeBoxModule[] = [];
 let lookedForOwn = false;
+/** The ES modules of TypeBox, by the URL of their entry, while nobody has asked for what is registered there. */
+let esModule: string | undefined;
 
 /**
  * Adds a copy of TypeBox, such as a fork, whose `FormatRegistry` and `TypeRegistry` entries are used. The copies that
@@ -47,6 +50,11 @@ export function useTypeBox(module: TypeBoxModule): void {
   if (!copies.some((copy) => copy.FormatRegistry === FormatRegistry)) {
     copies.push({ FormatRegistry, TypeRegistry });
   }
+}
+
+/** Names the ES modules of TypeBox by the URL of their entry. Only where `require` takes ES modules. @internal */
+export function useEsModule(url: string): void {
+  esModule = url;
 }
 
 /** The user's check of a format, if there is one. */
@@ -82,7 +90,21 @@ export function knownCopies(): readonly TypeBoxModule[] {
       useTypeBox(loaded);
     }
   }
+  if (esModule !== undefined) loadEsModule(esModule);
   return copies;
+}
+
+/** Only its registries, which are few files of many. */
+function loadEsModule(url: string): void {
+  try {
+    useTypeBox(ownRequire(fileURLToPath(new URL("./type/registry/index.mjs", url))) as TypeBoxModule);
+    esModule = undefined;
+  } catch (error) {
+    // The application is importing TypeBox at this moment, so nothing is registered yet.
+    if ((error as { code?: unknown }).code !== "MODULE_NOT_FOUND") return;
+    useTypeBox(ownRequire(fileURLToPath(url)) as TypeBoxModule);
+    esModule = undefined;
+  }
 }
 
 const ownRequire = createRequire(__filename);

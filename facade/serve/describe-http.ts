@@ -1,9 +1,8 @@
 // What is served, as the HTTP door and its document show it (`crates/operations-serve/src/door/http/described.rs`).
 
 import { optionOf } from "../border/options.js";
-import { schemaText, wellFormed } from "../registry/described.js";
+import { declaredErrors, schemaText, wellFormed } from "../registry/described.js";
 import { nativeWorkOf } from "../registry/native-handler.js";
-import { declaredErrors } from "../registry/described.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import type { AccessControl, OperationHandler, OperationSpec, SubscriptionHandler } from "../types.js";
 import { ToldRules } from "./describe.js";

@@ -108,10 +108,14 @@ function lookOf(spec: OperationSpec): object {
   };
 }
 
-/** Whether it can be called as a task. */
-function taskOf(given: unknown): "optional" | "required" | undefined {
-  if (given === "required") return "required";
-  return given === true || given === "optional" ? "optional" : undefined;
+/** Whether and when a call of it is a task. */
+function taskOf(given: unknown): { required: boolean; after?: number } | undefined {
+  if (given === true || given === "optional") return { required: false };
+  if (given === "required") return { required: true };
+  if (!isRecord(given)) return undefined;
+  const { required, after } = given;
+  const isTime = typeof after === "number" && Number.isFinite(after) && after >= 0;
+  return { required: required === true, ...(isTime && { after }) };
 }
 
 function textsIn(list: unknown): string[] {

@@ -265,7 +265,7 @@ class Connected implements Spoke, Peer {
     this.since = news.since;
     if (news.identity !== null) this.identity = news.identity;
     this.#peer = peer;
-    this.callMap = new Requests(peer, pending);
+    this.callMap = new Requests(peer, pending, "websocket");
     this.#kept = new InStep(registry);
   }
 

@@ -67,11 +67,11 @@ export async function identified(identify: Identify, asked: AskedIdentity): Prom
   const { identity, maxAge } = partsOf(answer);
   if (identity !== undefined && !isIdentity(identity)) {
     throw refused(
-      `identify returned ${kindOf(identity)} that is no identity: { id, scopes, resources? } is needed`,
+      `identify returned ${kindOf(identity)}, which is not an identity. Return { id, scopes, resources? }`,
     );
   }
   if (maxAge !== undefined && !isWhole(maxAge, 0)) {
-    throw refused("identify returned a maxAge that is no whole number of milliseconds");
+    throw refused("identify returned a maxAge that is not a whole number of milliseconds");
   }
   return JSON.stringify({ identity: identity ?? null, maxAge, lookedAt: [...request.lookedAt] });
 }

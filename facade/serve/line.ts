@@ -80,7 +80,7 @@ export class ClientLine implements Line {
     if (!LEVELS.includes(level)) {
       throw new CallError(
         InfrastructureErrorCode.VALIDATION_ERROR,
-        `context.log: ${JSON.stringify(level)} is no level; there are ${LEVELS.join(", ")}`,
+        `context.log: ${JSON.stringify(level)} is not a level. Use one of ${LEVELS.join(", ")}`,
       );
     }
     this.#native.tellLog(this.#id, JSON.stringify({ level, data: data === undefined ? null : data }));

@@ -71,6 +71,22 @@ export interface McpTaskOptions {
 }
 
 /**
+ * How clients of revision 2025-11-25 may leave the stream of a call and resume it (`Last-Event-ID`).
+ *
+ * @example
+ * ```ts
+ * const resume: McpResumeOptions = { hold: 20_000, wait: 60_000 };
+ * ```
+ */
+export interface McpResumeOptions {
+  /** How long a stream stays open, in milliseconds (default: as long as the call takes). Then the server ends it, and the client comes
+   * back a moment later. This is for networks that end long requests. */
+  hold?: number;
+  /** How long a call goes on without its client, in milliseconds (default 30,000). Then it is aborted. */
+  wait?: number;
+}
+
+/**
  * The MCP door: every operation as a tool, for clients of the Model Context Protocol over HTTP.
  *
  * @example
@@ -100,6 +116,8 @@ export interface McpDoorOptions {
   stateKey?: string;
   /** Whether clients may call operations with `_meta.mcp.task` as tasks (default: yes), and how tasks are kept. */
   tasks?: boolean | McpTaskOptions;
+  /** Whether clients of 2025-11-25 may leave the stream of a call and resume it (default: no, and a client that leaves aborts its calls). */
+  resume?: boolean | McpResumeOptions;
 }
 
 /**
@@ -352,6 +370,7 @@ export const DOORS: Fields<ServeDoors> = {
       stateKey: aStateKey,
       catalogue: oneOf("search"),
       tasks: someTasks,
+      resume: door(group<McpResumeOptions>({ hold: aDuration, wait: aDuration })),
     }),
   ),
   hub: door(
@@ -467,8 +486,11 @@ export function nativeOptions(options: ServeOptions): string {
   });
 }
 
-function nativeMcp({ name = "operations", tasks = true, ...more }: McpDoorOptions): object {
-  return { path: "/mcp", name, version: "0.0.0", ...more, tasks: nativeTasks(tasks, name) };
+function nativeMcp({ name = "operations", tasks = true, resume = false, ...more }: McpDoorOptions): object {
+  const resumed =
+    resume === false ? undefined : { wait: 30_000, ...(resume === true ? {} : defined(resume)) };
+  const native = { tasks: nativeTasks(tasks, name), resume: resumed };
+  return { path: "/mcp", name, version: "0.0.0", ...more, ...native };
 }
 
 const A_DAY = 86_400_000;

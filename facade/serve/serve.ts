@@ -279,6 +279,7 @@ export class Offered implements Receiver {
     this.#answers.flush();
     this.#toolAnswers?.flush();
     this.#inbox.drain();
+    this.#twin.flush();
   }
 
   #isChosen(operations: ServeOptions["operations"], id: string): boolean {

@@ -323,7 +323,7 @@ class Transport implements HubTransport, Peer {
     this.#peer = connected.peer(pending.mailbox);
     this.#pending = pending;
     this.#news = news;
-    this.callMap = new Requests(this.#peer, pending);
+    this.callMap = new Requests(this.#peer, pending, "websocket");
     news.watchers.begin(JSON.parse(connected.status()));
     news.changedThere = () => this.#imports.changed();
     news.watchers.add("reconnected", () => this.#imports.changed());
@@ -419,6 +419,7 @@ class Transport implements HubTransport, Peer {
       this.#news.watchers.tell("closed", this.status());
     } finally {
       clearInterval(this.#looking);
+      this.#registry?.nativeTwin().flush();
       letGo(this);
     }
   }

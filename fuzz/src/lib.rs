@@ -9,6 +9,7 @@ pub mod openapi;
 mod pools;
 pub mod promises;
 pub mod random;
+pub mod serve;
 pub mod targets;
 mod typebox;
 pub mod wire;

@@ -3,15 +3,17 @@
 #![allow(clippy::print_stdout, reason = "a run says how to repeat it")]
 
 use operations_fuzz::random::{Random, seed, setting};
+use operations_fuzz::serve::serve;
 use operations_fuzz::wire::{call_event, mcp, nats, redis};
 
 type Target = (&'static str, fn(&[u8]) -> bool);
 
-const TARGETS: [Target; 4] = [
+const TARGETS: [Target; 5] = [
     ("call_events", call_event),
     ("nats_messages", nats),
     ("redis_bytes", redis),
     ("mcp_messages", mcp),
+    ("serve_requests", serve),
 ];
 
 fn seeds(name: &str) -> std::io::Result<Vec<Vec<u8>>> {

@@ -1,22 +1,26 @@
 // A small OAuth 2.1 authorization server on loopback: metadata, dynamic registration, PKCE, refresh, and programs that
 // come with credentials of their own.
 
-import { createHash, randomUUID, verify } from "node:crypto";
+import { createHash, createPublicKey, randomUUID, verify } from "node:crypto";
 import { createServer } from "node:http";
 import { defer } from "./defer.mjs";
 
 const TOKEN_LIFETIME = 3600;
 
 /** `lifetime` is how long access tokens live, in seconds; `metadata` replaces what the server says about itself;
- * `programs` are the secrets, or the public keys, of programs that come without a user. */
+ * `programs` are the secrets, or the public keys, of programs that come without a user; `vouched` has the names of those
+ * that somebody vouches for, by what is said; with `dpop`, tokens are bound to keys, and proofs need a nonce. */
 export async function startAuthorizationServer(
   test,
-  { lifetime = TOKEN_LIFETIME, metadata = {}, programs = {} } = {},
+  { lifetime = TOKEN_LIFETIME, metadata = {}, programs = {}, vouched = {}, dpop = false } = {},
 ) {
   const clients = new Map();
   const codes = new Map();
   /** What each allows. */
   const accessTokens = new Map();
+  /** The keys that access tokens are bound to. */
+  const bound = new Map();
+  let nonce = randomUUID();
   const refreshTokens = new Set();
   /** What happened, in words. */
   const events = [];
@@ -59,6 +63,20 @@ export async function startAuthorizationServer(
     },
     "POST /token": ({ body, headers }, response, issuer) => {
       const form = Object.fromEntries(new URLSearchParams(body));
+      const newTokens = tokensFor(dpop ? proven(headers.dpop, "POST", `${issuer}/token`) : undefined);
+      if (newTokens === undefined) {
+        response.setHeader("DPoP-Nonce", nonce);
+        return json(response, 400, { error: "use_dpop_nonce" });
+      }
+      if (form.grant_type === "urn:ietf:params:oauth:grant-type:jwt-bearer") {
+        const program = vouched[form.assertion];
+        if (program === undefined || program !== form.client_id) {
+          events.push("refused");
+          return json(response, 400, { error: "invalid_grant" });
+        }
+        events.push(`token for ${program}`);
+        return json(response, 200, { ...newTokens(form.scope), refresh_token: undefined });
+      }
       if (form.grant_type === "client_credentials") {
         const program = programOf(form, headers, issuer);
         if (program === undefined) return json(response, 401, { error: "invalid_client" });
@@ -82,12 +100,38 @@ export async function startAuthorizationServer(
     },
   };
 
-  function newTokens(scope = "tools") {
-    const access_token = `access-${randomUUID()}`;
-    const refresh_token = `refresh-${randomUUID()}`;
-    accessTokens.set(access_token, scope.split(" "));
-    refreshTokens.add(refresh_token);
-    return { access_token, refresh_token, token_type: "Bearer", expires_in: lifetime, scope };
+  /** Makes tokens, bound to a key where there is one. */
+  function tokensFor(key) {
+    if (dpop && key === undefined) return undefined;
+    return (scope = "tools") => {
+      const access_token = `access-${randomUUID()}`;
+      const refresh_token = `refresh-${randomUUID()}`;
+      accessTokens.set(access_token, scope.split(" "));
+      refreshTokens.add(refresh_token);
+      if (dpop) bound.set(access_token, key);
+      return {
+        access_token,
+        refresh_token,
+        token_type: dpop ? "DPoP" : "Bearer",
+        expires_in: lifetime,
+        scope,
+      };
+    };
+  }
+
+  /** The key of a proof, if it is one for this request. */
+  function proven(proof, method, url, token) {
+    const [header, claims, signature] = (proof ?? "..").split(".");
+    if (header === "") return undefined;
+    const read = (part) => JSON.parse(Buffer.from(part, "base64url"));
+    const { typ, jwk } = read(header);
+    const { htm, htu, ath, nonce: given } = read(claims);
+    const key = { key: createPublicKey({ key: jwk, format: "jwk" }), dsaEncoding: "ieee-p1363" };
+    const hash = token && createHash("sha256").update(token).digest("base64url");
+    const isGood =
+      typ === "dpop+jwt" && htm === method && htu === url && ath === hash && given === nonce && !("d" in jwk);
+    const isSigned = verify("sha256", `${header}.${claims}`, key, Buffer.from(signature, "base64url"));
+    return isGood && isSigned ? jwk.x : undefined;
   }
 
   /** The program that shows its secret, or a signature by its key. */
@@ -146,8 +190,17 @@ export async function startAuthorizationServer(
       }
       const needed = needs(message?.method);
       if (needed === undefined) return false;
-      const token = /^Bearer (.*)$/.exec(request.headers.authorization ?? "")?.[1];
-      const allowed = accessTokens.get(token);
+      const [scheme, token] = (request.headers.authorization ?? "").split(" ");
+      const allowed = scheme === (dpop ? "DPoP" : "Bearer") ? accessTokens.get(token) : undefined;
+      if (dpop && allowed !== undefined) {
+        const key = proven(request.headers.dpop, request.method, `${origin}${request.url}`, token);
+        if (key === undefined || bound.get(token) !== key) {
+          events.push("wants another proof");
+          const challenge = { "WWW-Authenticate": 'DPoP error="use_dpop_nonce"', "DPoP-Nonce": nonce };
+          response.writeHead(401, challenge).end();
+          return true;
+        }
+      }
       if (allowed?.includes(needed)) return false;
       const where = `${origin}/.well-known/oauth-protected-resource/mcp`;
       const [status, error] = allowed === undefined ? [401, ""] : [403, ', error="insufficient_scope"'];
@@ -156,6 +209,10 @@ export async function startAuthorizationServer(
       return true;
     },
     tokens: () => [...accessTokens.keys(), ...refreshTokens],
+    /** From now on, proofs need another. */
+    changeNonce() {
+      nonce = randomUUID();
+    },
   };
 }
 

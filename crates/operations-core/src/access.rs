@@ -23,6 +23,28 @@ pub struct AccessControl {
     pub custom_auth: Option<String>,
 }
 
+impl AccessControl {
+    /// The rules that a caller meets who may call, for records: the same words as in `facade/registry/audit.ts`.
+    #[must_use]
+    pub fn met(&self) -> String {
+        let any_of = self.required_scopes_any.as_deref().unwrap_or_default();
+        let met = [
+            (!self.required_scopes.is_empty(), "requiredScopes"),
+            (!any_of.is_empty(), "requiredScopesAny"),
+            (self.resource_type.is_some(), "resource"),
+        ];
+        let met = met
+            .into_iter()
+            .filter_map(|(is_met, rule)| is_met.then_some(rule));
+        let met: Vec<&str> = met.collect();
+        if met.is_empty() {
+            "open".to_owned()
+        } else {
+            met.join(", ")
+        }
+    }
+}
+
 /// Who calls.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Identity {

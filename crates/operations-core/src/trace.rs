@@ -3,6 +3,7 @@
 //! what is in it: it is text that is handed on.
 
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
 use crate::json::Object;
 
@@ -46,6 +47,112 @@ pub fn fields(trace: &str) -> Vec<(&'static str, String)> {
         .collect()
 }
 
+/// What a `traceparent` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parent<'a> {
+    /// The trace: 32 hexadecimal digits.
+    pub trace_id: &'a str,
+    /// The span that made the call: 16 hexadecimal digits.
+    pub span_id: &'a str,
+    /// Two hexadecimal digits, of which the last bit says that the trace is recorded.
+    pub flags: &'a str,
+}
+
+impl<'a> Parent<'a> {
+    /// Reads a `traceparent`; nothing where it is malformed. Versions to come may have more at the end.
+    #[must_use]
+    pub fn read(traceparent: &'a str) -> Option<Self> {
+        let mut parts = traceparent.split('-');
+        let (version, trace_id, span_id) = (parts.next()?, parts.next()?, parts.next()?);
+        let flags = parts.next()?;
+        let is_hex = |text: &str, length| {
+            text.len() == length
+                && text
+                    .bytes()
+                    .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        };
+        let is_set = |text: &str| text.bytes().any(|byte| byte != b'0');
+        let holds = is_hex(version, 2)
+            && version != "ff"
+            && is_hex(trace_id, 32)
+            && is_hex(span_id, 16)
+            && is_hex(flags, 2)
+            && is_set(trace_id)
+            && is_set(span_id)
+            && (version != "00" || parts.next().is_none());
+        holds.then_some(Self {
+            trace_id,
+            span_id,
+            flags,
+        })
+    }
+}
+
+/// The spans of a call that comes in and goes on, named before anybody has made them: what goes on has to tell its parent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spans {
+    /// The trace that they belong to: that of the caller, or a new one.
+    pub trace_id: String,
+    /// The call that came in.
+    pub incoming: String,
+    /// The call that goes on.
+    pub outgoing: String,
+    flags: String,
+    /// `tracestate` and `baggage`, which go on as they came.
+    others: Vec<(&'static str, String)>,
+}
+
+impl Spans {
+    /// New spans in the trace that a call brings; in one of their own, which is to be recorded, if it brings none.
+    #[must_use]
+    pub fn within(trace: Option<&str>) -> Self {
+        let mut others = trace.map(fields).unwrap_or_default();
+        let given = others.iter().position(|(name, _)| *name == "traceparent");
+        let given = given.map(|at| others.remove(at).1);
+        let parent = given.as_deref().and_then(Parent::read);
+        if parent.is_none() {
+            // It belongs to a parent that there is not.
+            others.retain(|(name, _)| *name != "tracestate");
+        }
+        let (trace_id, flags) = parent.map_or_else(
+            || (Uuid::new_v4().simple().to_string(), "01".to_owned()),
+            |parent| (parent.trace_id.to_owned(), parent.flags.to_owned()),
+        );
+        Self {
+            trace_id,
+            incoming: span_id(),
+            outgoing: span_id(),
+            flags,
+            others,
+        }
+    }
+
+    /// What goes on, as [`carried`] writes it.
+    #[must_use]
+    pub fn handed_on(&self) -> Option<String> {
+        let parent = format!("00-{}-{}-{}", self.trace_id, self.outgoing, self.flags);
+        carried(|name| {
+            if name == "traceparent" {
+                return Some(parent.clone());
+            }
+            let mut others = self.others.iter();
+            let found = others.find(|(other, _)| *other == name);
+            found.map(|(_, value)| value.clone())
+        })
+    }
+}
+
+/// A random id. The halves of a UUID have a few bits each that are always the same, in different places.
+fn span_id() -> String {
+    loop {
+        let (first, second) = Uuid::new_v4().as_u64_pair();
+        let id = first ^ second;
+        if id != 0 {
+            return format!("{id:016x}");
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,5 +185,71 @@ mod tests {
         assert_eq!(carried(|_| None), None);
         assert_eq!(fields(r#"{"traceparent":7}"#), []);
         assert_eq!(fields("["), []);
+    }
+
+    #[test]
+    fn a_traceparent_is_read_as_the_standard_has_it() {
+        let trace_id = "0af7651916cd43dd8448eb211c80319c";
+        let span_id = "b7ad6b7169203331";
+        let known = format!("00-{trace_id}-{span_id}-01");
+        let parent = Parent {
+            trace_id,
+            span_id,
+            flags: "01",
+        };
+        assert_eq!(Parent::read(&known), Some(parent));
+        let later = format!("01-{trace_id}-{span_id}-01-more");
+        assert_eq!(Parent::read(&later), Some(parent));
+        for odd in [
+            String::new(),
+            "00-1-2-01".to_owned(),
+            format!("{known}-more"),
+            format!("00-{trace_id}-{span_id}"),
+            format!("00-{trace_id}-{span_id}x-01"),
+            format!("ff-{trace_id}-{span_id}-01"),
+            format!("00-{}-{span_id}-01", "0".repeat(32)),
+            format!("00-{}-{span_id}-01", trace_id.to_uppercase()),
+        ] {
+            assert_eq!(Parent::read(&odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn what_goes_on_has_the_span_that_sends_it_as_its_parent() {
+        let trace = r#"{"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00","tracestate":"a=1","baggage":"b=2"}"#;
+        let spans = Spans::within(Some(trace));
+        assert_eq!(spans.trace_id, "0af7651916cd43dd8448eb211c80319c");
+        assert_ne!(spans.incoming, spans.outgoing);
+        let expected = format!(
+            r#"{{"traceparent":"00-{}-{}-00","tracestate":"a=1","baggage":"b=2"}}"#,
+            spans.trace_id, spans.outgoing
+        );
+        assert_eq!(spans.handed_on(), Some(expected));
+    }
+
+    #[test]
+    fn without_a_parent_there_is_a_new_trace() {
+        for trace in [
+            None,
+            Some(r#"{"traceparent":"odd","tracestate":"a=1","baggage":"b=2"}"#),
+        ] {
+            let spans = Spans::within(trace);
+            let sent = spans.handed_on().unwrap();
+            let sent = fields(&sent);
+            let parent = Parent::read(&sent[0].1).unwrap();
+            assert_eq!(
+                (parent.trace_id, parent.span_id, parent.flags),
+                (spans.trace_id.as_str(), spans.outgoing.as_str(), "01")
+            );
+            let names: Vec<&str> = sent.iter().skip(1).map(|(name, _)| *name).collect();
+            assert_eq!(
+                names,
+                if trace.is_none() {
+                    vec![]
+                } else {
+                    vec!["baggage"]
+                }
+            );
+        }
     }
 }

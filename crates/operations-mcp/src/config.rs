@@ -125,7 +125,7 @@ pub struct Http {
     /// Sent with every request.
     pub headers: BTreeMap<String, String>,
     /// How to get a token, for servers that want one.
-    pub oauth: Option<OAuth>,
+    pub oauth: Option<Box<OAuth>>,
 }
 
 /// How to get a token from the server's authorization server.
@@ -146,6 +146,52 @@ pub struct OAuth {
     pub client_metadata_url: Option<String>,
     /// What a program without a user shows instead.
     pub client_credentials: Option<ClientCredentials>,
+    /// A program that its platform vouches for.
+    pub workload: Option<Workload>,
+    /// A user whose company vouches for them.
+    pub enterprise: Option<Enterprise>,
+    /// Whether tokens are bound to a key of this client (RFC 9449).
+    pub dpop: bool,
+}
+
+/// A program that its platform vouches for.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Workload {
+    /// The name that it is known by to the authorization server.
+    pub client_id: String,
+}
+
+/// A user whose company vouches for them.
+#[derive(Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Enterprise {
+    /// The name of the program at the authorization server of the tools.
+    pub client_id: String,
+    /// Its secret there, if it has one.
+    pub client_secret: Option<String>,
+    /// The company's identity provider.
+    pub idp: IdentityProvider,
+}
+
+/// The identity provider of a company.
+#[derive(Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IdentityProvider {
+    /// Who it is.
+    pub issuer: String,
+    /// Where it hands out tokens.
+    pub token_endpoint: String,
+    /// The name of the program there.
+    pub client_id: String,
+    /// Its secret there, if it has one.
+    pub client_secret: Option<String>,
+}
+
+impl std::fmt::Debug for Enterprise {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Enterprise({} at {})", self.client_id, self.idp.issuer)
+    }
 }
 
 /// A program that asks for a token in its own name. It has a secret or a key.
@@ -200,7 +246,7 @@ impl ServerConfig {
             (Some(url), _) => Target::Http(Http {
                 url: endpoint(name, &url)?,
                 headers: given.headers,
-                oauth: given.oauth,
+                oauth: given.oauth.map(Box::new),
             }),
             (None, Some(command)) => {
                 if command.is_empty() {

@@ -13,7 +13,7 @@ use operations_core::clock::now;
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::lock::locked;
 use operations_core::log::{Level, Logger};
-use operations_core::mailbox::{Item, Mailbox};
+use operations_core::mailbox::Mailbox;
 use operations_core::registry::Registry;
 use operations_core::trace;
 use serde_json::json;
@@ -29,14 +29,15 @@ use crate::serving;
 use crate::state::{Publication, State, Todo};
 use crate::status;
 use crate::subjects::{Subjects, token_of};
-use crate::submission::{self, Outcome};
 use crate::wire::Notice;
 
 mod native;
+mod submitted;
 mod tasks;
 mod thread;
 
 use native::Natives;
+use submitted::Submitted;
 
 /// How long closing waits for a broker that does not take what is left.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -68,6 +69,9 @@ struct Shared {
     queue: String,
     client: Client,
     state: Mutex<State>,
+    /// What JavaScript has handed over and nobody has looked at yet. Whoever locks the state does so first: the thread of
+    /// JavaScript need not wait for a thread that reads messages.
+    submitted: Mutex<Vec<Submitted>>,
     /// Where JavaScript finds what there is for it. Nothing in it is unbounded: answers belong to requests that it made,
     /// events of streams are asked for, and requests are taken only while there is a place for them.
     mailbox: Arc<Mailbox>,
@@ -120,6 +124,13 @@ fn headers_of(trace: &str) -> HeaderMap {
         }
     }
     headers
+}
+
+/// The trace in the headers of a message, for requests whose payload has none: whatever is between us and the caller may have
+/// added it there.
+fn trace_in(message: &Message) -> Option<String> {
+    let headers = message.headers.as_ref()?;
+    trace::carried(|name| headers.get(name).map(|value| value.as_str().to_owned()))
 }
 
 /// Hands a message to the client. It fails when the connection is over, or when a new broker takes less than the
@@ -223,6 +234,7 @@ impl Connection {
             queue,
             client,
             state: Mutex::new(state),
+            submitted: Mutex::default(),
             mailbox,
             outbox: Mutex::default(),
             outgoing: Notify::new(),
@@ -273,37 +285,16 @@ impl Connection {
         self.act(|now, state, todo| state.request(now, request, todo))
     }
 
-    /// Sends the calls of one turn of JavaScript's ([`submission::calls`]). One that cannot be sent fails as one that
+    /// Sends the calls of one turn of JavaScript's ([`crate::submission::calls`]). One that cannot be sent fails as one that
     /// was: with an item for JavaScript.
-    pub fn call_all(&self, text: &str) {
-        let is_closed = self.shared.closed.is_cancelled();
-        self.act(|now, state, todo| {
-            for request in submission::calls(text) {
-                let id = request.id.clone();
-                let result = if is_closed {
-                    Err(closed())
-                } else {
-                    state.request(now, request, todo)
-                };
-                if let Err(error) = result {
-                    todo.deliver(Item::failed(&id, &error));
-                }
-            }
-        });
+    pub fn call_all(&self, text: String) {
+        self.shared.submit(Submitted::Calls(text));
     }
 
-    /// What came of the calls that were served in one turn of JavaScript's ([`submission::outcomes`]). An answer that
+    /// What came of the calls that were served in one turn of JavaScript's ([`crate::submission::outcomes`]). An answer that
     /// cannot be sent becomes the error that says so.
-    pub fn answer_all(&self, text: &str) {
-        self.act(|now, state, todo| {
-            for (id, outcome) in submission::outcomes(text) {
-                match outcome {
-                    Outcome::Answer(output) => state.worker.answer(id, output, todo),
-                    Outcome::Finished => state.worker.finished(now, id, todo),
-                }
-            }
-        });
-        self.shared.finished.notify_waiters();
+    pub fn answer_all(&self, text: String) {
+        self.shared.submit(Submitted::Outcomes(text));
     }
 
     /// Serves the operations that a registry has now, from when the broker knows of it. Calls that the registry can do
@@ -444,12 +435,16 @@ impl Connection {
         let _ = timeout(LAST_WORDS, flushed).await;
         shared.act(|now, state, _| state.status.change(now, status::Link::Closed));
         shared.closed.cancel();
+        // What was submitted before that, and after anybody last looked, fails.
+        shared.act(|_, _, _| ());
     }
 }
 
 /// A message that is not for this connection alone.
 fn on_public(_: &Shared, message: &Message, now: f64, state: &mut State, todo: &mut Todo) {
-    state.on_public(now, &message.subject, &message.payload, todo);
+    let trace = trace_in(message);
+    let trace = trace.as_deref();
+    state.on_public(now, &message.subject, &message.payload, trace, todo);
 }
 
 fn may_not_serve(subject: &str) -> CallError {
@@ -472,6 +467,7 @@ impl Shared {
         let mut todo = Todo::default();
         let mut state = locked(&self.state);
         let due_before = state.next_due();
+        let has_finished = self.take_submitted(&mut state, &mut todo);
         let result = work(now(), &mut state, &mut todo);
         state.hold_back(&mut todo);
         // Queued while the state is still locked, so that the order is kept. Tasks are woken after the lock is released.
@@ -487,6 +483,9 @@ impl Shared {
         }
         if must_wake {
             self.mailbox.wake();
+        }
+        if has_finished {
+            self.finished.notify_waiters();
         }
         for news in todo.native {
             native::take(self, news);
@@ -584,7 +583,8 @@ impl Shared {
             return;
         }
         if message.status != Some(StatusCode::NO_RESPONDERS) {
-            state.on_inbox(now, about, &message.payload, todo);
+            let trace = trace_in(message);
+            state.on_inbox(now, about, &message.payload, trace.as_deref(), todo);
         } else if let Some(question) = about.strip_prefix("discover-") {
             locked(&self.discoveries).remove(question);
         } else {

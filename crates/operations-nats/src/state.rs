@@ -221,10 +221,17 @@ impl State {
             .request(now, request, parent, self.worker.max_payload, todo)
     }
 
-    /// A message on a subject that is for many (`call`, `who`, `hello`, `discover`).
-    pub fn on_public(&mut self, now: f64, subject: &str, payload: &[u8], todo: &mut Todo) {
+    /// A message on a subject that is for many (`call`, `who`, `hello`, `discover`), with the trace in its headers, as JSON.
+    pub fn on_public(
+        &mut self,
+        now: f64,
+        subject: &str,
+        payload: &[u8],
+        trace: Option<&str>,
+        todo: &mut Todo,
+    ) {
         let result = read(payload).and_then(|text| match self.subjects.about(subject) {
-            Some(Public::Call(token)) => self.asked(now, Some(token), text, todo),
+            Some(Public::Call(token)) => self.asked(now, Some(token), text, trace, todo),
             about => self.public_notice(now, about, text, todo),
         });
         if let Err(refusal) = result {
@@ -240,9 +247,11 @@ impl State {
         now: f64,
         token: Option<&str>,
         text: &str,
+        trace: Option<&str>,
         todo: &mut Todo,
     ) -> Result<(), Refusal> {
-        let arrival = Arrival::read(text)?;
+        let mut arrival = Arrival::read(text)?;
+        arrival.event.trace = arrival.event.trace.or(trace);
         if token.is_some_and(|token| !is_token_of(token, &arrival.event.operation_id)) {
             return Err(Refusal::Field("operationId"));
         }
@@ -274,9 +283,16 @@ impl State {
     }
 
     /// A message to this connection; `about` is the last token of its subject.
-    pub fn on_inbox(&mut self, now: f64, about: &str, payload: &[u8], todo: &mut Todo) {
+    pub fn on_inbox(
+        &mut self,
+        now: f64,
+        about: &str,
+        payload: &[u8],
+        trace: Option<&str>,
+        todo: &mut Todo,
+    ) {
         let result = read(payload).and_then(|text| match about {
-            "call" => self.asked(now, None, text, todo),
+            "call" => self.asked(now, None, text, trace, todo),
             "note" => self.note(now, text, todo),
             _ => {
                 let message = Object::read(text)?;

@@ -246,10 +246,10 @@ impl World {
         };
         self.act(at, |now, state, todo| match message {
             Arriving::Public(subject, payload) => {
-                state.on_public(now, &subject, payload.as_bytes(), todo);
+                state.on_public(now, &subject, payload.as_bytes(), None, todo);
             }
             Arriving::Inbox(about, payload) => {
-                state.on_inbox(now, &about, payload.as_bytes(), todo);
+                state.on_inbox(now, &about, payload.as_bytes(), None, todo);
             }
             Arriving::Nobody(about) => state.on_nobody(now, &about, todo),
         });

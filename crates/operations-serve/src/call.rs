@@ -10,7 +10,9 @@ use operations_core::clock;
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::json::{Document, push_string};
 use operations_core::lock::{reading, writing};
-use operations_core::registry::{Answer, Call, Context, Operation, Registry, Route, Schema, Work};
+use operations_core::registry::{
+    Answer, Call, Context, Operation, Pieces, PiecesSlot, Registry, Route, Schema, Work,
+};
 use operations_core::spec::{OperationSpec, OperationType};
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -62,6 +64,8 @@ pub struct NewCall {
     pub line: Option<Line>,
     /// Whether a large result may be a file, which the door hands out.
     pub takes_files: bool,
+    /// Whether binary data may be handed on while it is still on its way.
+    pub takes_pieces: bool,
     /// The call that makes this one, where the protocol can say so.
     pub parent_request_id: Option<String>,
 }
@@ -175,24 +179,41 @@ impl Calls {
     ///
     /// As the operation has it; `TIMEOUT` at the deadline.
     pub async fn call(&self, call: NewCall) -> Result<String, CallError> {
+        let (envelope, _) = self.call_in_pieces(call).await?;
+        Ok(envelope)
+    }
+
+    /// The same, for somebody who hands on binary data while it is on its way. The envelope has no data then.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Calls::call`].
+    pub async fn call_in_pieces(
+        &self,
+        call: NewCall,
+    ) -> Result<(String, Option<Pieces>), CallError> {
         let timed = self.metrics.call(&call.operation.spec.id());
         let answer = self.answer(call).await;
         timed.end(&answer);
         answer.map_err(|error| self.headers.in_error(error))
     }
 
-    async fn answer(&self, call: NewCall) -> Result<String, CallError> {
+    async fn answer(&self, call: NewCall) -> Result<(String, Option<Pieces>), CallError> {
         let id = call.operation.spec.id();
         let began = clock::now();
         let entering = self.places.enter(&id, call.caller.id());
         let place = in_time(&id, call.deadline, entering).await??;
+        let slot = call.takes_pieces.then(PiecesSlot::default);
         if self.may_be_native(&id, &call)
-            && let Some(answer) = self.here(&call).await
+            && let Some(answer) = self.here(&call, slot.as_ref()).await
         {
-            return answer;
+            // A body that is on its way keeps the place of its call.
+            let pieces = slot.and_then(|slot| slot.take());
+            return answer.map(|answer| (answer, pieces.map(|pieces| pieces.holding(place))));
         }
         let answers = self.ask(&id, &call, Wanted::One, place)?;
         let answer = in_time(&id, call.deadline, answers.first()).await?;
+        let answer = answer.map(|answer| (answer, None));
         answer.map_err(|error| match call.deadline {
             // The host gives up at the deadline too, without a word, and its clock may be the faster one.
             Some(deadline) if error.is(Code::Aborted) && is_due(deadline) => {
@@ -256,11 +277,16 @@ impl Calls {
 
     /// Does a call here; nothing if only the host can. It goes on to its end when nobody waits any more, because it may have
     /// somebody to tell that it was cancelled.
-    async fn here(&self, call: &NewCall) -> Option<Result<String, CallError>> {
+    async fn here(
+        &self,
+        call: &NewCall,
+        slot: Option<&PiecesSlot>,
+    ) -> Option<Result<String, CallError>> {
         let cancel = CancellationToken::new();
         let _guard = cancel.clone().drop_guard();
         let registry = Arc::clone(&self.registry);
-        let call = native_call(call, &cancel);
+        let mut call = native_call(call, &cancel);
+        call.context.pieces = slot.cloned();
         // Not on the task of the connection: compiling a schema takes its time.
         let work = tokio::spawn(async move {
             match registry.route(call) {
@@ -333,12 +359,16 @@ fn native_call(call: &NewCall, cancel: &CancellationToken) -> Call {
             identity: call.caller.identity.clone(),
             identity_text: call.caller.text.clone(),
             request_id: Some(call.request_id.to_string()),
+            parent_request_id: call.parent_request_id.clone(),
+            trace: call.trace.clone(),
+            via: call.via.clone(),
             passed_on: call.metadata.clone(),
             // To handlers it is data, and those that are done here look at no data.
             metadata: None,
             deadline: call.deadline,
             cancel: cancel.clone(),
             takes_files: call.takes_files,
+            pieces: None,
         },
     }
 }

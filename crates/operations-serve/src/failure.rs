@@ -3,7 +3,7 @@
 use http::StatusCode;
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::limits::Reason;
-use operations_core::spec::OperationSpec;
+use operations_core::spec::{DeclaredError, OperationSpec};
 use serde_json::Value;
 
 /// What the client gets for a failure.
@@ -18,7 +18,14 @@ pub enum Outcome {
 /// The status of a failed call. `spec` is that of the operation, where there is one.
 #[must_use]
 pub fn outcome(error: &CallError, spec: Option<&OperationSpec>, has_identity: bool) -> Outcome {
-    let declared = spec.and_then(|spec| spec.errors.iter().find(|known| known.code == error.code));
+    let declared = spec.map_or(&[] as &[_], |spec| &spec.errors);
+    outcome_among(error, declared, has_identity)
+}
+
+/// The same for an operation that declares these errors.
+#[must_use]
+pub fn outcome_among(error: &CallError, declared: &[DeclaredError], has_identity: bool) -> Outcome {
+    let declared = declared.iter().find(|known| known.code == error.code);
     if let Some(declared) = declared {
         let status = declared
             .http_status

@@ -8,11 +8,13 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use futures::{Stream, StreamExt};
+use operations_core::call::submission::{self, Outcome};
 use operations_core::call::{is_request_id, without_response};
 use operations_core::error::CallError;
 use operations_core::lock::locked;
 use operations_core::mailbox::{Item, Mailbox};
 use serde_json::json;
+use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use crate::limits::Place;
@@ -28,6 +30,15 @@ pub struct Host {
     asked: Mutex<HashMap<Arc<str>, Arc<Question>>>,
     /// The places of questions that were taken back, and that the host may still work on. It says when they are free.
     lingering: Mutex<HashMap<Arc<str>, Place>>,
+    handed_over: Mutex<HandedOver>,
+}
+
+/// Answers that nobody has been told of yet.
+#[derive(Default)]
+struct HandedOver {
+    lines: VecDeque<String>,
+    /// Somebody takes them.
+    is_under_way: bool,
 }
 
 impl fmt::Debug for Host {
@@ -98,6 +109,7 @@ impl Host {
             mailbox,
             asked: Mutex::default(),
             lingering: Mutex::default(),
+            handed_over: Mutex::default(),
         }
     }
 
@@ -271,13 +283,47 @@ impl Host {
         }
     }
 
-    /// What the host has answered in one turn, a line each: an id, a tab and the answer; or the id of what is over.
+    /// What the host has answered in one turn ([`submission::outcomes`]).
     pub fn answer_all(&self, lines: &str) {
-        for line in lines.split('\n') {
-            match line.split_once('\t') {
-                Some((id, answer)) => drop(self.respond(id, answer)),
-                None => self.finish(line),
+        for (id, outcome) in submission::outcomes(lines) {
+            match outcome {
+                Outcome::Answer(answer) => drop(self.respond(id, answer)),
+                Outcome::Last(answer) => {
+                    self.respond(id, answer);
+                    self.finish(id);
+                }
+                Outcome::Finished => self.finish(id),
             }
+        }
+    }
+
+    /// The same, on another thread if there is more than one answer: each wakes somebody, which the host's own thread has
+    /// better things to do than. What is handed over first is told first.
+    pub fn answer_soon(self: &Arc<Self>, lines: String, runtime: &Handle) {
+        let mut handed_over = locked(&self.handed_over);
+        if !handed_over.is_under_way && !lines.contains('\n') {
+            drop(handed_over);
+            self.answer_all(&lines);
+            return;
+        }
+        handed_over.lines.push_back(lines);
+        let is_under_way = std::mem::replace(&mut handed_over.is_under_way, true);
+        drop(handed_over);
+        if !is_under_way {
+            let host = Arc::clone(self);
+            runtime.spawn(async move { host.answer_handed_over() });
+        }
+    }
+
+    fn answer_handed_over(&self) {
+        loop {
+            let mut handed_over = locked(&self.handed_over);
+            let Some(lines) = handed_over.lines.pop_front() else {
+                handed_over.is_under_way = false;
+                return;
+            };
+            drop(handed_over);
+            self.answer_all(&lines);
         }
     }
 

@@ -11,7 +11,7 @@ use crate::challenge::OAuth;
 use crate::cors::Cors;
 use crate::door::explorer::File;
 use crate::door::http::{About, Version};
-use crate::door::mcp::TaskOptions;
+use crate::door::mcp::{ResumeOptions, TaskOptions};
 use crate::identity::IdentityOptions;
 use crate::tls::Tls;
 
@@ -133,6 +133,9 @@ pub struct McpDoor {
     /// What seals the state that clients carry. Processes that serve one address share it.
     #[serde(default)]
     pub state_key: Option<String>,
+    /// How clients may come back to the stream of a call; nothing where they may not.
+    #[serde(default)]
+    pub resume: Option<ResumeOptions>,
     /// How calls are kept that outlast their requests; nothing where there are none.
     #[serde(default)]
     pub tasks: Option<TaskOptions>,

@@ -33,6 +33,7 @@ pub async fn call(
         metadata: incoming.metadata,
         // A file of this machine is of no use to a peer.
         takes_files: false,
+        takes_pieces: false,
         line: None,
         parent_request_id: incoming.parent_request_id,
         trace: incoming.trace,

@@ -17,6 +17,7 @@ use operations_core::clock;
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::log::{Level, Logger};
 use operations_core::registry::Registry;
+use operations_core::trace::Parent;
 use operations_spill::Ledger;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -242,21 +243,22 @@ impl Shared {
         Ok(response)
     }
 
+    /// The futures of doors are boxed: they are large, and would be moved with every future around them.
     async fn through_door(self: &Arc<Self>, exchange: Exchange, path: &str) -> Answered {
         if let Some(door) = &self.options.doors.explorer
             && door::explorer::is_listing(door, path)
         {
-            return door::explorer::serve(self, door, exchange).await;
+            return Box::pin(door::explorer::serve(self, door, exchange)).await;
         }
         if let Some(door) = &self.options.doors.http
             && let Some(rest) = below(&door.path, path)
         {
-            return door::http::serve(self, door, exchange, rest).await;
+            return Box::pin(door::http::serve(self, door, exchange, rest)).await;
         }
         if let Some(door) = &self.options.doors.mcp
             && door.path == path
         {
-            return door::mcp::serve(self, door, exchange).await;
+            return Box::pin(door::mcp::serve(self, door, exchange)).await;
         }
         if let Some(door) = &self.options.doors.hub
             && door.path == path
@@ -414,22 +416,8 @@ fn request_id(head: &Parts) -> Arc<str> {
 }
 
 fn trace_of(traceparent: &str) -> Option<String> {
-    let mut parts = traceparent.split('-');
-    let (version, trace, span) = (parts.next()?, parts.next()?, parts.next()?);
-    let is_hex = |text: &str, length| {
-        text.len() == length
-            && text
-                .bytes()
-                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-    };
-    let is_set = |text: &str| text.bytes().any(|byte| byte != b'0');
-    let holds = is_hex(version, 2)
-        && version != "ff"
-        && is_hex(trace, 32)
-        && is_hex(span, 16)
-        && is_set(trace)
-        && is_set(span);
-    holds.then(|| format!("{trace}-{span}"))
+    let parent = Parent::read(traceparent)?;
+    Some(format!("{}-{}", parent.trace_id, parent.span_id))
 }
 
 impl<B> tower_service::Service<Request<B>> for Service

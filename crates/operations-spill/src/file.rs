@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::Spilled;
 use crate::ledger::Kept;
+use crate::private;
 use crate::store::SpillStore;
 
 /// What is written at once.
@@ -186,20 +187,9 @@ async fn blocking<T: Send + 'static>(
 
 /// A file of its own in a folder of our own. Its name cannot be guessed: to know it is to have been told.
 fn new_file(dir: &Path) -> std::io::Result<Open> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    let mut options = File::options();
-    // It must not be there yet: what lies in its place is not ours to follow or to overwrite.
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-        builder.mode(0o700);
-        options.mode(0o600);
-    }
-    builder.create(dir)?;
+    private::folder(dir)?;
     let path = dir.join(Uuid::new_v4().simple().to_string());
-    let file = options.open(&path)?;
+    let file = private::new_file(&path)?;
     Ok(Open {
         file,
         hash: Sha256::new(),

@@ -6,6 +6,7 @@
 mod file;
 mod ledger;
 mod preview;
+pub mod private;
 mod range;
 mod settings;
 mod store;

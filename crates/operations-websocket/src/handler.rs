@@ -30,6 +30,7 @@ impl PeerHandler {
             metadata: context.passed_on.clone(),
             parent_request_id: context.request_id.clone(),
             deadline: context.deadline,
+            trace: context.trace.clone(),
         }
     }
 }

@@ -129,6 +129,8 @@ pub struct Outbound {
     pub parent_request_id: Option<String>,
     /// Unix milliseconds.
     pub deadline: Option<f64>,
+    /// The trace that it belongs to, as JSON: an object.
+    pub trace: Option<String>,
 }
 
 impl Peer {
@@ -810,7 +812,7 @@ impl Outbound {
             idle_timeout: None,
             identity: self.identity.as_deref(),
             metadata: self.metadata.as_deref(),
-            trace: None,
+            trace: self.trace.as_deref(),
         };
         NewRequest {
             id,

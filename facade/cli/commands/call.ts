@@ -130,6 +130,6 @@ function withHint(error: unknown, { options }: Workplace, { identities }: HubCon
   const isDenied = error instanceof CallError && error.code === InfrastructureErrorCode.ACCESS_DENIED;
   if (!isDenied || options.has("as")) return error;
   const ids = identities.map(({ id }) => id).join(", ");
-  const hint = `Calls are made as nobody. ${ids === "" ? "" : `--as <id> makes them as one of ${ids}. `}--trusted skips the rules`;
+  const hint = `Calls have no identity by default. ${ids === "" ? "" : `--as <id> makes them as one of ${ids}. `}--trusted skips the rules`;
   return new CallError(error.code, `${error.message}. ${hint}`, error.details);
 }

@@ -39,14 +39,19 @@ pub fn calls(text: &str) -> impl Iterator<Item = NewRequest> {
 pub enum Outcome<'a> {
     /// An answer, as JSON.
     Answer(&'a str),
+    /// An answer, as JSON, and the work is over.
+    Last(&'a str),
     /// The work is over.
     Finished,
 }
 
-/// Outcomes: the id and the answer, or the id alone.
+/// Outcomes: the id, a tab and the answer; two tabs, if the work is over with it; or the id alone.
 pub fn outcomes(text: &str) -> impl Iterator<Item = (&str, Outcome<'_>)> {
     text.split('\n').map(|line| match line.split_once('\t') {
-        Some((id, output)) => (id, Outcome::Answer(output)),
+        Some((id, output)) => match output.strip_prefix('\t') {
+            Some(output) => (id, Outcome::Last(output)),
+            None => (id, Outcome::Answer(output)),
+        },
         None => (line, Outcome::Finished),
     })
 }
@@ -76,13 +81,14 @@ mod tests {
 
     #[test]
     fn outcomes_are_read() {
-        let read: Vec<_> = outcomes("a\t{\"data\":1}\na\nb").collect();
+        let read: Vec<_> = outcomes("a\t{\"data\":1}\na\nb\nc\t\t{}").collect();
         assert_eq!(
             read,
             [
                 ("a", Outcome::Answer("{\"data\":1}")),
                 ("a", Outcome::Finished),
-                ("b", Outcome::Finished)
+                ("b", Outcome::Finished),
+                ("c", Outcome::Last("{}"))
             ]
         );
     }

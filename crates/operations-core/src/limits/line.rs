@@ -65,7 +65,9 @@ impl Lines {
     /// be. It has to make room, so that nobody keeps others out by waiting often enough.
     pub(super) fn in_the_way_of(&self, caller: &str) -> Option<Ticket> {
         let own = self.by_caller.get(caller).map_or(0, BTreeSet::len);
-        let longest = self.by_caller.values().max_by_key(|line| line.len())?;
+        // Of lines that are as long, the one with the newest call: chance decides nothing.
+        let lines = self.by_caller.values();
+        let longest = lines.max_by_key(|line| (line.len(), line.last().copied()))?;
         (longest.len() > own + 1)
             .then(|| longest.last().copied())
             .flatten()

@@ -5,6 +5,7 @@ use futures::stream::BoxStream;
 use operations_schema::json::{Document, Object};
 use tokio_util::sync::CancellationToken;
 
+use super::pieces::PiecesSlot;
 use crate::access::Identity;
 use crate::call::RequestedEvent;
 use crate::error::Failure;
@@ -29,6 +30,12 @@ pub struct Context {
     pub identity_text: Option<String>,
     /// The name of the call, for handlers that make another one of it.
     pub request_id: Option<String>,
+    /// The call that makes this one, as its caller says.
+    pub parent_request_id: Option<String>,
+    /// The trace that it belongs to ([`crate::trace`]): as it came, and for handlers as it is to be handed on.
+    pub trace: Option<String>,
+    /// How it came, for those who watch: a JSON object.
+    pub via: Option<String>,
     /// Whatever the caller added, as JSON: an object.
     pub metadata: Option<String>,
     /// The same, or what a server has put in its place, for handlers that hand it on: nothing here looks into it.
@@ -39,6 +46,8 @@ pub struct Context {
     pub cancel: CancellationToken,
     /// Whether whoever serves the call can hand out a file in the place of a large result.
     pub takes_files: bool,
+    /// Where binary data may be left while it is still on its way, if whoever serves the call hands it on piece by piece.
+    pub pieces: Option<PiecesSlot>,
 }
 
 impl Call {
@@ -54,11 +63,15 @@ impl Call {
                     .and_then(|text| serde_json::from_str(text).ok()),
                 identity_text: event.identity.map(ToOwned::to_owned),
                 request_id: Some(event.request_id.clone()),
+                parent_request_id: event.parent_request_id.clone(),
+                trace: event.trace.map(ToOwned::to_owned),
+                via: None,
                 metadata: event.metadata.map(ToOwned::to_owned),
                 passed_on: event.metadata.map(ToOwned::to_owned),
                 deadline: event.deadline,
                 cancel,
                 takes_files: false,
+                pieces: None,
             },
         }
     }

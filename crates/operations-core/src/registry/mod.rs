@@ -6,10 +6,14 @@
 mod handler;
 mod operation;
 mod output;
+mod pieces;
+mod reports;
 mod served;
 mod warnings;
+mod watched;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, RwLock};
 
 use indexmap::IndexMap;
@@ -19,7 +23,10 @@ use tokio::sync::watch;
 
 pub use handler::{Call, Context, Envelope, Handler, Outcome, Produced};
 pub use operation::{Made, OnlyHost, Operation, OutputMode, Schema, Work};
+pub use pieces::{Pieces, PiecesSlot};
+pub use reports::Reports;
 pub use served::{Answer, Served};
+pub use watched::Wants;
 
 use crate::limits::{Limited, Limiter};
 use crate::lock::{reading, writing};
@@ -54,6 +61,9 @@ pub struct Registry {
     limits: RwLock<HashMap<String, Limited>>,
     /// How often something has changed that others may have looked at.
     revision: watch::Sender<u64>,
+    /// What the host wants to know of calls ([`Wants`]), and where it looks for that.
+    wants: AtomicU8,
+    reports: RwLock<Option<Arc<Reports>>>,
 }
 
 /// Who is to do a call.
@@ -76,7 +86,26 @@ impl Registry {
             host_formats: RwLock::default(),
             limits: RwLock::default(),
             revision: watch::Sender::default(),
+            wants: AtomicU8::default(),
+            reports: RwLock::default(),
         }
+    }
+
+    /// Has calls told that are done here from now on.
+    pub fn report(&self, wants: Wants, reports: &Arc<Reports>) {
+        *writing(&self.reports) = Some(Arc::clone(reports));
+        self.wants.store(wants.bits(), Ordering::Release);
+    }
+
+    /// Who is to be told of a call that begins now, and what.
+    fn reporting(&self) -> Option<(Wants, Arc<Reports>)> {
+        let wants = Wants::from_bits(self.wants.load(Ordering::Acquire));
+        if wants == Wants::default() {
+            return None;
+        }
+        reading(&self.reports)
+            .as_ref()
+            .map(|reports| (wants, Arc::clone(reports)))
     }
 
     /// How often something has changed, for those who keep what they made of it, or wait for a change.
@@ -189,8 +218,16 @@ impl Registry {
         if self.needs_host(input.as_ref()) || self.needs_host(output.as_ref()) {
             return None;
         }
+        let reporting = self.reporting();
+        if let Some((wants, reports)) = &reporting
+            && wants.decisions()
+            && !reports.takes_decisions()
+        {
+            return None;
+        }
         let limited = reading(&self.limits).get(&call.operation_id).cloned();
         Some(Served {
+            reporting,
             registry: Arc::clone(self),
             limited,
             operation,

@@ -15,6 +15,8 @@ use tokio_util::sync::CancellationToken;
 use super::handler::{Call, Context, Handler, Outcome, Produced};
 use super::operation::Operation;
 use super::output::Shaping;
+use super::reports::Reports;
+use super::watched::{Wants, Watched};
 use super::{MAX_ERRORS, Registry, told};
 use crate::access::enforce_access;
 use crate::call::{timed_out, took_too_long, wire_bytes, wire_text};
@@ -25,6 +27,7 @@ use crate::spec::OperationType;
 
 /// A call and who does it.
 pub struct Served {
+    pub(super) reporting: Option<(Wants, Arc<Reports>)>,
     pub(super) registry: Arc<Registry>,
     pub(super) limited: Option<Limited>,
     pub(super) operation: Arc<Operation>,
@@ -63,18 +66,50 @@ impl Served {
         }
     }
 
+    /// What is noted for those who want to know of the call, from now on.
+    fn watched(&mut self) -> Option<Watched> {
+        let (wants, reports) = self.reporting.take()?;
+        let kind = self.operation.spec.operation_type;
+        let Call {
+            operation_id,
+            context,
+            ..
+        } = &self.call;
+        Some(Watched::new(reports, wants, operation_id, kind, context))
+    }
+
     async fn execute(mut self) -> Result<String, CallError> {
-        let (input, context) = self.admit()?;
+        let mut watched = self.watched();
+        let answer = self.executed(&mut watched).await;
+        if let Some(watched) = &mut watched {
+            watched.end(answer.as_ref().err());
+        }
+        answer
+    }
+
+    async fn executed(&mut self, watched: &mut Option<Watched>) -> Result<String, CallError> {
+        let (input, mut context) = self.admit(watched.as_ref())?;
         let mut place = self.place(&context).await?;
         let limits = Limits::of(&context, self.limited.as_ref());
+        context.trace = watched.as_mut().and_then(Watched::works);
+        let pieces = context.pieces.clone();
         let work = self.handler.call(input, context);
         let held = limits.hold(work, &self.call.operation_id).await;
         let outcome = held.and_then(|outcome| outcome.map_err(on_wire));
+        if let Some(watched) = watched {
+            watched.has_worked();
+            if let Ok(produced) = &outcome {
+                watched.gave(produced);
+            }
+        }
         if let Some(place) = &mut place {
             place.judge(verdict(&outcome));
         }
-        // Shaping an answer needs no place.
-        drop(place);
+        // Shaping an answer needs no place, but a body that is still on its way does.
+        match pieces {
+            Some(pieces) => pieces.hold(place),
+            None => drop(place),
+        }
         self.envelope(outcome?)
     }
 
@@ -97,11 +132,18 @@ impl Served {
     }
 
     /// Lets the caller and the input in.
-    fn admit(&mut self) -> Result<(Option<Document>, Context), CallError> {
+    fn admit(
+        &mut self,
+        watched: Option<&Watched>,
+    ) -> Result<(Option<Document>, Context), CallError> {
         let id = &self.call.operation_id;
         let context = std::mem::take(&mut self.call.context);
         let rules = &self.operation.spec.access_control;
-        enforce_access(rules, context.identity.as_ref(), id)?;
+        let decision = enforce_access(rules, context.identity.as_ref(), id);
+        if let Some(watched) = watched {
+            watched.decided(rules, &decision);
+        }
+        decision?;
         let input = match self.call.input.take() {
             None => None,
             Some(text) => Some(Document::parse(text).map_err(|why| {
@@ -124,16 +166,35 @@ impl Served {
     }
 
     async fn open(mut self) -> Result<(Self, Open), CallError> {
-        let (input, context) = self.admit()?;
+        let mut watched = self.watched();
+        match self.opened(&mut watched).await {
+            Ok((items, limits, place)) => {
+                let open = Open {
+                    items,
+                    limits,
+                    place,
+                    watched,
+                };
+                Ok((self, open))
+            }
+            Err(error) => {
+                if let Some(watched) = &mut watched {
+                    watched.end(Some(&error));
+                }
+                Err(error)
+            }
+        }
+    }
+
+    async fn opened(
+        &mut self,
+        watched: &mut Option<Watched>,
+    ) -> Result<(BoxStream<'static, Outcome>, Limits, Option<Place>), CallError> {
+        let (input, mut context) = self.admit(watched.as_ref())?;
         let place = self.place(&context).await?;
         let limits = Limits::of(&context, self.limited.as_ref());
-        let items = self.handler.subscribe(input, context);
-        let open = Open {
-            items,
-            limits,
-            place,
-        };
-        Ok((self, open))
+        context.trace = watched.as_mut().and_then(Watched::works);
+        Ok((self.handler.subscribe(input, context), limits, place))
     }
 
     fn envelope(&self, produced: Produced) -> Result<String, CallError> {
@@ -220,6 +281,7 @@ struct Open {
     items: BoxStream<'static, Outcome>,
     limits: Limits,
     place: Option<Place>,
+    watched: Option<Watched>,
 }
 
 impl Stage {
@@ -237,18 +299,32 @@ impl Stage {
         let held = open.limits.hold(open.items.next(), id).await;
         let Some(outcome) = held.transpose() else {
             open.judge(Verdict::Success);
+            open.end(None);
             return None;
         };
         let outcome = outcome.and_then(|outcome| outcome.map_err(on_wire));
         open.judge(verdict(&outcome));
+        if let (Some(watched), Ok(produced)) = (&mut open.watched, &outcome) {
+            watched.gave(produced);
+        }
         match outcome.and_then(|produced| served.envelope(produced)) {
             Ok(envelope) => Some((Ok(envelope), Self::Open(served, open))),
-            Err(error) => Some((Err(error), Self::Over)),
+            Err(error) => {
+                open.end(Some(&error));
+                Some((Err(error), Self::Over))
+            }
         }
     }
 }
 
 impl Open {
+    fn end(&mut self, error: Option<&CallError>) {
+        if let Some(watched) = &mut self.watched {
+            watched.has_worked();
+            watched.end(error);
+        }
+    }
+
     /// The first that is known counts.
     fn judge(&mut self, verdict: Verdict) {
         if let Some(place) = &mut self.place {

@@ -13,3 +13,4 @@ mod hostile_events;
 mod limits;
 mod registry;
 mod shared_cases;
+mod watched;

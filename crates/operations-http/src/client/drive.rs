@@ -35,7 +35,7 @@ pub(super) async fn advance(
     let mut clock_rings = None;
     loop {
         let step = machine.step();
-        if matches!(step, Step::Deliver | Step::Done) {
+        if matches!(step, Step::Deliver | Step::Done) || machine.is_passing_on() {
             return;
         }
         let deadline = machine.deadline();

@@ -15,6 +15,7 @@ use operations_spill::SpillStore;
 use serde_json::{Map, Value, json};
 
 use super::drive::StreamReader;
+use super::passing::Called;
 use super::service::Service;
 use crate::machine::{StreamItem, StreamKind};
 use crate::message::{
@@ -37,9 +38,10 @@ pub struct HttpHandler {
 
 impl Handler for HttpHandler {
     fn takes(&self, context: &Context) -> bool {
-        // Headers in the metadata of a call are the host's business, and so are bytes, for which it has a notation on wires.
+        // Headers in the metadata of a call are the host's business. So are bytes, for which it has a notation on wires, unless
+        // they are handed on as they come.
         !self.is_host_sending.load(Ordering::Relaxed)
-            && self.operation.response != ResponseKind::Binary
+            && (self.operation.response != ResponseKind::Binary || context.pieces.is_some())
             && !self.makes_bigints()
             && !context.mentions(&["headers"])
     }
@@ -52,20 +54,43 @@ impl Handler for HttpHandler {
             ..
         } = self.clone();
         let spills = spills.filter(|_| context.takes_files);
+        let slot = context.pieces.clone().filter(|_| spills.is_none());
         async move {
-            let input = encoded(input.as_ref(), &operation).decode(&operation)?;
+            let input = traced(encoded(input.as_ref(), &operation), &context);
+            let input = input.decode(&operation)?;
             // Cancelled when the service is closed, or when nobody waits any more.
             let cancel = service.token();
-            let mut work = pin!(service.call(&operation, input, &cancel, spills.as_ref()));
-            let reply = tokio::select! {
+            let mut work = pin!(async {
+                if slot.is_some() {
+                    return service.call_or_pass(&operation, input, &cancel).await;
+                }
+                let reply = service.call(&operation, input, &cancel, spills.as_ref());
+                reply.await.map(Called::Reply)
+            });
+            let called = tokio::select! {
                 biased;
                 () = context.cancel.cancelled() => {
                     cancel.cancel();
                     work.await
                 }
-                reply = &mut work => reply,
+                called = &mut work => called,
             };
-            reply.map_err(without_cookies_in).and_then(envelope_of)
+            match (called.map_err(without_cookies_in)?, &slot) {
+                (Called::Passing(mut passing), Some(slot)) => {
+                    without_cookies(&mut passing.head.headers);
+                    let meta = passing.head.meta_text();
+                    slot.leave(passing.pieces());
+                    Ok(Produced::Envelope(Envelope {
+                        data: None,
+                        meta,
+                        is_declared: false,
+                    }))
+                }
+                (Called::Reply(reply), _) => envelope_of(reply),
+                (Called::Passing(_), None) => {
+                    Err(CallError::failed("Nobody takes the body of the response").into())
+                }
+            }
         }
         .boxed()
     }
@@ -74,7 +99,7 @@ impl Handler for HttpHandler {
         let Self {
             service, operation, ..
         } = self.clone();
-        let opened = encoded(input.as_ref(), &operation)
+        let opened = traced(encoded(input.as_ref(), &operation), &context)
             .decode(&operation)
             .map_err(Failure::from)
             .and_then(|input| service.reader(&operation, input));
@@ -111,6 +136,14 @@ impl HttpHandler {
     fn makes_bigints(&self) -> bool {
         let int64 = self.operation.int64.as_ref();
         int64.is_some_and(|int64| int64.keep == Keep::BigInt)
+    }
+}
+
+/// The trace travels in headers of the request.
+fn traced(input: EncodedInput, context: &Context) -> EncodedInput {
+    EncodedInput {
+        headers: context.trace.clone(),
+        ..input
     }
 }
 

@@ -16,6 +16,7 @@ mod drive;
 mod handler;
 mod handover;
 mod network_error;
+mod passing;
 mod pool;
 mod resolver;
 mod send;

@@ -7,10 +7,12 @@ use indexmap::IndexMap;
 use operations_core::error::CallError;
 use operations_core::lock::locked;
 use operations_spill::SpillStore;
+use reqwest::Response;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::drive::{StreamReader, advance, now};
+use super::passing::{Called, PASSED_ON, Passing};
 use super::pool::{Pool, certificates};
 use super::settings::ServiceSettings;
 use crate::machine::{About, Input, Machine, Output};
@@ -98,6 +100,33 @@ impl Service {
             .await
     }
 
+    /// Makes a call for somebody who hands on binary data piece by piece, as it comes.
+    ///
+    /// # Errors
+    /// As [`Service::call`].
+    pub(super) async fn call_or_pass(
+        &self,
+        operation: &HttpOperation,
+        input: CallInput,
+        cancel: &CancellationToken,
+    ) -> Result<Called, Failure> {
+        let machine = self.call_machine(operation, input, now())?;
+        let mut machine = machine.passing_over(PASSED_ON);
+        let mut response = None;
+        let outcome = self.drive(&mut machine, &mut response, cancel, None).await;
+        match (machine.passed_on(), response) {
+            (Some((head, start)), Some(response)) => Ok(Called::Passing(Passing {
+                head,
+                start,
+                response,
+                patience: self.settings.rules.timeout,
+                most: self.settings.rules.max_response_bytes,
+                closed: self.token(),
+            })),
+            _ => outcome.map(Called::Reply),
+        }
+    }
+
     /// The reader of a stream, which opens it when it is first read. To drop it is to end the stream.
     ///
     /// # Errors
@@ -136,13 +165,23 @@ impl Service {
         cancel: &CancellationToken,
         spills: Option<&Arc<SpillStore>>,
     ) -> Result<Reply, Failure> {
-        let mut response = None;
+        self.drive(machine, &mut None, cancel, spills).await
+    }
+
+    /// The same. `response` is the one that is open in the end.
+    async fn drive(
+        &self,
+        machine: &mut Machine,
+        response: &mut Option<Response>,
+        cancel: &CancellationToken,
+        spills: Option<&Arc<SpillStore>>,
+    ) -> Result<Reply, Failure> {
         tokio::select! {
             biased;
             () = cancel.cancelled() => {
                 machine.handle(Input::Cancel, now());
             }
-            () = advance(machine, &mut response, &self.pool, spills) => {}
+            () = advance(machine, response, &self.pool, spills) => {}
         }
         match machine.take() {
             Some(Output::Reply(reply)) => Ok(reply),

@@ -30,7 +30,7 @@ use self::feed::{Feed, batch_of};
 pub use self::outgoing::Outgoing;
 use self::retry::{Cause, Lost, Reconnect, RetryPolicy, asked_pause, random_fraction};
 use crate::message::{
-    Decoded, Failure, Int64, Reach, Reply, Request, ResponseHead, ResponseKind, Secret,
+    BodyKind, Decoded, Failure, Int64, Reach, Reply, Request, ResponseHead, ResponseKind, Secret,
     decoded_reply, errors, served,
 };
 use crate::sse::Limits;
@@ -159,6 +159,8 @@ pub struct Machine {
     last_event_id: String,
     /// Bytes beyond which the body of a success goes to a file.
     spill_over: Option<usize>,
+    /// It goes to somebody who hands it on, instead, if it is binary data.
+    passes_on: bool,
     state: State,
     /// When the time limit passes.
     limit: Option<Instant>,
@@ -205,6 +207,7 @@ impl Machine {
             promised: None,
             last_event_id: String::new(),
             spill_over: None,
+            passes_on: false,
             state: State::Sending,
             limit: None,
             tries: 1,
@@ -252,12 +255,36 @@ impl Machine {
         self
     }
 
+    /// The same, for somebody who hands on binary data piece by piece if it has more bytes than this.
+    #[must_use]
+    pub fn passing_over(mut self, bytes: usize) -> Self {
+        self.passes_on = true;
+        self.spilling_over(Some(bytes))
+    }
+
+    /// The response whose body is to be handed on, by its head and its beginning. The machine is done with it.
+    pub fn passed_on(&mut self) -> Option<(ResponseHead, Vec<u8>)> {
+        if !self.is_passing_on() {
+            return None;
+        }
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Spilling(head, start) => Some((head, start)),
+            _ => None,
+        }
+    }
+
+    /// Whether a response waits to be handed on ([`Machine::passed_on`]).
+    #[must_use]
+    pub fn is_passing_on(&self) -> bool {
+        self.passes_on && matches!(self.state, State::Spilling(..))
+    }
+
     /// Whether the body goes to a file; its beginning, if so. Whoever reads it writes it, and says
     /// [`Input::Spilled`] at its end.
     #[must_use]
     pub fn spilling(&self) -> Option<&[u8]> {
         match &self.state {
-            State::Spilling(_, start) => Some(start),
+            State::Spilling(_, start) if !self.passes_on => Some(start),
             _ => None,
         }
     }
@@ -371,7 +398,8 @@ impl Machine {
             }
         }
         let announced = announced.map_or(0, |size| usize::try_from(size).unwrap_or(usize::MAX));
-        if announced > self.rules.max_response_bytes && !self.may_spill(&head) {
+        let has_limit = self.passes_on || !self.may_spill(&head);
+        if announced > self.rules.max_response_bytes && has_limit {
             return self.too_large();
         }
         self.state = State::Collecting(head, Vec::with_capacity(announced.min(LARGEST_GUESS)));
@@ -405,9 +433,18 @@ impl Machine {
         self.about.as_ref()?.int64.clone()
     }
 
-    /// Whether the body may go to a file: that of an error never does.
+    /// Whether the body may go elsewhere: that of an error never does.
     fn may_spill(&self, head: &ResponseHead) -> bool {
-        self.spill_over.is_some() && head.is_success()
+        self.spill_over.is_some()
+            && head.is_success()
+            && (!self.passes_on || self.may_pass_on(head))
+    }
+
+    /// Whether nobody has to look at the body: it is binary data, of a type that was declared.
+    fn may_pass_on(&self, head: &ResponseHead) -> bool {
+        let about = self.about.as_deref();
+        head.kind() == BodyKind::Bytes
+            && about.is_none_or(|about| !about.is_served && head.is_of_type(&about.types))
     }
 
     fn on_spilled(&mut self, spilled: Spilled) {
@@ -421,12 +458,17 @@ impl Machine {
     }
 
     fn on_chunk(&mut self, piece: &[u8]) {
-        if let (State::Collecting(head, body), Some(over)) = (&mut self.state, self.spill_over)
-            && head.is_success()
+        if let (State::Collecting(head, body), Some(over)) = (&self.state, self.spill_over)
             && body.len() + piece.len() > over
+            && self.may_spill(head)
         {
-            body.extend_from_slice(piece);
-            if let State::Collecting(head, body) = std::mem::replace(&mut self.state, State::Over) {
+            if self.passes_on && body.len() + piece.len() > self.rules.max_response_bytes {
+                return self.too_large();
+            }
+            if let State::Collecting(head, mut body) =
+                std::mem::replace(&mut self.state, State::Over)
+            {
+                body.extend_from_slice(piece);
                 self.state = State::Spilling(head, body);
             }
             return;

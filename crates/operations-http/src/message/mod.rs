@@ -4,6 +4,7 @@
 //! into a [`Request`], with [`style`] and [`body`] doing the writing and [`BaseUrl`] the joining.
 //! [`response`] and [`reply`] tell what came back, [`served`] what it means if the server is one of ours, [`errors`] why nothing did. [`input`] is how a call's
 //! input arrives from JavaScript, and [`integers`] what becomes of numbers that JavaScript cannot hold.
+//! [`mirrored`] is about the arguments of MCP tools that are headers too.
 
 pub mod auth;
 pub mod body;
@@ -15,6 +16,7 @@ pub mod input;
 pub mod int64;
 pub mod integers;
 pub mod media;
+pub mod mirrored;
 pub mod multipart;
 mod operation;
 pub mod path;

@@ -106,13 +106,18 @@ impl ResponseHead {
         serde_json::to_string(&meta).unwrap_or_default()
     }
 
+    /// Whether the content type is one of those that were declared. Without any, nothing was declared.
+    pub(crate) fn is_of_type(&self, declared: &[String]) -> bool {
+        let sent = self.content_type.as_str();
+        declared.is_empty() || declared.iter().any(|range| media::covers(range, sent))
+    }
+
     /// Notes where the content type is none of those that were declared. Without any, nothing was declared.
     pub(crate) fn compare_type(&mut self, declared: &[String]) {
-        let sent = self.content_type.as_str();
-        if declared.is_empty() || declared.iter().any(|range| media::covers(range, sent)) {
+        if self.is_of_type(declared) {
             return;
         }
-        let sent = match media::essence(sent) {
+        let sent = match media::essence(&self.content_type) {
             none if none.is_empty() => "has no content type".to_owned(),
             essence => format!("is {essence}"),
         };

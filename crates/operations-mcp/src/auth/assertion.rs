@@ -1,11 +1,9 @@
 //! A program that shows who it is by a signature (`private_key_jwt`, RFC 7523). rmcp can do it too, with a
 //! cryptographic library of its own in C; the one that the rest of us uses knows how to sign.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use base64::Engine as _;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use ring::rand::{SecureRandom, SystemRandom};
+use ring::rand::SystemRandom;
 use ring::signature::{
     ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair,
     RSA_PKCS1_SHA256, RSA_PKCS1_SHA384, RSA_PKCS1_SHA512, RsaKeyPair,
@@ -13,17 +11,14 @@ use ring::signature::{
 use rmcp::transport::auth::{AuthorizationMetadata, OAuthTokenResponse};
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::pki_types::pem::PemObject;
-use serde_json::{Value, json};
-use url::Url;
+use serde_json::json;
 
-use super::callback::is_loopback;
-
+use super::dpop::Dpop;
+use super::{jwt, token_request};
 use crate::config::{Algorithm, ClientCredentials};
-use crate::transport::http::http_client;
 
 /// How long an assertion is good for.
 const LIFE: Duration = Duration::from_secs(300);
-const PATIENCE: Duration = Duration::from_secs(30);
 const KIND: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 /// Gets a token for `resource`.
@@ -32,12 +27,8 @@ pub(super) async fn exchange(
     metadata: &AuthorizationMetadata,
     resource: &str,
     scopes: &[String],
+    dpop: Option<&Dpop>,
 ) -> Result<OAuthTokenResponse, String> {
-    let endpoint = Url::parse(&metadata.token_endpoint)
-        .map_err(|error| format!("the token endpoint is no URL ({error})"))?;
-    if endpoint.scheme() != "https" && !is_loopback(&endpoint) {
-        return Err("the token endpoint is not reached by HTTPS".to_owned());
-    }
     let audience = metadata.issuer.as_deref();
     let audience = audience.ok_or("the authorization server does not say who it is")?;
     let assertion = sign(credentials, audience)?;
@@ -51,31 +42,7 @@ pub(super) async fn exchange(
     if !scope.is_empty() {
         form.push(("scope", &scope));
     }
-    let body = url::form_urlencoded::Serializer::new(String::new())
-        .extend_pairs(form)
-        .finish();
-    let client = http_client(PATIENCE).map_err(|error| error.to_string())?;
-    let request = client
-        .post(endpoint)
-        .timeout(PATIENCE)
-        .header("content-type", "application/x-www-form-urlencoded")
-        .header("accept", "application/json")
-        .body(body);
-    let answered = |error: reqwest::Error| format!("the token endpoint: {}", error.without_url());
-    let response = request.send().await.map_err(answered)?;
-    let status = response.status();
-    let text = response.text().await.map_err(answered)?;
-    if !status.is_success() {
-        let answer: Value = serde_json::from_str(&text).unwrap_or_default();
-        let why = answer
-            .get("error")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        return Err(format!("the token endpoint refused (HTTP {status}) {why}"));
-    }
-    serde_json::from_str(&text).map_err(|error| {
-        format!("the token endpoint answered with something that is no token: {error}")
-    })
+    token_request::token(metadata, &form, dpop).await
 }
 
 /// The assertion that the client is who it says, for one authorization server.
@@ -90,11 +57,7 @@ fn sign(credentials: &ClientCredentials, audience: &str) -> Result<String, Strin
     let key = PrivatePkcs8KeyDer::from_pem_slice(pem.as_bytes())
         .map_err(|error| format!("the private key is no PKCS #8 in PEM ({error})"))?;
     let random = SystemRandom::new();
-    let mut id = [0; 16];
-    random.fill(&mut id).map_err(|_| "there is no randomness")?;
-    let now = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or_default();
+    let now = jwt::now();
     let header = json!({ "alg": format!("{algorithm:?}"), "typ": "JWT" });
     let claims = json!({
         "iss": client_id,
@@ -102,15 +65,11 @@ fn sign(credentials: &ClientCredentials, audience: &str) -> Result<String, Strin
         "aud": audience,
         "iat": now.as_secs(),
         "exp": (now + LIFE).as_secs(),
-        "jti": BASE64_URL_SAFE_NO_PAD.encode(id),
+        "jti": jwt::id(&random)?,
     });
-    let encode = |value: Value| BASE64_URL_SAFE_NO_PAD.encode(value.to_string());
-    let text = format!("{}.{}", encode(header), encode(claims));
-    let signature = signature(*algorithm, key.secret_pkcs8_der(), text.as_bytes(), &random)?;
-    Ok(format!(
-        "{text}.{}",
-        BASE64_URL_SAFE_NO_PAD.encode(signature)
-    ))
+    jwt::write(&header, &claims, |text| {
+        signature(*algorithm, key.secret_pkcs8_der(), text, &random)
+    })
 }
 
 fn signature(
@@ -144,7 +103,10 @@ fn signature(
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
+    use base64::prelude::BASE64_URL_SAFE_NO_PAD;
     use ring::signature::{ECDSA_P256_SHA256_FIXED, KeyPair, UnparsedPublicKey};
+    use serde_json::Value;
 
     use super::*;
 

@@ -3,11 +3,18 @@
 mod assertion;
 pub(crate) mod callback;
 mod challenge;
+mod dpop;
+mod federation;
+mod jwt;
+mod token_request;
 pub(crate) mod tokens;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ::http::HeaderValue;
+use ::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use reqwest::{Request, Response, StatusCode};
 use rmcp::transport::auth::{AuthorizationSession, ClientCredentialsConfig, OAuthClientConfig};
 use rmcp::transport::{
     AuthError, AuthorizationManager, AuthorizationRequest, CredentialStore, StoredCredentials,
@@ -18,9 +25,10 @@ use url::Url;
 
 use self::callback::Callback;
 pub(crate) use self::challenge::Challenge;
+use self::dpop::{Dpop, Proving};
 use self::tokens::Tokens;
 use crate::client::{Host, Question};
-use crate::config::{ClientCredentials, OAuth};
+use crate::config::{ClientCredentials, Enterprise, OAuth, Workload};
 use crate::error::Failure;
 use crate::secrets::Secrets;
 
@@ -45,6 +53,8 @@ pub(crate) struct Authorization {
     settings: OAuth,
     host: Arc<dyn Host>,
     tokens: Tokens,
+    /// The key that tokens are bound to, where the user wants that.
+    dpop: Option<Arc<Dpop>>,
     /// Held while the user is asked: whoever else needs a token waits for the same answer.
     state: Mutex<State>,
     is_asking: AtomicBool,
@@ -62,10 +72,14 @@ struct State {
 
 impl Authorization {
     pub(crate) fn new(url: &str, settings: &OAuth, host: Arc<dyn Host>, secrets: Secrets) -> Self {
+        // Without randomness there is no key, and a server that wants one says so.
+        let dpop = settings.dpop.then(|| Dpop::new().ok().map(Arc::new));
+        let dpop = dpop.flatten();
         Self {
             url: url.to_owned(),
             settings: settings.clone(),
-            tokens: Tokens::new(Arc::clone(&host), secrets),
+            tokens: Tokens::new(Arc::clone(&host), secrets, dpop.clone()),
+            dpop,
             host,
             state: Mutex::default(),
             is_asking: AtomicBool::new(false),
@@ -101,6 +115,42 @@ impl Authorization {
         }
     }
 
+    /// Puts a token into a request, with a proof where it is bound to a key.
+    pub(crate) fn sign(&self, request: &mut Request, token: &str) -> Result<(), Failure> {
+        let bound = self.dpop.as_ref().filter(|_| self.tokens.are_bound());
+        let scheme = if bound.is_some() { "DPoP" } else { "Bearer" };
+        if let Ok(mut value) = HeaderValue::try_from(format!("{scheme} {token}")) {
+            value.set_sensitive(true);
+            request.headers_mut().insert(AUTHORIZATION, value);
+        }
+        if let Some(dpop) = bound {
+            let proof = dpop.proof(request.method(), request.url(), Some(token));
+            let proof = proof.map_err(|reason| Failure::NotAuthorized {
+                status: 401,
+                scope: None,
+                reason,
+            })?;
+            request.headers_mut().insert(dpop::PROOF, proof);
+        }
+        Ok(())
+    }
+
+    /// Looks at an answer. Whether the request is to be sent again, because the server wants its nonce in the proof.
+    pub(crate) fn wants_other_proof(&self, response: &Response) -> bool {
+        let Some(dpop) = &self.dpop else {
+            return false;
+        };
+        let is_new = dpop.hear(response.url(), response.headers());
+        let mut challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();
+        is_new
+            && response.status() == StatusCode::UNAUTHORIZED
+            && challenges.any(|challenge| {
+                challenge
+                    .to_str()
+                    .is_ok_and(|text| text.contains(dpop::WANTS_NONCE))
+            })
+    }
+
     /// With the tokens that were kept, if there are any.
     async fn known(&self) -> Result<AuthorizationManager, AuthError> {
         let mut manager = self.manager().await?;
@@ -121,7 +171,13 @@ impl Authorization {
 
     async fn manager(&self) -> Result<AuthorizationManager, AuthError> {
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut manager = AuthorizationManager::new(self.url.as_str()).await?;
+        let mut manager = match &self.dpop {
+            None => AuthorizationManager::new(self.url.as_str()).await?,
+            Some(dpop) => {
+                let client = Arc::new(Proving::new(Arc::clone(dpop))?);
+                AuthorizationManager::new_with_oauth_http_client(self.url.as_str(), client).await?
+            }
+        };
         manager.set_credential_store(self.tokens.clone());
         Ok(manager)
     }
@@ -150,7 +206,7 @@ impl Authorization {
         if challenge.wants_more() {
             return self.step_up(&mut state, challenge, attempts).await;
         }
-        let is_renewable = self.settings.client_credentials.is_none();
+        let is_renewable = self.grant().is_none();
         if sent.is_some() && is_renewable && !attempts.refreshed {
             attempts.refreshed = true;
             if let Some(manager) = &state.manager {
@@ -201,8 +257,8 @@ impl Authorization {
         challenge: &Challenge,
         scopes: Vec<String>,
     ) -> Result<(), Failure> {
-        let asked = if let Some(credentials) = &self.settings.client_credentials {
-            self.granted(credentials, challenge, scopes).await
+        let asked = if let Some(grant) = self.grant() {
+            self.granted(grant, challenge, scopes).await
         } else {
             let _asking = Asking::new(&self.is_asking);
             self.asked(challenge, scopes).await
@@ -241,10 +297,38 @@ impl Authorization {
         Ok((session.auth_manager, page.scopes))
     }
 
-    /// What the authorization server grants to the program itself.
+    /// What there is in place of a user who is asked.
+    fn grant(&self) -> Option<Grant<'_>> {
+        let OAuth {
+            client_credentials,
+            workload,
+            enterprise,
+            ..
+        } = &self.settings;
+        let credentials = client_credentials.as_ref().map(Grant::Credentials);
+        let workload = workload.as_ref().map(Grant::Workload);
+        let enterprise = enterprise.as_ref().map(Grant::Enterprise);
+        credentials.or(workload).or(enterprise)
+    }
+
+    /// What somebody else says about who this is.
+    async fn identity_token(&self) -> Result<String, AuthError> {
+        let refused = |reason: String| AuthError::AuthorizationFailed(reason);
+        let asked = self.host.ask(Question::IdentityToken, "null".to_owned());
+        let answer = asked.await.map_err(refused)?;
+        let token = serde_json::from_str::<Option<String>>(&answer)
+            .ok()
+            .flatten();
+        let token = token.filter(|token| !token.is_empty());
+        let token = token.ok_or_else(|| refused("there is no identity token".to_owned()))?;
+        self.tokens.hide([token.clone()]);
+        Ok(token)
+    }
+
+    /// What the authorization server grants without asking anybody.
     async fn granted(
         &self,
-        credentials: &ClientCredentials,
+        grant: Grant<'_>,
         challenge: &Challenge,
         scopes: Vec<String>,
     ) -> Result<(AuthorizationManager, Vec<String>), AuthError> {
@@ -259,26 +343,47 @@ impl Authorization {
             (true, false) => configured.clone(),
             (true, true) => manager.select_initial_scopes(&[]).await,
         };
-        let ClientCredentials { client_id, .. } = credentials;
-        if let Some(secret) = &credentials.client_secret {
-            let config = ClientCredentialsConfig::ClientSecret {
-                client_id: client_id.clone(),
-                client_secret: secret.clone(),
-                scopes: scopes.clone(),
-                resource: Some(self.url.clone()),
-            };
-            manager.validate_client_credentials_metadata(&config)?;
-            manager.configure_client_credentials(&config)?;
-            manager.exchange_client_credentials(&config).await?;
-        } else {
-            let token = assertion::exchange(credentials, &found.metadata, &self.url, &scopes);
-            let token = token.await.map_err(AuthError::ClientCredentialsError)?;
-            let stored =
-                StoredCredentials::new(client_id.clone(), Some(token), scopes.clone(), None);
-            let stored = stored.with_issuer(found.metadata.issuer);
-            self.tokens.save(stored).await?;
-            manager.configure_client_id(client_id)?;
-        }
+        let metadata = &found.metadata;
+        let dpop = self.dpop.as_deref();
+        let (client_id, token) = match grant {
+            Grant::Credentials(ClientCredentials {
+                client_id,
+                client_secret: Some(secret),
+                ..
+            }) => {
+                let config = ClientCredentialsConfig::ClientSecret {
+                    client_id: client_id.clone(),
+                    client_secret: secret.clone(),
+                    scopes: scopes.clone(),
+                    resource: Some(self.url.clone()),
+                };
+                manager.validate_client_credentials_metadata(&config)?;
+                manager.configure_client_credentials(&config)?;
+                manager.exchange_client_credentials(&config).await?;
+                return Ok((manager, scopes));
+            }
+            Grant::Credentials(credentials) => {
+                let token = assertion::exchange(credentials, metadata, &self.url, &scopes, dpop);
+                (&credentials.client_id, token.await)
+            }
+            Grant::Workload(workload) => {
+                let vouched = self.identity_token().await?;
+                let token =
+                    federation::workload(workload, &vouched, metadata, &self.url, &scopes, dpop);
+                (&workload.client_id, token.await)
+            }
+            Grant::Enterprise(enterprise) => {
+                let vouched = self.identity_token().await?;
+                let token =
+                    federation::enterprise(enterprise, &vouched, metadata, &self.url, &scopes);
+                (&enterprise.client_id, token.await)
+            }
+        };
+        let token = token.map_err(AuthError::ClientCredentialsError)?;
+        let stored = StoredCredentials::new(client_id.clone(), Some(token), scopes.clone(), None);
+        let stored = stored.with_issuer(found.metadata.issuer.clone());
+        self.tokens.save(stored).await?;
+        manager.configure_client_id(client_id)?;
         Ok((manager, scopes))
     }
 
@@ -322,6 +427,14 @@ impl Authorization {
         }
         request
     }
+}
+
+/// How to get a token without asking a user.
+#[derive(Clone, Copy)]
+enum Grant<'a> {
+    Credentials(&'a ClientCredentials),
+    Workload(&'a Workload),
+    Enterprise(&'a Enterprise),
 }
 
 /// That the user is being asked, for as long as this is there: whoever waits for it may leave.

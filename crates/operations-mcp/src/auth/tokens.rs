@@ -1,12 +1,14 @@
 //! OAuth tokens: kept as long as the client lives, and wherever the user's program keeps them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rmcp::transport::auth::OAuthTokenResponse;
 use rmcp::transport::{AuthError, CredentialStore, StoredCredentials};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
+use super::dpop::Dpop;
 use crate::client::{Host, Question};
 use crate::secrets::Secrets;
 
@@ -16,15 +18,29 @@ pub(crate) struct Tokens {
     host: Arc<dyn Host>,
     secrets: Secrets,
     kept: Arc<Mutex<Option<StoredCredentials>>>,
+    /// The key that tokens may be bound to.
+    dpop: Option<Arc<Dpop>>,
+    /// Whether the present ones are.
+    is_bound: Arc<AtomicBool>,
 }
 
+/// Where the key is kept, beside the tokens.
+const KEY: &str = "dpopKey";
+
 impl Tokens {
-    pub(crate) fn new(host: Arc<dyn Host>, secrets: Secrets) -> Self {
+    pub(crate) fn new(host: Arc<dyn Host>, secrets: Secrets, dpop: Option<Arc<Dpop>>) -> Self {
         Self {
             host,
             secrets,
             kept: Arc::default(),
+            dpop,
+            is_bound: Arc::default(),
         }
+    }
+
+    /// Whether the tokens are of use only with the key.
+    pub(super) fn are_bound(&self) -> bool {
+        self.is_bound.load(Ordering::Acquire)
     }
 
     async fn ask(&self, question: Question, json: String) -> Result<String, AuthError> {
@@ -41,14 +57,22 @@ impl Tokens {
             .map_or_else(Vec::new, |kept| kept.granted_scopes.clone())
     }
 
-    /// From now on, the tokens are shown nowhere.
-    fn hide(&self, tokens: Option<&OAuthTokenResponse>) {
+    /// From now on, these texts are shown nowhere.
+    pub(super) fn hide(&self, texts: impl IntoIterator<Item = String>) {
+        self.secrets.add(texts);
+    }
+
+    /// What is to be known about tokens. From now on, they are shown nowhere.
+    fn learn(&self, tokens: Option<&OAuthTokenResponse>) {
         let Ok(Value::Object(fields)) = serde_json::to_value(tokens) else {
             return;
         };
+        let kind = fields.get("token_type").and_then(Value::as_str);
+        let is_bound = kind.is_some_and(|kind| kind.eq_ignore_ascii_case("dpop"));
+        self.is_bound.store(is_bound, Ordering::Release);
         let secret = ["access_token", "refresh_token", "id_token"];
         let texts = secret.iter().filter_map(|name| fields.get(*name)?.as_str());
-        self.secrets.add(texts.map(str::to_owned));
+        self.hide(texts.map(str::to_owned));
     }
 }
 
@@ -59,18 +83,32 @@ impl CredentialStore for Tokens {
         if kept.is_none() {
             let text = self.ask(Question::LoadTokens, "null".to_owned()).await?;
             // What cannot be read, perhaps of an older version, is as good as nothing: the user is asked.
-            *kept = serde_json::from_str::<Option<StoredCredentials>>(&text)
-                .ok()
-                .flatten();
-            self.hide(kept.as_ref().and_then(|kept| kept.token_response.as_ref()));
+            let mut saved: Value = serde_json::from_str(&text).unwrap_or_default();
+            let key = saved.as_object_mut().and_then(|saved| saved.remove(KEY));
+            *kept = serde_json::from_value(saved).ok();
+            self.learn(kept.as_ref().and_then(|kept| kept.token_response.as_ref()));
+            let is_usable = match (&self.dpop, key.as_ref().and_then(Value::as_str)) {
+                _ if !self.are_bound() => true,
+                (Some(dpop), Some(key)) => dpop.restore(key),
+                _ => false,
+            };
+            if !is_usable {
+                *kept = None;
+            }
         }
         Ok(kept.clone())
     }
 
     async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
-        self.hide(credentials.token_response.as_ref());
-        let text = serde_json::to_string(&credentials)
+        self.learn(credentials.token_response.as_ref());
+        let mut saved = serde_json::to_value(&credentials)
             .map_err(|error| AuthError::CredentialStoreError(error.to_string()))?;
+        if let (true, Some(dpop), Some(saved)) =
+            (self.are_bound(), &self.dpop, saved.as_object_mut())
+        {
+            saved.insert(KEY.to_owned(), Value::String(dpop.saved()));
+        }
+        let text = saved.to_string();
         *self.kept.lock().await = Some(credentials);
         self.ask(Question::SaveTokens, text).await.map(drop)
     }

@@ -43,6 +43,7 @@ impl Handler for ToolHandler {
             let options = CallOptions {
                 deadline: context.deadline.map(clock::until),
                 slot: slot.clone(),
+                trace: context.trace.clone(),
                 ..CallOptions::default()
             };
             let called = client.call_tool(&tool, arguments.as_deref(), options, &context.cancel);

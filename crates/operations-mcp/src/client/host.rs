@@ -12,6 +12,8 @@ pub enum Question {
     /// The user has to visit a page: `{ url, redirectUrl }`, answered by the address that the browser was
     /// sent to, or by nothing.
     Authorize,
+    /// What somebody else says about who this program or its user is: a text that an authorization server believes.
+    IdentityToken,
     /// The tokens that were saved, or `null`.
     LoadTokens,
     /// Tokens to be kept.
@@ -28,6 +30,7 @@ impl Question {
             Self::Elicitation => "elicitation",
             Self::Sampling => "sampling",
             Self::Authorize => "authorize",
+            Self::IdentityToken => "identityToken",
             Self::LoadTokens => "loadTokens",
             Self::SaveTokens => "saveTokens",
             Self::ClearTokens => "clearTokens",

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use operations_core::log::Level;
+use operations_http::message::mirrored;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -12,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use super::connection::{Connection, Request};
 use super::requests::Patience;
 use crate::error::Failure;
+use crate::transport::AnnotatedTool;
 use crate::transport::message::{self, METHOD_NOT_FOUND};
-use crate::transport::{AnnotatedTool, HEADER_ANNOTATION};
 
 /// A server with more pages than this does not come to an end.
 const MOST_PAGES: usize = 10_000;
@@ -219,7 +220,7 @@ impl Entries {
     fn annotated(&self) -> Vec<AnnotatedTool> {
         self.texts
             .iter()
-            .filter(|text| text.contains(HEADER_ANNOTATION))
+            .filter(|text| text.contains(mirrored::ANNOTATION))
             .filter_map(|text| serde_json::from_str(text).ok())
             .collect()
     }

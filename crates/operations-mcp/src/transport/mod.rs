@@ -21,10 +21,7 @@ pub use spool::{InFile, SpillSlot};
 /// must know about us.
 pub(crate) const STATELESS: &str = "2026-07-28";
 
-/// What names an argument as one that is to be sent as a header too.
-pub(crate) const HEADER_ANNOTATION: &str = "x-mcp-header";
-
-/// A tool that may have such arguments.
+/// A tool that may have arguments which are to be sent as headers too.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AnnotatedTool {

@@ -124,7 +124,9 @@ async fn work(
     else {
         return Outcome::ForHost;
     };
-    match registry.route(Call::of_event(&event, running.cancel.clone())) {
+    let mut call = Call::of_event(&event, running.cancel.clone());
+    call.context.via = Some(r#"{"door":"nats"}"#.to_owned());
+    match registry.route(call) {
         Route::Host => Outcome::ForHost,
         Route::Here(served) => match served.answer() {
             Answer::One(answer) => answer.await.map_or_else(Outcome::Failed, Outcome::Answered),

@@ -16,6 +16,9 @@ use super::{MODULE, Outbound, Shared, send};
 /// this one waits: what is there at a time is one write.
 pub(super) async fn publish(shared: Arc<Shared>) {
     loop {
+        if shared.has_submitted() {
+            shared.act(|_, _, _| ());
+        }
         let batch = std::mem::take(&mut *locked(&shared.outbox));
         if batch.is_empty() {
             shared.outgoing.notified().await;

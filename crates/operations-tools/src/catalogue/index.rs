@@ -2,6 +2,9 @@
 
 use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
+use std::ops::Range;
+
+use foldhash::fast::RandomState;
 
 use super::words::{each_word, stem};
 
@@ -70,12 +73,21 @@ pub(super) struct Member {
     pub(super) name: Vec<u32>,
 }
 
+/// What was found in an operation so far.
+#[derive(Default)]
+struct Taken {
+    lengths: [u16; FIELDS],
+    terms: Vec<u32>,
+    name: Vec<u32>,
+}
+
 /// The index. Operations have numbers, which are used again once nothing is noted under them any more.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     /// Words as they were written, to the number of their stem.
-    known: HashMap<Box<str>, u32>,
-    stems: HashMap<Box<str>, u32>,
+    known: Words,
+    stems: Words,
+    repeated: Repeated,
     pub(super) terms: Vec<Term>,
     /// All stems in the order of the alphabet, made when somebody asks for a beginning.
     sorted: Vec<(Box<str>, u32)>,
@@ -90,6 +102,20 @@ pub(super) struct Index {
     has_weights: Cell<bool>,
 }
 
+/// Numbers by words. Looked up for every word of every description, so the hashes are quick ones.
+type Words = HashMap<Box<str>, u32, RandomState>;
+
+/// What was said before in the same words: `owner` means the same in a thousand operations.
+#[derive(Debug, Default)]
+struct Repeated {
+    texts: HashMap<Box<str>, Range<usize>, RandomState>,
+    /// The terms of all texts, one text after the other.
+    terms: Vec<u32>,
+}
+
+/// Texts that are kept, in the hope that they come again, until somebody searches.
+const MAX_REPEATED: usize = 10_000;
+
 /// Operations that left before anything is done about it.
 const MAX_LEFT: usize = 256;
 /// How often a word may count in one field.
@@ -102,32 +128,27 @@ impl Index {
             self.members.push(None);
             u32::try_from(self.members.len() - 1).unwrap_or(u32::MAX)
         });
-        let mut lengths = [0_u16; FIELDS];
-        let mut terms: Vec<u32> = Vec::new();
-        let mut name: Vec<u32> = Vec::new();
+        let mut taken = Taken::default();
         for (field, text) in fields {
-            let at = *field as usize;
-            let mut length = 0_u16;
-            each_word(text, |word| {
-                let term = self.term(word);
-                length = length.saturating_add(1);
-                let Some(entry) = self.terms.get_mut(term as usize) else {
-                    return;
-                };
-                if entry.counts == [0; FIELDS] {
-                    terms.push(term);
-                }
-                if let Some(count) = entry.counts.get_mut(at) {
-                    if *field == Field::Name && *count == 0 {
-                        name.push(term);
+            if matches!(field, Field::Parameters | Field::ParameterDescriptions) {
+                let terms = self.repeated(text);
+                for at in terms {
+                    if let Some(term) = self.repeated.terms.get(at).copied() {
+                        self.take(*field, term, &mut taken);
                     }
-                    *count = count.saturating_add(1).min(MAX_COUNT);
                 }
-            });
-            if let Some(all) = lengths.get_mut(at) {
-                *all = all.saturating_add(length);
+            } else {
+                each_word(text, |word| {
+                    let term = self.term(word);
+                    self.take(*field, term, &mut taken);
+                });
             }
         }
+        let Taken {
+            lengths,
+            terms,
+            name,
+        } = taken;
         for term in &terms {
             let Some(entry) = self.terms.get_mut(*term as usize) else {
                 continue;
@@ -155,6 +176,44 @@ impl Index {
             });
         }
         number
+    }
+
+    /// Notes a word of a field of the operation that is being taken in.
+    fn take(&mut self, field: Field, term: u32, taken: &mut Taken) {
+        let at = field as usize;
+        if let Some(length) = taken.lengths.get_mut(at) {
+            *length = length.saturating_add(1);
+        }
+        let Some(entry) = self.terms.get_mut(term as usize) else {
+            return;
+        };
+        if entry.counts == [0; FIELDS] {
+            taken.terms.push(term);
+        }
+        if let Some(count) = entry.counts.get_mut(at) {
+            if field == Field::Name && *count == 0 {
+                taken.name.push(term);
+            }
+            *count = count.saturating_add(1).min(MAX_COUNT);
+        }
+    }
+
+    /// Where the terms of a text are that may have been there before.
+    fn repeated(&mut self, text: &str) -> Range<usize> {
+        if let Some(found) = self.repeated.texts.get(text) {
+            return found.clone();
+        }
+        if self.repeated.texts.len() >= MAX_REPEATED {
+            self.repeated = Repeated::default();
+        }
+        let start = self.repeated.terms.len();
+        each_word(text, |word| {
+            let term = self.term(word);
+            self.repeated.terms.push(term);
+        });
+        let terms = start..self.repeated.terms.len();
+        self.repeated.texts.insert(text.into(), terms.clone());
+        terms
     }
 
     /// Forgets an operation. What was noted of it stays, unseen, until there is much of that.
@@ -218,6 +277,7 @@ impl Index {
         }
         self.terms.shrink_to_fit();
         self.sorted = Vec::new();
+        self.repeated = Repeated::default();
     }
 
     /// What a term's postings come to. `weigh` makes it of them; it is kept until something changes.
@@ -273,6 +333,7 @@ impl Index {
 
     /// Must be called before words are looked for by their beginning.
     pub(super) fn sort(&mut self) {
+        self.repeated = Repeated::default();
         if self.sorted.len() == self.stems.len() {
             return;
         }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -24,11 +25,11 @@ const MAX_PARAMETERS: usize = 80;
 #[derive(Deserialize, Default)]
 struct Outline<'a> {
     #[serde(borrow, default)]
-    properties: Option<IndexMap<Cow<'a, str>, &'a RawValue>>,
+    properties: Option<IndexMap<Cow<'a, str>, &'a RawValue, RandomState>>,
     #[serde(borrow, default)]
     required: Option<Vec<Cow<'a, str>>>,
     #[serde(borrow, rename = "$defs", alias = "definitions", default)]
-    definitions: Option<HashMap<Cow<'a, str>, &'a RawValue>>,
+    definitions: Option<Definitions<'a>>,
     #[serde(borrow, rename = "$ref", default)]
     reference: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -67,7 +68,7 @@ fn outline(schema: &str) -> Option<Outline<'_>> {
     serde_json::from_str(schema).ok()
 }
 
-type Definitions<'a> = HashMap<Cow<'a, str>, &'a RawValue>;
+type Definitions<'a> = HashMap<Cow<'a, str>, &'a RawValue, RandomState>;
 
 fn resolved<'a>(outline: Outline<'a>, definitions: &Definitions<'a>) -> Outline<'a> {
     let mut outline = outline;

@@ -8,10 +8,44 @@ const MAX_WORD: usize = 40;
 /// people write `configmap` for `ConfigMap`.
 pub(super) fn each_word(text: &str, mut take: impl FnMut(&str)) {
     // Kept from word to word, because there are millions of them.
-    let mut word = String::new();
-    let mut joined = String::new();
-    for name in text.split(|letter: char| !letter.is_alphanumeric() && letter != '\'') {
-        let name = name.split('\'').next().unwrap_or_default();
+    let mut parts = Parts::default();
+    if !text.is_ascii() {
+        for name in text.split(|letter: char| !letter.is_alphanumeric() && letter != '\'') {
+            parts.each(before_apostrophe(name), &mut take);
+        }
+        return;
+    }
+    for name in text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '\'') {
+        let name = before_apostrophe(name);
+        if is_plain(name) {
+            take(name);
+        } else {
+            parts.each(name, &mut take);
+        }
+    }
+}
+
+/// `user's` is about a user.
+fn before_apostrophe(name: &str) -> &str {
+    name.split('\'').next().unwrap_or_default()
+}
+
+/// Whether a name is a word as it stands. Most are.
+fn is_plain(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    (1..=MAX_WORD).contains(&name.len()) && name.bytes().all(is_plain)
+}
+
+/// The words of names, one after the other.
+#[derive(Default)]
+struct Parts {
+    word: String,
+    joined: String,
+}
+
+impl Parts {
+    fn each(&mut self, name: &str, take: &mut impl FnMut(&str)) {
+        let Self { word, joined } = self;
         joined.clear();
         let mut rest = name;
         while !rest.is_empty() {
@@ -19,12 +53,12 @@ pub(super) fn each_word(text: &str, mut take: impl FnMut(&str)) {
             rest = after;
             word.clear();
             word.extend(part.chars().flat_map(char::to_lowercase).take(MAX_WORD));
-            take(&word);
+            take(word);
             if !joined.is_empty() {
-                joined.push_str(&word);
-                take(&joined);
+                joined.push_str(word);
+                take(joined);
             }
-            joined.clone_from(&word);
+            joined.clone_from(word);
         }
     }
 }

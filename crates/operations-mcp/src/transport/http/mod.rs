@@ -10,12 +10,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
 use std::time::Duration;
 
-use ::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use ::http::header::{ACCEPT, CONTENT_TYPE};
 use ::http::{HeaderMap, HeaderName, HeaderValue};
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use operations_core::lock::{locked, reading, writing};
+use operations_http::message::mirrored;
 use reqwest::{Method, RequestBuilder, Response};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore};
@@ -36,6 +37,8 @@ const AT_ONCE: usize = 64;
 const GOODBYE: Duration = Duration::from_secs(3);
 /// How long the stream of a session is awaited before the tools are listed: a change in between would be missed.
 const STANDS: Duration = Duration::from_millis(200);
+/// How often a server may want another proof for one request.
+const MOST_PROOFS: u32 = 2;
 /// How long a notification or an answer may take.
 const WORD: Duration = Duration::from_secs(5);
 
@@ -132,7 +135,7 @@ impl HttpTransport {
             headers.insert(VERSION, HeaderValue::from_static(STATELESS));
             headers.insert(METHOD, HeaderValue::from_static(method));
             if let Some(name) = name {
-                headers.extend(parameters::header(NAME, name));
+                headers.extend(mirrored::encode(name).map(|name| (NAME, name)));
                 headers.extend(self.parameters.headers(method, name, &body));
             }
         }
@@ -145,20 +148,26 @@ impl HttpTransport {
         prepare: impl Fn() -> (RequestBuilder, HeaderMap),
     ) -> Result<Response, Failure> {
         let mut attempts = Attempts::default();
+        let mut proofs = 0;
         loop {
-            let (request, mut headers) = prepare();
+            let (request, headers) = prepare();
+            let request = request.headers(headers).build();
+            let mut request = request.map_err(|error| Failure::http(&error))?;
             let token = match &self.authorization {
                 Some(authorization) => authorization.token().await?,
                 None => None,
             };
-            if let Some(token) = &token
-                && let Ok(mut value) = HeaderValue::try_from(format!("Bearer {token}"))
-            {
-                value.set_sensitive(true);
-                headers.insert(AUTHORIZATION, value);
+            if let (Some(authorization), Some(token)) = (&self.authorization, &token) {
+                authorization.sign(&mut request, token)?;
             }
-            let response = request.headers(headers).send().await;
+            let response = self.client.execute(request).await;
             let response = response.map_err(|error| Failure::http(&error))?;
+            let wants_other_proof =
+                |authorization: &Arc<Authorization>| authorization.wants_other_proof(&response);
+            if self.authorization.as_ref().is_some_and(wants_other_proof) && proofs < MOST_PROOFS {
+                proofs += 1;
+                continue;
+            }
             let Some(challenge) = Challenge::of(&response) else {
                 return Ok(response);
             };

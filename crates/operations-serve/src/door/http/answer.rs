@@ -1,15 +1,19 @@
 //! From an envelope to an answer: its data is the body, unless the client wants all of it.
 
-use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use futures::StreamExt;
+use http::header::{
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS,
+};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use operations_core::error::CallError;
 use operations_core::json::Object;
+use operations_core::registry::Pieces;
 use serde_json::{Value, json};
 
 use super::request::ENVELOPE;
 use super::{download, problem};
 use crate::binary::{Binary, binary};
-use crate::body::{self, Body};
+use crate::body::{self, Body, BodyError};
 use crate::failure;
 use crate::identity::Caller;
 use crate::service::Shared;
@@ -25,11 +29,11 @@ pub(super) struct Asked<'a> {
     pub(super) request_id: &'a str,
 }
 
-/// The answer with an envelope, which is JSON.
+/// The answer with an envelope, which is JSON, and its data, if that is still on its way.
 pub(super) async fn of(
     shared: &Shared,
     door: &str,
-    envelope: &str,
+    (envelope, pieces): (&str, Option<Pieces>),
     asked: Asked<'_>,
 ) -> Response<Body> {
     let request_id = asked.request_id;
@@ -42,11 +46,11 @@ pub(super) async fn of(
     let source = meta.as_ref().and_then(|meta| meta.string("source"));
     let is_mcp_error = source.as_deref() == Some("mcp")
         && meta.as_ref().and_then(|meta| meta.get("isError")) == Some("true");
-    let status = if is_mcp_error {
-        StatusCode::BAD_GATEWAY
-    } else {
-        status_of(source.as_deref(), meta.as_ref())
-    };
+    let upstream = meta
+        .as_ref()
+        .filter(|_| source.as_deref() == Some("http"))
+        .and_then(|meta| meta.number("statusCode"));
+    let status = success(upstream, is_mcp_error, true);
     let data = members.get("data");
     let file = meta
         .as_ref()
@@ -72,6 +76,8 @@ pub(super) async fn of(
                 return problem::of(&error, StatusCode::INTERNAL_SERVER_ERROR, request_id);
             }
         }
+    } else if let Some(pieces) = pieces {
+        with_pieces(pieces, status, meta.as_ref())
     } else if is_mcp_error {
         mcp_error(data, status, request_id)
     } else {
@@ -110,17 +116,21 @@ pub(super) fn secure_headers(headers: &mut HeaderMap) {
         .or_insert(HeaderValue::from_static("no-store"));
 }
 
-/// Upstream's own status, if it means success.
-fn status_of(source: Option<&str>, meta: Option<&Object<'_>>) -> StatusCode {
-    let status = meta
-        .filter(|_| source == Some("http"))
-        .and_then(|meta| meta.number("statusCode"))
-        .and_then(|status| {
-            (200..300_u16).find(|known| (f64::from(*known) - status).abs() < f64::EPSILON)
-        });
-    status
-        .and_then(|status| StatusCode::from_u16(status).ok())
-        .unwrap_or(StatusCode::OK)
+/// The status of an answer: upstream's own, if it means success. A tool that says that it failed is no success, and without data there is
+/// no content.
+#[must_use]
+pub fn success(upstream: Option<f64>, is_tool_error: bool, has_content: bool) -> StatusCode {
+    if is_tool_error {
+        return StatusCode::BAD_GATEWAY;
+    }
+    let known = upstream.and_then(|status| {
+        (200..300_u16).find(|known| (f64::from(*known) - status).abs() < f64::EPSILON)
+    });
+    let status = known.and_then(|status| StatusCode::from_u16(status).ok());
+    match status.unwrap_or(StatusCode::OK) {
+        StatusCode::OK if !has_content => StatusCode::NO_CONTENT,
+        status => status,
+    }
 }
 
 fn with(status: StatusCode, body: Body, media_type: HeaderValue) -> Response<Body> {
@@ -134,23 +144,33 @@ fn with_data(data: Option<&str>, status: StatusCode, meta: Option<&Object<'_>>) 
     let Some(data) = data else {
         // Nothing at all is what an operation without a result gives.
         let mut response = Response::new(body::empty());
-        *response.status_mut() = if status == StatusCode::OK {
-            StatusCode::NO_CONTENT
-        } else {
-            status
-        };
+        *response.status_mut() = success(Some(f64::from(status.as_u16())), false, false);
         return response;
     };
     match binary(data) {
-        Some(Binary { bytes, .. }) => {
-            let media_type = meta
-                .and_then(|meta| meta.string("contentType"))
-                .and_then(|media_type| HeaderValue::try_from(media_type).ok())
-                .unwrap_or(HeaderValue::from_static("application/octet-stream"));
-            with(status, body::full(bytes), media_type)
-        }
+        Some(Binary { bytes, .. }) => with(status, body::full(bytes), media_type(meta)),
         None => with(status, body::full(data.to_owned()), JSON),
     }
+}
+
+/// The type that the upstream server gave its binary data.
+fn media_type(meta: Option<&Object<'_>>) -> HeaderValue {
+    meta.and_then(|meta| meta.string("contentType"))
+        .and_then(|media_type| HeaderValue::try_from(media_type).ok())
+        .unwrap_or(HeaderValue::from_static("application/octet-stream"))
+}
+
+/// Binary data that is handed on as it comes. If it breaks off, so does the connection.
+fn with_pieces(pieces: Pieces, status: StatusCode, meta: Option<&Object<'_>>) -> Response<Body> {
+    let body = pieces
+        .body
+        .map(|piece| piece.map_err(|error| BodyError::from(error.message)));
+    let mut response = with(status, body::fallible(body.boxed()), media_type(meta));
+    if let Some(length) = pieces.length {
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    response
 }
 
 /// The tool says that it failed: what it told a model is told here.

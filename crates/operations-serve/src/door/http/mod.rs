@@ -22,6 +22,7 @@ use operations_core::registry::Operation;
 use serde_json::json;
 
 pub(super) use self::answer::secure;
+pub use self::answer::success;
 pub use self::described::Described;
 pub use self::document::{About, Version};
 use self::request::Part;
@@ -48,7 +49,8 @@ pub(crate) async fn serve(
         .clone()
         .filter(|_| exchange.head.method == Method::POST)
     {
-        return call(shared, door, exchange, operation, Part::Input).await;
+        let route = format!("/{}/{}", operation.spec.namespace, operation.spec.name);
+        return call(shared, door, exchange, operation, Part::Input, &route).await;
     }
     let request_id = Arc::clone(&exchange.request_id);
     let routes = match shared.http.current(shared).await {
@@ -83,7 +85,7 @@ pub(crate) async fn serve(
                 Err(unread) => return Ok(problem::unreadable(&id, &unread, &request_id)),
             };
             let part = Part::of(&route.body, members);
-            call(shared, door, exchange, operation, part).await
+            call(shared, door, exchange, operation, part, &route.path).await
         }
         Found::OtherMethods(mut methods) => {
             methods.extend(by_name.map(|_| Method::POST));
@@ -121,20 +123,23 @@ fn shown(document: bytes::Bytes) -> Response<Body> {
     response
 }
 
-/// Calls an operation with what a request has for it.
+/// Calls an operation with what a request has for it. `route` is where, below the door.
 async fn call(
     shared: &Arc<Shared>,
     door: &HttpDoor,
     exchange: Exchange,
     operation: Arc<Operation>,
     part: Part,
+    route: &str,
 ) -> Answered {
     let id = operation.spec.id();
     let request_id = exchange.request_id.clone();
     let wants_envelope = request::accepts_envelope(&exchange.head.headers);
     let metadata = request::metadata(&exchange.head.headers, &shared.options.request_headers);
     let trace = request::trace(&exchange.head.headers);
-    let via = request::via(&exchange.head);
+    let route = format!("{}{route}", door.path);
+    let is_tls = shared.options.tls.is_some();
+    let via = request::via(&exchange.head, &route, is_tls, wants_envelope);
     let caller = exchange.caller.clone();
     let deadline = exchange.deadline;
     let last_event_id = request::last_event_id(&exchange.head.headers);
@@ -154,6 +159,8 @@ async fn call(
         via: Some(via),
         line: None,
         takes_files: true,
+        // In an envelope it is a text.
+        takes_pieces: !wants_envelope,
         parent_request_id: None,
     };
     let spec = &call.operation.clone().spec;
@@ -163,15 +170,15 @@ async fn call(
         events::stream(shared, call, wants_envelope, last_event_id).await
     } else {
         let caller = Arc::clone(&call.caller);
-        match shared.calls.call(call).await {
+        match shared.calls.call_in_pieces(call).await {
             Err(error) => Err(error),
-            Ok(envelope) => {
+            Ok((envelope, pieces)) => {
                 let asked = answer::Asked {
                     caller: &caller,
                     wants_envelope,
                     request_id: &request_id,
                 };
-                Ok(answer::of(shared, &door.path, &envelope, asked).await)
+                Ok(answer::of(shared, &door.path, (&envelope, pieces), asked).await)
             }
         }
     };

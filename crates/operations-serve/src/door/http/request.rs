@@ -83,10 +83,18 @@ pub(crate) fn trace(headers: &HeaderMap) -> Option<String> {
     })
 }
 
-/// How a call came, as JSON.
-pub(super) fn via(head: &Parts) -> String {
-    serde_json::json!({ "door": "http", "method": head.method.as_str(), "path": head.uri.path() })
-        .to_string()
+/// How a call came, as JSON. `route` is its path with the names of parameters in it.
+pub(super) fn via(head: &Parts, route: &str, is_tls: bool, wants_envelope: bool) -> String {
+    let scheme = if is_tls { "https" } else { "http" };
+    serde_json::json!({
+        "door": "http",
+        "method": head.method.as_str(),
+        "path": head.uri.path(),
+        "route": route,
+        "scheme": head.uri.scheme_str().unwrap_or(scheme),
+        "wantsEnvelope": wants_envelope,
+    })
+    .to_string()
 }
 
 /// The last event that a client has of a stream.

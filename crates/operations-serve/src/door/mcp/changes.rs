@@ -9,10 +9,13 @@ use serde_json::{Map, Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, sleep_until};
+use uuid::Uuid;
 
 use super::catalog::Fingerprints;
+use super::client::Abilities;
+use super::generation::Generation;
 use super::message::{self, INVALID_PARAMS, Refusal};
-use super::resources;
+use super::{resources, tasks};
 use crate::described::Described as _;
 use crate::identity::Caller;
 use crate::service::Shared;
@@ -33,6 +36,7 @@ pub(super) struct Subscription {
     prompts: bool,
     resources: bool,
     watched: HashSet<String>,
+    tasks: HashSet<Uuid>,
 }
 
 impl Subscription {
@@ -48,6 +52,15 @@ impl Subscription {
             Some(list) => serde_json::from_str(list)
                 .map_err(|_| wrong("\"resourceSubscriptions\" must be a list of addresses"))?,
         };
+        let tasks: HashSet<String> = match wanted.get("taskIds") {
+            None => HashSet::new(),
+            Some(_) if !Abilities::of_request(params).tasks => return Err(tasks::undeclared()),
+            Some(list) => serde_json::from_str(list)
+                .map_err(|_| wrong("\"taskIds\" must be a list of names"))?,
+        };
+        if tasks.len() > MOST_WATCHED {
+            return Err(wrong("\"taskIds\" has too many names"));
+        }
         if watched.len() > MOST_WATCHED {
             return Err(wrong("\"resourceSubscriptions\" has too many addresses"));
         }
@@ -57,12 +70,18 @@ impl Subscription {
             prompts: is_wanted("promptsListChanged"),
             resources: is_wanted("resourcesListChanged"),
             watched,
+            // Names that are no names are those of no task.
+            tasks: tasks
+                .iter()
+                .filter_map(|name| Uuid::try_parse(name).ok())
+                .collect(),
         })
     }
 
     /// Whether there is nothing to wait for.
     pub(super) fn is_empty(&self) -> bool {
-        !self.tools && !self.prompts && !self.resources && self.watched.is_empty()
+        let lists = [self.tools, self.prompts, self.resources];
+        !lists.contains(&true) && self.watched.is_empty() && self.tasks.is_empty()
     }
 
     /// The first that a client hears: what it will be told of.
@@ -79,6 +98,10 @@ impl Subscription {
         }
         if !self.watched.is_empty() {
             honoured.insert("resourceSubscriptions".to_owned(), json!(self.watched));
+        }
+        if !self.tasks.is_empty() {
+            let names: Vec<String> = self.tasks.iter().map(Uuid::to_string).collect();
+            honoured.insert("taskIds".to_owned(), json!(names));
         }
         let params = format!(
             r#"{{"notifications":{},"_meta":{}}}"#,
@@ -153,6 +176,19 @@ impl Audience {
         }
     }
 
+    /// `members` are those of the task, as JSON.
+    fn task(&self, members: &str) -> String {
+        match self {
+            Self::Session(_) => {
+                message::notification("notifications/tasks/status", &format!("{{{members}}}"))
+            }
+            Self::Subscription(wanted) => {
+                let params = format!(r#"{{{members},"_meta":{}}}"#, wanted.meta());
+                message::notification("notifications/tasks", &params)
+            }
+        }
+    }
+
     fn updated(&self, uri: &str) -> String {
         let uri = Value::String(uri.to_owned());
         let params = match self {
@@ -171,6 +207,8 @@ pub(super) struct Watcher {
     pub(super) audience: Audience,
     revision: watch::Receiver<u64>,
     updates: broadcast::Receiver<Arc<str>>,
+    /// Nothing where there are no tasks.
+    tasks: Option<broadcast::Receiver<tasks::Changed>>,
     /// When a change that has been seen will have settled.
     settling: Option<Instant>,
     /// The lists as they were; nothing if nobody has looked at them yet.
@@ -182,6 +220,7 @@ impl Watcher {
         let mut watcher = Self {
             revision: shared.calls.changes(),
             updates: shared.mcp.updates.subscribe(),
+            tasks: shared.mcp.tasks.as_ref().map(tasks::Tasks::changes),
             shared: Arc::clone(shared),
             caller: Arc::clone(caller),
             audience,
@@ -205,6 +244,7 @@ impl Watcher {
             let messages = tokio::select! {
                 biased;
                 updated = self.updates.recv() => self.updated(updated).await?,
+                changed = next_task(&mut self.tasks) => self.tasks(changed).await,
                 changed = settled(&mut self.revision, &mut self.settling) => {
                     changed?;
                     self.changed().await
@@ -234,6 +274,34 @@ impl Watcher {
         watched.retain(|uri| resources::is_readable(&self.shared, &catalog, &self.caller, uri));
         let messages = watched.iter().map(|uri| self.audience.updated(uri));
         Some(messages.collect())
+    }
+
+    /// What there is to tell about tasks: of one that has changed, or, if some were missed, of all that the client has named.
+    async fn tasks(&self, changed: Option<tasks::Changed>) -> Vec<String> {
+        let Some(tasks) = &self.shared.mcp.tasks else {
+            return Vec::new();
+        };
+        let (ids, generation): (Vec<Uuid>, _) = match (&self.audience, changed) {
+            (Audience::Subscription(wanted), Some(changed)) => {
+                let id = wanted.tasks.get(&changed.id);
+                (id.into_iter().copied().collect(), Generation::Stateless)
+            }
+            (Audience::Subscription(wanted), None) => (
+                wanted.tasks.iter().copied().collect(),
+                Generation::Stateless,
+            ),
+            (Audience::Session(Some(session)), Some(changed)) if changed.is_of(session) => {
+                (vec![changed.id], Generation::Handshake)
+            }
+            (Audience::Session(_), _) => return Vec::new(),
+        };
+        let mut messages = Vec::new();
+        for id in ids {
+            if let Some(members) = tasks.told(&self.caller, id, generation).await {
+                messages.push(self.audience.task(&members));
+            }
+        }
+        messages
     }
 
     async fn changed(&mut self) -> Vec<String> {
@@ -267,6 +335,20 @@ impl Watcher {
         let messages = changed.iter().filter_map(|each| self.audience.list(*each));
         messages.collect()
     }
+}
+
+/// The next task that has changed; nothing if some were missed.
+async fn next_task(
+    changes: &mut Option<broadcast::Receiver<tasks::Changed>>,
+) -> Option<tasks::Changed> {
+    if let Some(receiver) = changes {
+        match receiver.recv().await {
+            Ok(next) => return Some(next),
+            Err(RecvError::Lagged(_)) => return None,
+            Err(RecvError::Closed) => *changes = None,
+        }
+    }
+    std::future::pending().await
 }
 
 /// Waits for a change, and until no more is to be expected. It stays unseen. Nothing if there never will be one. Whoever waits

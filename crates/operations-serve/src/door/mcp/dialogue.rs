@@ -1,12 +1,13 @@
 //! A call, and what its handler and its client say to each other meanwhile. Older clients are asked with requests of ours;
 //! newer ones get a result that says what is needed, and call again with the answers.
 
+use std::sync::Arc;
+
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use operations_core::error::CallError;
 use operations_core::json::Object;
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc;
 
 use super::generation::Generation;
 use super::level::Level;
@@ -15,12 +16,10 @@ use super::progress;
 use super::questions::{self, Answer, Question};
 use super::request::{Asked, SERVER_KEY};
 use super::seal::Binding;
+use super::underway::Underway;
 use crate::call::NewCall;
-use crate::line::{self, Line, Told};
+use crate::line::{self, Told};
 use crate::service::Shared;
-
-/// What a handler has told and nobody has looked at; more is left out.
-const WAITING: usize = 64;
 
 /// How a call ended.
 #[derive(Debug)]
@@ -63,94 +62,132 @@ impl Answers {
 
 /// Calls an operation for a request, whose target is a tool, a prompt or a resource.
 pub(super) async fn call(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     asked: &Asked,
     target: &str,
-    mut new: NewCall,
+    new: NewCall,
     params: &Object<'_>,
 ) -> Result<Ended, Refusal> {
-    let binding = Binding {
-        method: &asked.method,
-        target,
-        caller: asked.caller.id(),
-    };
-    let is_stateless = asked.generation == Generation::Stateless;
-    let answers = if is_stateless {
-        Answers::read(shared, &binding, params)?
-    } else {
-        Answers::default()
-    };
-    let (tell, mut told) = mpsc::channel(WAITING);
-    let (ask, mut questions) = mpsc::unbounded_channel();
-    new.line = offers(asked).map(|offers| Line {
-        offers,
-        told: tell,
-        asked: ask,
-    });
-    let mut work = std::pin::pin!(shared.calls.call(new));
-    let mut waiting = FuturesUnordered::new();
-    // What was asked and answered in this run, and nothing else, is carried on.
-    let mut used = Map::new();
-    loop {
-        tokio::select! {
-            biased;
-            Some(told) = told.recv() => {
-                let message = match told {
-                    Told::Progress(note) => {
-                        let token = asked.token.as_deref();
-                        token.and_then(|token| progress::notification(token, &note))
+    let mut dialogue = Dialogue::begin(shared, asked, target, new, params, false)?;
+    Ok(dialogue.end().await)
+}
+
+/// A call whose handler and whose client talk with each other.
+pub(super) struct Dialogue<'a> {
+    shared: &'a Shared,
+    asked: &'a Asked,
+    binding: Binding<'a>,
+    answers: Answers,
+    /// What was asked and answered in this run: this, and nothing else, is carried on.
+    used: Map<String, Value>,
+    underway: Underway,
+}
+
+impl<'a> Dialogue<'a> {
+    /// The call begins with [`Self::end`]. With `may_be_task`, its handler may say things that only a task can tell.
+    pub(super) fn begin(
+        shared: &'a Arc<Shared>,
+        asked: &'a Asked,
+        target: &'a str,
+        new: NewCall,
+        params: &Object<'_>,
+        may_be_task: bool,
+    ) -> Result<Self, Refusal> {
+        let binding = Binding {
+            method: &asked.method,
+            target,
+            caller: asked.caller.id(),
+        };
+        let answers = match asked.generation {
+            Generation::Stateless => Answers::read(shared, &binding, params)?,
+            Generation::Handshake => Answers::default(),
+        };
+        Ok(Self {
+            shared,
+            asked,
+            binding,
+            answers,
+            used: Map::new(),
+            underway: Underway::new(shared, new, offers(asked, may_be_task)),
+        })
+    }
+
+    /// The call itself, for somebody else to end it.
+    pub(super) fn into_underway(self) -> Underway {
+        self.underway
+    }
+
+    /// Waits for the end of the call. For a client of the newer generation, whoever waits may stop, and wait again.
+    pub(super) async fn end(&mut self) -> Ended {
+        let Self {
+            shared,
+            asked,
+            binding,
+            answers,
+            used,
+            underway,
+        } = self;
+        let asked: &Asked = asked;
+        let mut waiting = FuturesUnordered::new();
+        loop {
+            tokio::select! {
+                biased;
+                Some(told) = underway.told.recv() => {
+                    let message = match told {
+                        Told::Progress(note) => {
+                            let token = asked.token.as_deref();
+                            token.and_then(|token| progress::notification(token, &note))
+                        }
+                        Told::Log(line) => log_line(&line, asked.level),
+                    };
+                    // What the client does not read fast enough is left out.
+                    if let (Some(out), Some(message)) = (&asked.out, message) {
+                        let _ = out.try_send(message);
                     }
-                    Told::Log(line) => log_line(&line, asked.level),
-                };
-                // What the client does not read fast enough is left out.
-                if let (Some(out), Some(message)) = (&asked.out, message) {
-                    let _ = out.try_send(message);
                 }
+                Some(line::Questions { id, list }) = underway.asked.recv() => {
+                    let list = questions::read(&list);
+                    if asked.generation == Generation::Handshake {
+                        for question in list {
+                            let id = id.clone();
+                            waiting.push(async move {
+                                let answer = ask_client(asked, &question).await;
+                                (id, question, answer)
+                            });
+                        }
+                        continue;
+                    }
+                    let (known, open): (Vec<_>, Vec<_>) =
+                        list.iter().partition(|each| answers.to(each).is_some());
+                    for question in known {
+                        if let Some(answer) = answers.to(question) {
+                            used.insert(question.key.clone(), answer.clone());
+                            shared.host.answer_host(&id, &question.told(&Ok(answer.clone())));
+                        }
+                    }
+                    if !open.is_empty() {
+                        return Ended::NeedsInput(needed(shared, asked, binding, used, &open));
+                    }
+                },
+                Some((id, question, answer)) = waiting.next(), if !waiting.is_empty() => {
+                    shared.host.answer_host(&id, &question.told(&answer));
+                }
+                done = &mut underway.work => return Ended::Done(done),
             }
-            Some(line::Questions { id, list }) = questions.recv() => {
-                let list = questions::read(&list);
-                if !is_stateless {
-                    for question in list {
-                        let id = id.clone();
-                        waiting.push(async move {
-                            let answer = ask_client(asked, &question).await;
-                            (id, question, answer)
-                        });
-                    }
-                    continue;
-                }
-                let (known, open): (Vec<_>, Vec<_>) =
-                    list.iter().partition(|each| answers.to(each).is_some());
-                for question in known {
-                    if let Some(answer) = answers.to(question) {
-                        used.insert(question.key.clone(), answer.clone());
-                        shared.host.answer_host(&id, &question.told(&Ok(answer.clone())));
-                    }
-                }
-                if !open.is_empty() {
-                    let result = needed(shared, asked, &binding, &used, &open);
-                    return Ok(Ended::NeedsInput(result));
-                }
-            },
-            Some((id, question, answer)) = waiting.next(), if !waiting.is_empty() => {
-                shared.host.answer_host(&id, &question.told(&answer));
-            }
-            done = &mut work => return Ok(Ended::Done(done)),
         }
     }
 }
 
 /// What a handler may say, as JSON; nothing where nobody would hear it.
-fn offers(asked: &Asked) -> Option<String> {
+fn offers(asked: &Asked, may_be_task: bool) -> Option<String> {
     let mut offers = Map::new();
     let mut add = |name: &str, value: Value| offers.insert(name.to_owned(), value);
-    if asked.out.is_some() {
-        if asked.token.is_some() {
-            add("progress", Value::Bool(true));
-        }
-        if let Some(level) = asked.level {
-            add("log", json!(level.name()));
-        }
+    let is_streamed = asked.out.is_some();
+    if may_be_task || (is_streamed && asked.token.is_some()) {
+        add("progress", Value::Bool(true));
+    }
+    if let Some(level) = asked.level.filter(|_| is_streamed) {
+        add("log", json!(level.name()));
     }
     // Newer clients are asked in the result.
     if asked.out.is_some() || asked.generation == Generation::Stateless {
@@ -202,16 +239,10 @@ fn needed(
     answers: &Map<String, Value>,
     open: &[&Question],
 ) -> String {
-    let requests: Map<String, Value> = open
-        .iter()
-        .map(|question| {
-            let request = json!({ "method": question.method, "params": question.params });
-            (question.key.clone(), request)
-        })
-        .collect();
+    let open = open.iter().map(|question| (&*question.key, *question));
     let mut result = json!({
         "resultType": "input_required",
-        "inputRequests": requests,
+        "inputRequests": questions::input_requests(open),
         "_meta": { SERVER_KEY: asked.server },
     });
     let state = shared.mcp.seal.close(binding, answers);

@@ -19,7 +19,7 @@ use crate::body::{self, Body};
 use crate::service::Answered;
 
 /// Silence after which a comment is sent: what is in between ends connections on which nothing happens.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// What is left of a call whose client is told something before its end.
 struct Telling {
@@ -85,7 +85,12 @@ fn left(messages: &mut mpsc::Receiver<String>, id: &str, reply: Reply) -> Bytes 
     piece.into()
 }
 
-fn last_words(id: &str, first: String, mut messages: mpsc::Receiver<String>, reply: Reply) -> Body {
+pub(super) fn last_words(
+    id: &str,
+    first: String,
+    mut messages: mpsc::Receiver<String>,
+    reply: Reply,
+) -> Body {
     let mut whole = event(first).to_vec();
     whole.extend_from_slice(&left(&mut messages, id, reply));
     body::full(whole)
@@ -149,11 +154,11 @@ fn event(text: String) -> Bytes {
     Bytes::from(format!("event: message\ndata: {line}\n\n"))
 }
 
-fn comment() -> Bytes {
+pub(super) fn comment() -> Bytes {
     Bytes::from_static(b":\n\n")
 }
 
-fn event_stream(body: Body) -> Response<Body> {
+pub(super) fn event_stream(body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));

@@ -3,6 +3,7 @@
 
 use http::{HeaderMap, StatusCode};
 use operations_core::json::Object;
+use operations_http::message::mirrored;
 use serde_json::json;
 
 use super::message::{INVALID_PARAMS, INVALID_REQUEST, Refusal};
@@ -120,7 +121,7 @@ fn check_headers(method: &str, params: &Object<'_>, headers: &HeaderMap) -> Resu
     let Some(name) = params.string(source) else {
         return Ok(());
     };
-    match one(NAME_HEADER).map(decoded) {
+    match one(NAME_HEADER).map(mirrored::decode) {
         Some(Some(named)) if named == name => Ok(()),
         Some(Some(_)) => Err(mismatch(format!(
             "The {NAME_HEADER} header and params.{source} differ"
@@ -132,21 +133,7 @@ fn check_headers(method: &str, params: &Object<'_>, headers: &HeaderMap) -> Resu
     }
 }
 
-/// A value that headers cannot have travels as `=?base64?...?=`.
-fn decoded(header: &str) -> Option<String> {
-    use base64::Engine as _;
-    use base64::engine::general_purpose::STANDARD;
-    let header = header.trim_matches([' ', '\t']);
-    let encoded = header
-        .strip_prefix("=?base64?")
-        .and_then(|rest| rest.strip_suffix("?="));
-    match encoded {
-        None => Some(header.to_owned()),
-        Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok(),
-    }
-}
-
-fn mismatch(message: String) -> Refusal {
+pub(super) fn mismatch(message: String) -> Refusal {
     Refusal::new(HEADER_MISMATCH, message).with_status(StatusCode::BAD_REQUEST)
 }
 

@@ -16,6 +16,7 @@ mod questions;
 mod request;
 mod resources;
 mod result;
+mod resumable;
 mod running;
 mod seal;
 mod session;
@@ -23,15 +24,17 @@ mod spilled;
 pub mod stdio;
 mod tasks;
 mod tools;
+mod underway;
 
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
 use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use operations_core::error::CallError;
 use operations_core::json::Object;
+use operations_http::message::mirrored::PREFIX;
 use tokio::sync::{broadcast, mpsc};
 
 use self::changes::{Audience, Subscription, Watcher};
@@ -40,6 +43,8 @@ use self::generation::{Generation, STATELESS};
 use self::message::{INVALID_REQUEST, Kind, Message, PARSE_ERROR, Refusal};
 use self::questions::Questions;
 use self::request::{Asked, Reply};
+pub use self::resumable::ResumeOptions;
+use self::resumable::{Streams, Whose};
 use self::running::{Key, Running};
 use self::seal::Seal;
 use self::session::Sessions;
@@ -53,6 +58,9 @@ use crate::options::McpDoor;
 use crate::service::{Answered, Closed, Exchange, Shared};
 
 const SESSION_HEADER: &str = "mcp-session-id";
+const LAST_EVENT: &str = "last-event-id";
+/// The revision whose clients come back to a stream.
+const RESUMABLE: &str = "2025-11-25";
 /// Messages before an answer that wait to be sent; more are left out.
 const WAITING_MESSAGES: usize = 64;
 /// Resources that were said to be others, and that a slow client has not heard of yet.
@@ -68,6 +76,8 @@ pub(crate) struct State {
     sessions: Sessions,
     questions: Questions,
     seal: Seal,
+    /// Streams that clients may come back to.
+    streams: Streams,
     /// Calls that outlast their requests, where they are served.
     tasks: Option<Tasks>,
     updates: broadcast::Sender<Arc<str>>,
@@ -85,6 +95,7 @@ impl State {
             running: Running::default(),
             sessions: Sessions::default(),
             questions: Questions::default(),
+            streams: Streams::default(),
             seal: Seal::new(door.and_then(|door| door.state_key.as_deref()))?,
             tasks: door.and_then(|door| door.tasks.clone()).map(Tasks::new),
             updates: broadcast::Sender::new(WAITING_UPDATES),
@@ -102,7 +113,7 @@ impl State {
 pub(crate) async fn serve(shared: &Arc<Shared>, door: &McpDoor, exchange: Exchange) -> Answered {
     match exchange.head.method {
         Method::POST => post(shared, door, exchange).await,
-        Method::GET => Ok(get(shared, &exchange)),
+        Method::GET => Ok(get(shared, door, &exchange)),
         Method::DELETE => Ok(delete(shared, &exchange)),
         _ => Ok(wrong_method(&exchange.request_id)),
     }
@@ -116,7 +127,7 @@ fn wrong_method(request_id: &str) -> Response<Body> {
 }
 
 /// The stream on which older clients hear what they have not asked for.
-fn get(shared: &Arc<Shared>, exchange: &Exchange) -> Response<Body> {
+fn get(shared: &Arc<Shared>, door: &McpDoor, exchange: &Exchange) -> Response<Body> {
     let headers = &exchange.head.headers;
     let is_stateless = headers
         .get("mcp-protocol-version")
@@ -127,6 +138,19 @@ fn get(shared: &Arc<Shared>, exchange: &Exchange) -> Response<Body> {
     let session = session_of(headers);
     if is_over(shared, session.as_deref(), exchange.caller.id()) {
         return gone(None);
+    }
+    let last_event = headers.get(LAST_EVENT).and_then(|id| id.to_str().ok());
+    if let (Some(options), Some(last_event), Some(session)) = (&door.resume, last_event, &session) {
+        let whose = Whose {
+            session: session.clone(),
+            caller: exchange.caller.id().to_owned(),
+        };
+        let resumed = shared.mcp.streams.resume(&whose, last_event, options);
+        return resumed.unwrap_or_else(|| {
+            let message = "This stream cannot be resumed: it is over, or was never there";
+            let refusal = Refusal::new(INVALID_REQUEST, message);
+            refused(None, &refusal.with_status(StatusCode::BAD_REQUEST))
+        });
     }
     let watcher = Watcher::new(shared, &exchange.caller, Audience::Session(session));
     events::announcing(watcher, shared.closing.clone())
@@ -166,6 +190,17 @@ fn delete(shared: &Shared, exchange: &Exchange) -> Response<Body> {
 fn session_of(headers: &HeaderMap) -> Option<String> {
     let session = headers.get(SESSION_HEADER)?.to_str().ok()?;
     Some(session.to_owned())
+}
+
+/// Those of the headers that are arguments too.
+fn mirrored(headers: &HeaderMap) -> HeaderMap {
+    let is_one = |name: &HeaderName| name.as_str().starts_with(PREFIX);
+    let all = headers.iter().filter(|(name, _)| is_one(name));
+    let mut found = HeaderMap::new();
+    for (name, value) in all {
+        found.append(name, value.clone());
+    }
+    found
 }
 
 /// Whether a client takes this type.
@@ -282,8 +317,15 @@ impl Origin {
         let asked = self.asked(method, &params, params_text(text), generation, out);
         let may_be_told = asked.out.is_some()
             && (asked.token.is_some() || asked.level.is_some() || asked.client.any());
+        let resumable = asked
+            .out
+            .is_some()
+            .then(|| self.resumable(&asked))
+            .flatten();
         let work = self.work(id, asked);
-        let mut response = if may_be_told {
+        let mut response = if let Some((options, whose)) = resumable {
+            resumable::telling(&self.shared, options, whose, id, work, messages).await?
+        } else if may_be_told {
             events::telling(id, work, messages).await?
         } else {
             plain_answer(id, work.await)?
@@ -296,6 +338,18 @@ impl Origin {
             }
         }
         Ok(response)
+    }
+
+    /// How the stream of a call can be resumed, if it can: earlier revisions do not know of it, and later ones have tasks.
+    fn resumable(&self, asked: &Asked) -> Option<(&ResumeOptions, Whose)> {
+        let options = self.door.resume.as_ref()?;
+        let session = asked.session.clone()?;
+        let version = self.headers.get("mcp-protocol-version")?;
+        let is_known = asked.method == "tools/call" && version == RESUMABLE;
+        is_known.then(|| {
+            let caller = self.caller.id().to_owned();
+            (options, Whose { session, caller })
+        })
     }
 
     fn listening(&self, subscription: Subscription) -> Response<Body> {
@@ -336,6 +390,7 @@ impl Origin {
             caller: Arc::clone(&self.caller),
             request_id: Arc::clone(&self.request_id),
             deadline: self.deadline,
+            headers: (generation == Generation::Stateless).then(|| mirrored(&self.headers)),
             metadata: Some(plain::metadata(&self.headers, allowed)),
             trace: request::trace_of(params).or_else(|| plain::trace(&self.headers)),
             out,

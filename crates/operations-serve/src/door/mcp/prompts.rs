@@ -1,5 +1,7 @@
 //! Prompts: operations that give messages for a model.
 
+use std::sync::Arc;
+
 use operations_core::json::Object;
 use serde_json::{Map, Value, json};
 
@@ -11,7 +13,7 @@ use super::resources::{refused, unusable};
 use crate::service::Shared;
 
 pub(super) async fn get(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     catalog: &Catalog,
     asked: &Asked,
     params: &Object<'_>,

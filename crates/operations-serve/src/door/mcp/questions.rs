@@ -110,6 +110,14 @@ pub(super) fn read(list: &str) -> Vec<Question> {
         .collect()
 }
 
+/// Questions by name, as the newer generation has them in results and in tasks.
+pub(super) fn input_requests<'a>(all: impl Iterator<Item = (&'a str, &'a Question)>) -> Value {
+    let request =
+        |question: &Question| json!({ "method": question.method, "params": question.params });
+    let all = all.map(|(name, question)| (name.to_owned(), request(question)));
+    Value::Object(all.collect())
+}
+
 impl Question {
     /// Whether this can be an answer. What the user has typed in is checked by whoever asked.
     pub(super) fn is_answered_by(&self, answer: &Value) -> bool {

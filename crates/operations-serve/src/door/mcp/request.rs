@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 use operations_core::error::CallError;
 use operations_core::json::Object;
 use operations_core::trace;
@@ -50,6 +50,8 @@ pub(super) struct Asked {
     pub(super) request_id: Arc<str>,
     /// Unix milliseconds.
     pub(super) deadline: Option<f64>,
+    /// The headers that arguments are held against, where there are headers and the client knows of them.
+    pub(super) headers: Option<HeaderMap>,
     /// What handlers learn of it: a JSON object.
     pub(super) metadata: Option<String>,
     /// The trace that it belongs to: a JSON object.
@@ -76,6 +78,7 @@ impl Asked {
             via: Some(self.via()),
             line: None,
             takes_files: false,
+            takes_pieces: false,
             parent_request_id: None,
         }
     }

@@ -1,5 +1,7 @@
 //! Resources: operations that are read at an address.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use operations_core::error::CallError;
 use operations_core::json::Object;
@@ -21,7 +23,7 @@ use crate::service::Shared;
 const NOT_FOUND: i64 = -32002;
 
 pub(super) async fn read(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     catalog: &Catalog,
     asked: &Asked,
     params: &Object<'_>,

@@ -196,6 +196,7 @@ impl Conversation {
             request_id: Uuid::new_v4().to_string().into(),
             deadline: timeout
                 .map(|timeout| (clock::now() + timeout.as_secs_f64() * 1_000.0).ceil()),
+            headers: None,
             metadata: None,
             trace: request::trace_of(params),
             out: Some(say),

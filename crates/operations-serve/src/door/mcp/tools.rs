@@ -2,19 +2,22 @@
 
 use std::sync::Arc;
 
+use operations_core::clock;
 use operations_core::error::CallError;
 use operations_core::json::{self, Object};
 use operations_core::registry::Operation;
 use serde_json::Value;
+use tokio::time::timeout;
 
-use super::catalog::{Catalog, Output};
-use super::dialogue::{self, Ended};
-use super::generation::Generation;
+use super::catalog::{Catalog, Output, Tool};
+use super::dialogue::{Dialogue, Ended};
+use super::generation::{self, Generation};
 use super::message::{INVALID_PARAMS, Refusal};
 use super::request::{Asked, Reply};
 use super::result::{self, Failed};
 use super::spilled;
-use super::tasks;
+use super::tasks::{self, NoTask, Wanted};
+use super::underway::Underway;
 use crate::door::http::request::LEVELS_ABOVE_INPUT;
 use crate::identity::Caller;
 use crate::service::Shared;
@@ -45,24 +48,66 @@ pub(super) async fn call(
     if let Some(Err(why)) = checked {
         return refused(&format!("\"arguments\" cannot be read: {why}"));
     }
-    let keep = match tasks::wanted(shared, asked, tool.task, params) {
-        Ok(keep) => keep,
+    if let Err(refusal) = check_headers(tool, asked, arguments) {
+        return Reply::Refused(refusal);
+    }
+    let wanted = match tasks::wanted(shared, asked, tool.task, params) {
+        Ok(wanted) => wanted,
         Err(refusal) => return Reply::Refused(refusal),
     };
     let mut new = asked.call(&operation, tool.input(arguments));
     new.takes_files = true;
-    let mut finishing = Finishing::new(asked, operation, tool.output);
-    if let Some(keep) = keep {
-        (new, finishing) = match tasks::begin(shared, asked, new, finishing, keep).await {
-            Ok(reply) => return reply,
-            Err(plain) => plain,
-        };
+    let finishing = Finishing::new(asked, operation, tool.output);
+    if let Some(Wanted { keep, after: None }) = wanted {
+        match tasks::create(shared, asked, keep).await {
+            Ok(draft) => {
+                new.deadline = Some(clock::now() + keep);
+                let call = Underway::new(shared, new, Some(tasks::run::offers(asked)));
+                return tasks::begin(shared, asked, draft, call, finishing);
+            }
+            Err(NoTask::Full) => return Reply::Refused(NoTask::Full.refusal()),
+            // It can be called, even so.
+            Err(NoTask::Broken) => {}
+        }
     }
-    match dialogue::call(shared, asked, &name, new, params).await {
-        Ok(Ended::Done(done)) => finishing.reply(shared, done),
-        Ok(Ended::NeedsInput(result)) => Reply::Result(result.into()),
-        Err(refusal) => Reply::Refused(refusal),
+    let later = wanted.and_then(|Wanted { keep, after }| Some((keep, after?)));
+    if let Some((keep, _)) = later {
+        new.deadline = Some(clock::now() + keep);
     }
+    let dialogue = Dialogue::begin(shared, asked, &name, new, params, later.is_some());
+    let mut dialogue = match dialogue {
+        Ok(dialogue) => dialogue,
+        Err(refusal) => return Reply::Refused(refusal),
+    };
+    let ended = match later {
+        None => dialogue.end().await,
+        Some((keep, after)) => match timeout(after, dialogue.end()).await {
+            Ok(ended) => ended,
+            Err(_) => match tasks::create(shared, asked, keep).await {
+                Ok(draft) => {
+                    let call = dialogue.into_underway();
+                    return tasks::begin(shared, asked, draft, call, finishing);
+                }
+                Err(_) => dialogue.end().await,
+            },
+        },
+    };
+    match ended {
+        Ended::Done(done) => finishing.reply(shared, done),
+        Ended::NeedsInput(result) => Reply::Result(result.into()),
+    }
+}
+
+/// What stands between the two sides routes calls by headers; they must not say something else than the arguments.
+fn check_headers(tool: &Tool, asked: &Asked, arguments: Option<&str>) -> Result<(), Refusal> {
+    let Some(headers) = asked.headers.as_ref().filter(|_| !tool.mirrored.is_empty()) else {
+        return Ok(());
+    };
+    let arguments = arguments.and_then(|text| serde_json::from_str(text).ok());
+    let arguments = arguments.unwrap_or(Value::Null);
+    let mut all = tool.mirrored.iter();
+    all.try_for_each(|each| each.check(&arguments, headers))
+        .map_err(generation::mismatch)
 }
 
 /// What is needed to make a result of what a call gave, now or when the request is long forgotten.

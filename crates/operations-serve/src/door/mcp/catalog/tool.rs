@@ -2,6 +2,7 @@
 
 use operations_core::json::Object;
 use operations_core::spec::OperationType;
+use operations_http::message::mirrored::{ANNOTATION, Mirrored};
 use operations_tools::{Projection, Target, project_schema};
 use serde_json::{Map, Value, json};
 
@@ -36,6 +37,9 @@ pub(in super::super) struct Tool {
     pub(in super::super) requires: Vec<String>,
     /// Whether it can be called as a task.
     pub(in super::super) task: Option<Support>,
+    /// The arguments that clients of the newer generation send as headers too. None where the schema breaks the rules for it:
+    /// such clients leave the tool out.
+    pub(in super::super) mirrored: Vec<Mirrored>,
     /// Whether `INPUT_KEY` is understood.
     takes_inputs: bool,
     /// How arguments become an input, where they are not the same.
@@ -128,12 +132,19 @@ impl Tool {
         let (for_handshake, for_stateless) = (or_link(handshake), or_link(output_schema));
         let handshake = written(for_handshake.as_ref().or(handshake));
         let stateless = written(for_stateless.as_ref().or(output_schema));
+        // Most schemas have none, and walking them takes time.
+        let mirrored = if stateless.contains(ANNOTATION) {
+            Mirrored::all(&input_schema).unwrap_or_default()
+        } else {
+            Vec::new()
+        };
         Some(Self {
             listed: Listed::new(each, handshake, stateless),
             output,
             spills: each.spills,
             requires: each.mcp.requires.clone(),
             task: each.mcp.task,
+            mirrored,
             takes_inputs,
             projection,
         })

@@ -1,7 +1,7 @@
 //! Calls that outlast their requests: a client gets the name of a task, asks how far it is, and fetches the result when it is
 //! there. Clients of 2026-07-28 declare the extension and are given a task by us; those of 2025-11-25 ask for one themselves.
 
-mod run;
+pub(super) mod run;
 mod store;
 mod wire;
 
@@ -12,12 +12,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use operations_core::clock;
 use operations_core::error::CallError;
 use operations_core::json::Object;
 use operations_core::lock::locked;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -28,31 +29,45 @@ use super::message::{INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Refusal};
 use super::questions::Question;
 use super::request::{Asked, Reply};
 use super::tools::Finishing;
-use crate::call::NewCall;
+use super::underway::Underway;
+use crate::identity::Caller;
 use crate::service::Shared;
 
 /// The extension of 2026-07-28.
 pub(super) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 /// How long somebody who cancels waits until the work has ended.
 const SETTLING: Duration = Duration::from_secs(1);
+/// Changes that a slow listener has not heard of yet.
+const WAITING_CHANGES: usize = 1_024;
 
-/// Whether a tool can be, or must be, called as a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Support {
-    /// Its clients may have one.
-    Optional,
-    /// It takes too long for anything else.
-    Required,
+/// How a tool can be called as a task.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Support {
+    /// Whether it takes too long for anything else.
+    pub(super) required: bool,
+    /// After how many milliseconds a call of the newer generation becomes a task, where that is not at once.
+    #[serde(default)]
+    pub(super) after: Option<f64>,
 }
 
 impl Support {
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Optional => "optional",
-            Self::Required => "required",
+        if self.required {
+            "required"
+        } else {
+            "optional"
         }
     }
+}
+
+/// How a call is to be a task.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Wanted {
+    /// How long it is kept, in milliseconds.
+    pub(super) keep: f64,
+    /// How long it is a plain call; nothing if it never is.
+    pub(super) after: Option<Duration>,
 }
 
 /// How tasks are kept.
@@ -74,12 +89,30 @@ pub(super) struct Tasks {
     store: Arc<Store>,
     /// Those that this process works on.
     live: Mutex<HashMap<Uuid, Arc<Live>>>,
+    /// Those that are not what they were.
+    changes: broadcast::Sender<Changed>,
+}
+
+/// A task that is not what it was.
+#[derive(Debug, Clone)]
+pub(super) struct Changed {
+    pub(super) id: Uuid,
+    /// The session of the older generation that has begun it.
+    session: Option<Arc<str>>,
+}
+
+impl Changed {
+    /// Whether this session has begun it.
+    pub(super) fn is_of(&self, session: &str) -> bool {
+        self.session.as_deref() == Some(session)
+    }
 }
 
 /// A task that is under way.
 #[derive(Debug)]
 struct Live {
     record: Record,
+    session: Option<Arc<str>>,
     cancel: CancellationToken,
     talk: Mutex<Talk>,
     /// Whether its end is kept.
@@ -105,7 +138,55 @@ impl Tasks {
             options,
             store,
             live: Mutex::default(),
+            changes: broadcast::Sender::new(WAITING_CHANGES),
         }
+    }
+
+    /// What becomes of tasks from now on.
+    pub(super) fn changes(&self) -> broadcast::Receiver<Changed> {
+        self.changes.subscribe()
+    }
+
+    fn changed(&self, live: &Live) {
+        // Nobody may be listening.
+        let _ = self.changes.send(Changed {
+            id: live.record.id,
+            session: live.session.clone(),
+        });
+    }
+
+    /// A task as `tasks/get` would tell of it: the members of an object, as JSON. Nothing where the caller has none of this name.
+    pub(super) async fn told(
+        &self,
+        caller: &Caller,
+        id: Uuid,
+        generation: Generation,
+    ) -> Option<String> {
+        let caller = caller.identity.as_ref().map(|identity| &identity.id);
+        let is_theirs = |record: &Record| record.caller.as_ref() == caller;
+        if let Some(live) = self.live(id) {
+            let said = locked(&live.talk);
+            let task = wire::task(&live.record, Some(&said), &self.options, generation);
+            return is_theirs(&live.record).then(|| wire::members(task));
+        }
+        let read = self.on_disk(move |store| store.read(id)).await;
+        let record = read.and_then(|read| read).ok().flatten();
+        let record = record.filter(is_theirs)?;
+        let mut task = wire::task(&record, None, &self.options, generation);
+        if generation == Generation::Handshake {
+            return Some(wire::members(task));
+        }
+        if let Some(error) = &record.error {
+            task.insert("error".to_owned(), error.clone());
+        }
+        let mut members = wire::members(task);
+        if record.status == Status::Completed {
+            let result = self.on_disk(move |store| store.result(id)).await;
+            let result = result.and_then(|result| result).ok()?;
+            members.push_str(",\"result\":");
+            members.push_str(&result);
+        }
+        Some(members)
     }
 
     /// Reads and writes files, which may take a while.
@@ -182,41 +263,51 @@ fn caller_of(asked: &Asked) -> Option<String> {
     identity.map(|identity| identity.id.clone())
 }
 
-/// Whether a call of a tool is to be a task: how long the client wants it to be kept, at most.
+/// Whether a call of a tool is to be a task.
 pub(super) fn wanted(
     shared: &Shared,
     asked: &Asked,
     support: Option<Support>,
     params: &Object<'_>,
-) -> Result<Option<f64>, Refusal> {
+) -> Result<Option<Wanted>, Refusal> {
     let Some(tasks) = &shared.mcp.tasks else {
         return Ok(None);
     };
     let keep = tasks.options.keep;
-    match (asked.generation, support) {
-        (Generation::Stateless, Some(_)) if asked.client.tasks => Ok(Some(keep)),
-        (Generation::Stateless, None | Some(Support::Optional)) => Ok(None),
-        (Generation::Stateless, Some(Support::Required)) => Err(undeclared()),
-        (Generation::Handshake, support) => match (params.object("task"), support) {
-            (None, None | Some(Support::Optional)) => Ok(None),
-            (Some(task), Some(_)) => {
-                let asked = task.number("ttl").filter(|ttl| *ttl > 0.0);
-                Ok(Some(asked.map_or(keep, |ttl| ttl.min(keep).ceil())))
-            }
-            (None, Some(Support::Required)) => Err(Refusal::new(
-                METHOD_NOT_FOUND,
-                "This tool takes too long for a plain call. Call it as a task",
-            )),
-            (Some(_), None) => Err(Refusal::new(
-                METHOD_NOT_FOUND,
-                "This tool cannot be called as a task. Call it without \"task\"",
-            )),
-        },
+    let is_required = support.is_some_and(|support| support.required);
+    if asked.generation == Generation::Stateless {
+        return match support {
+            Some(Support { after, .. }) if asked.client.tasks => Ok(Some(Wanted {
+                keep,
+                after: after.map(clock::milliseconds),
+            })),
+            _ if is_required => Err(undeclared()),
+            _ => Ok(None),
+        };
+    }
+    match (params.object("task"), support) {
+        (Some(task), Some(_)) => {
+            let asked = task.number("ttl").filter(|ttl| *ttl > 0.0);
+            Ok(Some(Wanted {
+                keep: asked.map_or(keep, |ttl| ttl.min(keep).ceil()),
+                // The client wants one, and gets one.
+                after: None,
+            }))
+        }
+        (None, _) if is_required => Err(Refusal::new(
+            METHOD_NOT_FOUND,
+            "This tool takes too long for a plain call. Call it as a task",
+        )),
+        (None, _) => Ok(None),
+        (Some(_), None) => Err(Refusal::new(
+            METHOD_NOT_FOUND,
+            "This tool cannot be called as a task. Call it without \"task\"",
+        )),
     }
 }
 
 /// A client of the newer generation must say that it knows tasks.
-fn undeclared() -> Refusal {
+pub(super) fn undeclared() -> Refusal {
     super::client::missing(
         "This needs a client with the extension for tasks",
         &json!({ "extensions": { EXTENSION: {} } }),
@@ -224,32 +315,76 @@ fn undeclared() -> Refusal {
     )
 }
 
-/// A call becomes a task. Where no task can be kept, the call is given back.
-pub(super) async fn begin(
-    shared: &Arc<Shared>,
-    asked: &Asked,
-    new: NewCall,
-    finishing: Finishing,
-    keep: f64,
-) -> Result<Reply, (NewCall, Finishing)> {
-    let Some(tasks) = &shared.mcp.tasks else {
-        return Err((new, finishing));
-    };
-    let caller = caller_of(asked);
+/// Why a call does not become a task.
+pub(super) enum NoTask {
+    /// There are too many.
+    Full,
+    /// They cannot be kept; the operator knows why.
+    Broken,
+}
+
+impl NoTask {
+    /// What a client is told who cannot do without.
+    pub(super) fn refusal(&self) -> Refusal {
+        let message = match self {
+            Self::Full => "There are too many tasks. Try again later",
+            Self::Broken => "Tasks cannot be kept at the moment. Try again later",
+        };
+        Refusal::new(INTERNAL_ERROR, message)
+    }
+}
+
+/// A new task, for a call that is to become one.
+pub(super) async fn create(shared: &Shared, asked: &Asked, keep: f64) -> Result<Draft, NoTask> {
+    let tasks = shared.mcp.tasks.as_ref().ok_or(NoTask::Broken)?;
+    let (caller, store) = (caller_of(asked), Arc::clone(&tasks.store));
     let created = tasks
-        .on_disk(move |store| store.create(caller.as_deref(), keep))
+        .on_disk(move |known| {
+            let record = known.create(caller.as_deref(), keep)?;
+            // If nobody waits for it any more, it is dropped right here.
+            Ok(Draft {
+                store,
+                record: Some(record),
+            })
+        })
         .await;
-    let record = match created.map_err(NoRoom::Broken).and_then(|created| created) {
-        Ok(record) => record,
-        Err(NoRoom::Full) => {
-            let refusal = Refusal::new(INTERNAL_ERROR, "There are too many tasks. Try again later");
-            return Ok(Reply::Refused(refusal));
-        }
+    match created.map_err(NoRoom::Broken).and_then(|created| created) {
+        Ok(draft) => Ok(draft),
+        Err(NoRoom::Full) => Err(NoTask::Full),
         Err(NoRoom::Broken(error)) => {
             let error = CallError::failed(format!("Tasks cannot be kept: {error}"));
             shared.log_failure(&asked.request_id, &error);
-            return Err((new, finishing));
+            Err(NoTask::Broken)
         }
+    }
+}
+
+/// A task that nobody works on yet. To drop it is to remove it: a client that left before it learnt the name of its task
+/// could neither ask for it nor cancel it.
+#[derive(Debug)]
+pub(super) struct Draft {
+    store: Arc<Store>,
+    record: Option<Record>,
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if let Some(record) = self.record.take() {
+            self.store.remove(record.id);
+        }
+    }
+}
+
+/// From now on, a call is a task: what its client is told.
+pub(super) fn begin(
+    shared: &Arc<Shared>,
+    asked: &Asked,
+    mut draft: Draft,
+    call: Underway,
+    finishing: Finishing,
+) -> Reply {
+    let (Some(tasks), Some(record)) = (&shared.mcp.tasks, draft.record.take()) else {
+        return Reply::Refused(NoTask::Broken.refusal());
     };
     let talk = Talk {
         updated: record.updated,
@@ -258,6 +393,7 @@ pub(super) async fn begin(
     let (end, ended) = watch::channel(false);
     let live = Arc::new(Live {
         record,
+        session: asked.session.as_deref().map(Into::into),
         cancel: CancellationToken::new(),
         talk: Mutex::new(talk),
         ended,
@@ -268,16 +404,8 @@ pub(super) async fn begin(
         Generation::Handshake => json!({ "task": told }).to_string(),
         Generation::Stateless => wire::result(told, asked, "task"),
     };
-    let offers = run::offers(asked);
-    tokio::spawn(run::run(
-        Arc::clone(shared),
-        live,
-        new,
-        finishing,
-        offers,
-        end,
-    ));
-    Ok(Reply::Result(text.into()))
+    tokio::spawn(run::run(Arc::clone(shared), live, call, finishing, end));
+    Reply::Result(text.into())
 }
 
 /// Answers a request about tasks.
@@ -389,9 +517,7 @@ impl Tasks {
             Found::Kept(record) => record,
             Found::Live(live) => {
                 let mut ended = live.ended.clone();
-                let within = asked
-                    .deadline
-                    .map_or(Duration::MAX, operations_core::clock::until);
+                let within = asked.deadline.map_or(Duration::MAX, clock::until);
                 let is_late = timeout(within, ended.wait_for(|ended| *ended))
                     .await
                     .is_err();
@@ -432,17 +558,23 @@ fn update(
         .ok_or_else(|| Refusal::new(INVALID_PARAMS, "\"inputResponses\" must be an object"))?;
     if let Found::Live(live) = found {
         let mut talk = locked(&live.talk);
+        let mut is_changed = false;
         for (key, answer) in given {
             let is_answer = talk
                 .open
                 .get(&key)
                 .is_some_and(|(_, question)| question.is_answered_by(&answer));
             if is_answer && let Some((waiting, question)) = talk.open.remove(&key) {
-                talk.updated = operations_core::clock::now().floor();
+                talk.updated = clock::now().floor();
                 shared
                     .host
                     .answer_host(&waiting, &question.told(&Ok(answer)));
+                is_changed = true;
             }
+        }
+        drop(talk);
+        if let Some(tasks) = shared.mcp.tasks.as_ref().filter(|_| is_changed) {
+            tasks.changed(live);
         }
     }
     Ok(wire::result(Map::new(), asked, "complete").into())

@@ -7,24 +7,21 @@ use operations_core::error::CallError;
 use operations_core::json::Object;
 use operations_core::lock::locked;
 use serde_json::{Map, Value};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 use super::store::{Record, Status};
 use super::{Live, Talk, wire};
-use crate::call::NewCall;
 use crate::door::mcp::generation::Generation;
 use crate::door::mcp::message::{INTERNAL_ERROR, Refusal};
 use crate::door::mcp::questions;
 use crate::door::mcp::request::{Asked, Reply};
 use crate::door::mcp::tools::Finishing;
-use crate::line::{Line, Questions, Told};
+use crate::door::mcp::underway::Underway;
+use crate::line::{Questions, Told};
 use crate::service::Shared;
 
-/// What a handler has said and nobody has looked at; more is left out.
-const WAITING: usize = 64;
-
 /// What a handler may say, as JSON. A client of the older generation cannot be asked by a task.
-pub(super) fn offers(asked: &Asked) -> String {
+pub(in super::super) fn offers(asked: &Asked) -> String {
     let mut offers = Map::new();
     offers.insert("progress".to_owned(), Value::Bool(true));
     if asked.generation == Generation::Stateless {
@@ -48,32 +45,28 @@ enum Ended {
 pub(super) async fn run(
     shared: Arc<Shared>,
     live: Arc<Live>,
-    mut new: NewCall,
+    mut call: Underway,
     finishing: Finishing,
-    offers: String,
     end: watch::Sender<bool>,
 ) {
-    let (tell, mut told) = mpsc::channel(WAITING);
-    let (ask, mut asked) = mpsc::unbounded_channel();
-    new.line = Some(Line {
-        offers,
-        told: tell,
-        asked: ask,
-    });
-    new.deadline = Some(live.record.created + live.record.keep);
-    let ended = {
-        let mut work = std::pin::pin!(shared.calls.call(new));
-        loop {
-            tokio::select! {
-                biased;
-                () = live.cancel.cancelled() => break Ended::Cancelled,
-                () = shared.closing.cancelled() => break Ended::Closed,
-                Some(told) = told.recv() => locked(&live.talk).hear(told),
-                Some(questions) = asked.recv() => locked(&live.talk).ask(&questions),
-                done = &mut work => break Ended::Done(done),
+    let ended = loop {
+        tokio::select! {
+            biased;
+            () = live.cancel.cancelled() => break Ended::Cancelled,
+            () = shared.closing.cancelled() => break Ended::Closed,
+            Some(told) = call.told.recv() => {
+                locked(&live.talk).hear(told);
+                changed(&shared, &live);
             }
+            Some(questions) = call.asked.recv() => {
+                locked(&live.talk).ask(&questions);
+                changed(&shared, &live);
+            }
+            done = &mut call.work => break Ended::Done(done),
         }
     };
+    // What is still under way is aborted, before anybody hears of the end.
+    drop(call);
     let (record, result) = outcome(&shared, &live, &finishing, ended);
     if let Some(tasks) = &shared.mcp.tasks {
         let id = record.id;
@@ -86,8 +79,16 @@ pub(super) async fn run(
         }
         locked(&tasks.live).remove(&id);
     }
+    changed(&shared, &live);
     // Nobody may be waiting.
     let _ = end.send(true);
+}
+
+/// Whoever listens is told.
+fn changed(shared: &Shared, live: &Live) {
+    if let Some(tasks) = &shared.mcp.tasks {
+        tasks.changed(live);
+    }
 }
 
 /// What is kept of the end of a task: its record, and a result as JSON.

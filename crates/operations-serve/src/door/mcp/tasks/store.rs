@@ -3,13 +3,14 @@
 //! lock is lost.
 
 use std::collections::VecDeque;
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 use operations_core::clock;
 use operations_core::lock::locked;
+use operations_spill::private;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
@@ -149,9 +150,17 @@ impl Store {
     /// The end of a task; what it was is replaced. A result is JSON.
     pub(super) fn finish(&self, record: &Record, result: Option<&str>) -> io::Result<()> {
         if let Some(result) = result {
-            replace(&self.result_file(record.id), result.as_bytes())?;
+            private::replace(&self.result_file(record.id), result.as_bytes())?;
         }
         self.write(record)
+    }
+
+    /// It was never begun.
+    pub(super) fn remove(&self, id: Uuid) {
+        if let Some(opened) = locked(&self.opened).as_mut() {
+            opened.known.retain(|known| known.id != id);
+        }
+        let _ = fs::remove_file(self.record_file(id));
     }
 
     /// What is known of a task; nothing if there is none, or it was kept for long enough. One whose process has ended without
@@ -199,8 +208,8 @@ impl Store {
     }
 
     fn open(&self) -> io::Result<Opened> {
-        make_private(&self.folder)?;
-        let lock = private(&self.lock_file(self.instance))?;
+        private::folder(&self.folder)?;
+        let lock = private::new_file(&self.lock_file(self.instance))?;
         lock.try_lock().map_err(io::Error::from)?;
         let mut known = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
@@ -248,7 +257,7 @@ impl Store {
 
     fn write(&self, record: &Record) -> io::Result<()> {
         let text = serde_json::to_vec(record).map_err(io::Error::other)?;
-        replace(&self.record_file(record.id), &text)
+        private::replace(&self.record_file(record.id), &text)
     }
 
     fn record_file(&self, id: Uuid) -> PathBuf {
@@ -270,41 +279,6 @@ impl Drop for Store {
             let _ = fs::remove_file(self.lock_file(self.instance));
         }
     }
-}
-
-/// Results are somebody's: nobody else on this machine reads them.
-fn make_private(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::DirBuilderExt as _;
-        builder.mode(0o700);
-    }
-    builder.create(folder)
-}
-
-fn private(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600);
-    }
-    options.open(path)
-}
-
-/// Whoever reads finds the old file or the new one, and never half of one.
-fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
-    let aside = path.with_extension(format!("{}.part", Uuid::new_v4()));
-    let written = private(&aside)
-        .and_then(|mut file| file.write_all(text))
-        .and_then(|()| fs::rename(&aside, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&aside);
-    }
-    written
 }
 
 #[cfg(test)]
@@ -376,6 +350,7 @@ mod tests {
     #[test]
     fn nobody_else_can_read_them() {
         use std::os::unix::fs::PermissionsExt as _;
+        use std::path::Path;
         let folder = Folder::new();
         let store = Store::new(folder.0.clone());
         let task = store.create(None, 60_000.0).expect("a task");

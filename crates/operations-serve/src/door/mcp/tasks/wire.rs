@@ -8,6 +8,7 @@ use super::store::Record;
 use super::{Talk, TaskOptions};
 use crate::door::mcp::generation::Generation;
 use crate::door::mcp::message::{INTERNAL_ERROR, Refusal};
+use crate::door::mcp::questions::input_requests;
 use crate::door::mcp::request::{Asked, SERVER_KEY};
 
 const RELATED_KEY: &str = "io.modelcontextprotocol/related-task";
@@ -42,15 +43,9 @@ pub(super) fn task(
         add("statusMessage", json!(message));
     }
     if let Some(talk) = talk.filter(|_| is_asking && generation == Generation::Stateless) {
-        let requests: Map<String, Value> = talk
-            .open
-            .iter()
-            .map(|(key, (_, question))| {
-                let request = json!({ "method": question.method, "params": question.params });
-                (key.clone(), request)
-            })
-            .collect();
-        add("inputRequests", Value::Object(requests));
+        let open = talk.open.iter();
+        let open = open.map(|(name, (_, question))| (name.as_str(), question));
+        add("inputRequests", input_requests(open));
     }
     members
 }
@@ -64,6 +59,15 @@ fn whole(number: f64) -> Value {
     )]
     let number = number as u64;
     json!(number)
+}
+
+/// The members of an object, as JSON.
+pub(super) fn members(members: Map<String, Value>) -> String {
+    let text = Value::Object(members).to_string();
+    let inner = text
+        .strip_prefix('{')
+        .and_then(|text| text.strip_suffix('}'));
+    inner.unwrap_or_default().to_owned()
 }
 
 /// A result of the newer generation.

@@ -1,0 +1,189 @@
+// Calls that are done without JavaScript are in the trace: their spans are made afterwards, under the ids that were sent on.
+
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { createMCPClient, FromOpenAPI, OperationRegistry } from "@alkdev/operations";
+import { instrument } from "@alkdev/operations/otel";
+import { serve } from "@alkdev/operations/serve";
+import { answers, documentOf, sendJson, serve as upstream } from "../http/support.mjs";
+import { skip, until, useNats } from "../nats/support.mjs";
+import { operation, post, serving } from "../serve/support.mjs";
+import { exporter, idsOf, parentOf, provider, spanOf, spans, useSdk } from "./support.mjs";
+
+const TRACE = "0af7651916cd43dd8448eb211c80319c";
+const PARENT = "b7ad6b7169203331";
+const headers = { traceparent: `00-${TRACE}-${PARENT}-01`, tracestate: "vendor=1", baggage: "tenant=acme" };
+
+const { measured } = useSdk();
+
+const parameters = [{ name: "id", in: "path", required: true, schema: { type: "string" } }];
+const paths = {
+  "/items/{id}": { get: { operationId: "item", parameters, responses: answers() } },
+  "/events": { get: { operationId: "events", responses: answers("text/event-stream") } },
+};
+
+const api = await upstream((request, response) => {
+  if (request.url === "/items/missing") return sendJson(response, {}, 404);
+  if (request.url.startsWith("/items/")) return sendJson(response, { id: 1 });
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  response.end("data: 1\n\ndata: 2\n\n");
+  return undefined;
+});
+const operations = () => FromOpenAPI(documentOf(paths), { namespace: "api", baseUrl: api.url });
+
+/** Serves a registry that is instrumented, and tells which of its calls were native. */
+async function instrumented(given, options) {
+  const served = await serving(given);
+  const native = [];
+  served.registry.on("call", ({ isNative }) => void native.push(isNative));
+  const stop = instrument(served.registry, options);
+  return Object.assign(served, { native, stop });
+}
+
+const attributesOf = ({ attributes }) => {
+  const { "operations.request_id": _, "server.port": port, ...rest } = attributes;
+  return rest;
+};
+
+describe("a native call", () => {
+  it("has the span that came in and the one that was sent on, as upstream was told", async () => {
+    const { url, native, stop } = await instrumented(operations());
+    api.received.length = 0;
+    const before = Date.now();
+    const response = await post(`${url}/api/api/item`, { id: "7" }, { headers });
+    assert.equal(response.status, 200, await response.text());
+    stop();
+    assert.deepEqual(native, [true]);
+    const [server, client] = [spanOf("POST /api/api/item"), spanOf("GET /items/{id}")];
+    assert.deepEqual([server.kind, client.kind], [1, 2]);
+    assert.deepEqual([parentOf(server), parentOf(client)], [PARENT, idsOf(server).spanId]);
+    assert.deepEqual([idsOf(server).traceId, idsOf(client).traceId], [TRACE, TRACE]);
+    const [{ headers: got }] = api.received;
+    assert.equal(got.traceparent, `00-${TRACE}-${idsOf(client).spanId}-01`);
+    assert.deepEqual([got.tracestate, got.baggage], ["vendor=1", "tenant=acme"]);
+    const millis = ([seconds, nanos]) => seconds * 1e3 + nanos / 1e6;
+    const [from, to] = [millis(server.startTime), millis(server.endTime)];
+    assert.ok(from >= before - 1 && to <= Date.now() + 1);
+    assert.ok(millis(client.startTime) >= from && millis(client.endTime) <= to);
+    const points = await measured();
+    assert.ok(
+      points.get("http.server.request.duration").some((p) => p.attributes["operations.id"] === "api.item"),
+    );
+    assert.ok(
+      points.get("http.client.request.duration").some((p) => p.attributes["operations.id"] === "api.item"),
+    );
+  });
+
+  it("has the spans and attributes that it has in JavaScript", async () => {
+    const calls = async ({ url }) => {
+      for (const [path, input] of [
+        ["api/item", { id: "7" }],
+        ["api/item", { id: "missing" }],
+        ["api/events", {}],
+      ]) {
+        const response = await post(`${url}/api/${path}`, input, { headers });
+        await response.text();
+      }
+    };
+    const native = await instrumented(operations());
+    await calls(native);
+    native.stop();
+    assert.deepEqual(native.native, [true, true, true]);
+    const natively = spans().map((span) => [span.name, span.kind, span.status, attributesOf(span)]);
+    exporter.reset();
+    const script = await instrumented(operations());
+    script.registry.use((_, next) => next());
+    await calls(script);
+    script.stop();
+    assert.deepEqual(script.native, [false, false, false]);
+    assert.deepEqual(
+      natively,
+      spans().map((span) => [span.name, span.kind, span.status, attributesOf(span)]),
+    );
+    assert.equal(natively.length, 6);
+  });
+
+  it("begins a trace if its caller brings none", async () => {
+    const { url, stop } = await instrumented(operations());
+    api.received.length = 0;
+    await (await post(`${url}/api/api/item`, { id: "7" })).text();
+    stop();
+    const [server, client] = [spanOf("POST /api/api/item"), spanOf("GET /items/{id}")];
+    assert.equal(parentOf(server), undefined);
+    assert.equal(idsOf(client).traceId, idsOf(server).traceId);
+    assert.equal(
+      api.received[0].headers.traceparent,
+      `00-${idsOf(server).traceId}-${idsOf(client).spanId}-01`,
+    );
+  });
+
+  it("goes on to MCP in the fields of its protocol, and comes over NATS", { skip }, async (t) => {
+    const tools = new OperationRegistry();
+    tools.register(operation({ namespace: "far", name: "tool", handler: () => ({ done: true }) }));
+    instrument(tools);
+    const far = await serve(tools, { doors: { mcp: true } });
+    const client = await createMCPClient("mcp", { url: `${far.url}/mcp` });
+    const worker = new OperationRegistry();
+    worker.registerAll(client.tools);
+    const native = [];
+    worker.on("call", ({ isNative }) => void native.push(isNative));
+    const stop = instrument(worker);
+    const [caller, served] = [await broker.connect(), await broker.connect()];
+    await served.serve(worker);
+    t.after(async () => {
+      await Promise.all([client.close(), caller.close(), served.close()]);
+      await far.close({ drain: 0 });
+    });
+    await provider.getTracer("x").startActiveSpan("caller", async (span) => {
+      await caller.callMap.call("mcp.far_tool", {});
+      span.end();
+    });
+    await until(() => native.length === 1);
+    stop();
+    assert.deepEqual(native, [true]);
+    const root = spanOf("caller");
+    const rpc = spans().find(({ name, kind }) => name === "mcp/far_tool" && kind === 1);
+    assert.equal(idsOf(rpc).traceId, idsOf(root).traceId);
+    const [sent, received] = [2, 1].map((wanted) =>
+      spans().find(({ name, kind }) => name === "tools/call far_tool" && kind === wanted),
+    );
+    assert.equal(parentOf(sent), idsOf(rpc).spanId);
+    assert.equal(parentOf(received), idsOf(sent).spanId);
+  });
+
+  const broker = useNats();
+
+  it("is left to JavaScript where inputs or outputs are wanted", async () => {
+    const { url, native, stop } = await instrumented(operations(), { record: { inputs: true } });
+    await (await post(`${url}/api/api/item`, { id: "7" })).text();
+    stop();
+    assert.deepEqual(native, [false]);
+    assert.equal(spanOf("GET /items/{id}").attributes["operations.input"], '{"id":"7"}');
+  });
+
+  it("is left to JavaScript from then on where the ids of spans cannot be chosen", async () => {
+    const tracer = provider.getTracer("stubborn");
+    const stubborn = {
+      startSpan: (...given) => {
+        const span = tracer.startSpan(...given);
+        const own = Object.freeze({ ...span.spanContext() });
+        return new Proxy(span, {
+          get: (target, name) =>
+            name === "spanContext"
+              ? () => own
+              : typeof target[name] === "function"
+                ? target[name].bind(target)
+                : target[name],
+        });
+      },
+    };
+    const { url, registry, native, stop } = await instrumented(operations(), { tracer: stubborn });
+    await (await post(`${url}/api/api/item`, { id: "7" })).text();
+    await until(() => native.length === 1);
+    registry.nativeTwin().look();
+    await (await post(`${url}/api/api/item`, { id: "7" })).text();
+    await until(() => native.length === 2);
+    stop();
+    assert.deepEqual(native, [true, false]);
+  });
+});
