@@ -415,10 +415,10 @@ mod tests {
             assert_eq!(refusal.kind(), kind, "{text}: {refusal}");
             refused.count(&refusal);
         }
-        assert_eq!(refused.total(), 9);
+        assert_eq!(refused.total(), 11);
         assert_eq!(
             refused.by_reason().collect::<Vec<_>>(),
-            [("field", 4), ("malformed", 3), ("type", 2)]
+            [("field", 6), ("malformed", 3), ("type", 2)]
         );
     }
 
