@@ -424,7 +424,18 @@ export interface NatsConnection {
   leave(id: string): void;
   consumed(id: string, count: number): void;
   pendingCount(): number;
-  serve(registry: NativeRegistry, concurrency: number, verifies: boolean): Promise<void>;
+  /** `listed` is what is told of the operations, as JSON; those in `except` are not served. */
+  serve(
+    registry: NativeRegistry,
+    concurrency: number,
+    verifies: boolean,
+    listed: string,
+    except: string[],
+  ): Promise<void>;
+  /** What is told of the operations has changed. */
+  list(listed: string): void;
+  /** Whoever asks what is served was verified: an identity as JSON, or nobody. */
+  introduce(to: string, question: string, identity: string | null): void;
   /** Whether a call that is about to begin is still wanted. */
   begin(id: string): boolean;
   /** The event loop has turned. */
@@ -435,7 +446,8 @@ export interface NatsConnection {
   sendEvent(id: string, output: string): boolean;
   fail(id: string, code: string, message: string, details: string | null): void;
   complete(id: string): void;
-  discover(milliseconds: number): Promise<string>;
+  /** Who asks is JSON. */
+  discover(milliseconds: number, asking: string): Promise<string>;
   stats(): string;
   status(): string;
   close(milliseconds: number): Promise<void>;

@@ -3,14 +3,17 @@ export {
   connectNats,
   type NatsAuth,
   type NatsCloseOptions,
-  type NatsDiscoverOptions,
-  type NatsDiscovery,
-  type NatsOperationInfo,
   type NatsOptions,
   type NatsServeOptions,
   type NatsStats,
   type NatsTls,
   type NatsTransport,
-  type NatsWorkerInfo,
 } from "./nats/connection.js";
+export type {
+  NatsDiscoverOptions,
+  NatsDiscovery,
+  NatsImportOptions,
+  NatsOperationInfo,
+  NatsWorkerInfo,
+} from "./nats/discovery.js";
 export type { NatsEvent, NatsStatus } from "./nats/status.js";

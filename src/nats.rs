@@ -7,7 +7,9 @@ use napi_derive::napi;
 use operations_core::call::Kind;
 use operations_core::clock;
 use operations_core::error::CallError;
+use operations_core::listed::Listed;
 use operations_nats::caller::NewRequest;
+use operations_nats::connection::{Asking, Told};
 use operations_nats::{Connection, Options, discovery, serving};
 
 use crate::border::bridge::Bridge;
@@ -134,6 +136,8 @@ impl NatsConnection {
         registry: &NativeRegistry,
         concurrency: f64,
         verifies: bool,
+        listed: String,
+        except: Vec<String>,
     ) -> napi::Result<PromiseRaw<'env, ()>> {
         let connection = Arc::clone(&self.connection);
         let registry = Arc::clone(&registry.registry);
@@ -141,14 +145,38 @@ impl NatsConnection {
             env,
             async move {
                 let concurrency = serving::concurrency(concurrency)?;
+                let listed = Listed::read(&listed)?;
+                let told = Told { listed, except };
                 // Not the connection's own thread, which has messages to read.
                 let runtime = Handle::current();
                 connection
-                    .serve(registry, concurrency, verifies, runtime)
+                    .serve(registry, concurrency, verifies, told, runtime)
                     .await
             },
             |_, ()| Ok(()),
         )
+    }
+
+    /// What is told about operations has changed: a JSON list.
+    #[napi]
+    pub fn list(&self, env: Env, listed: String) -> napi::Result<()> {
+        self.bridge.run(&env, || {
+            let listed = Listed::read(&listed)?;
+            self.connection.act(|_, state, todo| {
+                state.worker.list(listed);
+                state.say_hello(todo);
+            });
+            Ok(())
+        })
+    }
+
+    /// JavaScript has verified who asks what is served: an identity as JSON, or nobody.
+    #[napi]
+    pub fn introduce(&self, to: String, question: String, identity: Option<String>) {
+        let identity = identity.and_then(|text| serde_json::from_str(&text).ok());
+        self.connection.act(|_, state, todo| {
+            state.verified(&to, &question, identity.as_ref(), todo);
+        });
     }
 
     /// JavaScript is about to begin with a call. Says whether it is still wanted.
@@ -200,19 +228,22 @@ impl NatsConnection {
             .act(|_, state, todo| state.worker.complete(&id, todo));
     }
 
-    /// Who serves what, as JSON.
+    /// Who serves what that somebody may call, as JSON. So is who asks.
     #[napi]
     pub fn discover<'env>(
         &self,
         env: &'env Env,
         milliseconds: f64,
+        asking: String,
     ) -> napi::Result<PromiseRaw<'env, String>> {
         let connection = Arc::clone(&self.connection);
         self.bridge.spawn(
             env,
             async move {
+                let asking: Asking = serde_json::from_str(&asking)
+                    .map_err(|error| CallError::invalid(format!("discover: {error}")))?;
                 let found = connection
-                    .discover(clock::milliseconds(milliseconds))
+                    .discover(clock::milliseconds(milliseconds), asking)
                     .await?;
                 Ok(discovery::summary(found))
             },

@@ -405,6 +405,71 @@ describe("a connection that is lost", () => {
   });
 });
 
+describe("two spokes of one name", () => {
+  it("are two where nobody knows who they are, and the second is refused", async () => {
+    const { address, registry, spokes } = await hubOf([], byName);
+    const first = await spokeOf(address, { name: "laptop" });
+    await first.serve(registryOf(read));
+    const second = await spokeOf(address, { name: "laptop" });
+    const refused = await failureOf(second.serve(registryOf(read)));
+    assert.equal(refused.details.reason, "collision");
+    assert.match(refused.message, /laptop\.read/);
+    // The first is as it was.
+    assert.equal((await registry.execute("laptop.read", { path: "/" })).data.path, "/");
+    assert.deepEqual(
+      spokes.list().map(({ registered }) => registered),
+      [["laptop.read"], []],
+    );
+    const page = await bareSocket(`${address}?name=laptop`);
+    page.send("hub.offer", { operations: [{ namespace: "x", name: "read", type: "query" }] }, "1");
+    const answer = await page.until(({ type }) => type === "hub.error");
+    assert.equal(answer.payload.details.reason, "collision");
+  });
+
+  it("are one that is back, before the hub knows that it was gone", async () => {
+    for (const token of [undefined, "bob"]) {
+      const { address, registry, url } = await hubOf([], byName);
+      const proxy = await startProxy(Number(new URL(url).port));
+      const through = address.replace(/:\d+/, `:${proxy.port}`);
+      const spoke = await spokeOf(through, {
+        name: "laptop",
+        ...(token && { token }),
+        heartbeat: 300,
+        reconnect: { minDelay: 5, maxDelay: 10 },
+      });
+      await spoke.serve(registryOf(read));
+      const before = registry.getHandler("laptop.read");
+      // Only the spoke notices: the hub waits for half a minute.
+      proxy.cut();
+      await eventually(() => spoke.status().state === "disconnected");
+      proxy.mend();
+      await eventually(() => ![undefined, before].includes(registry.getHandler("laptop.read")));
+      await eventually(async () => {
+        const asked = registry.execute("laptop.read", { path: "/" }, { deadline: Date.now() + 1_000 });
+        return (await asked.catch(() => undefined))?.data.path === "/";
+      });
+      await spoke.close({ drain: 0 });
+      await proxy.stop();
+    }
+  });
+});
+
+describe("the trace of a call", () => {
+  it("goes from a door of the hub to a spoke, without JavaScript of the hub", async () => {
+    const { address, url, registry } = await hubOf([], byName);
+    const spoke = await spokeOf(address, { name: "laptop" });
+    const seen = operation({ namespace: "x", name: "seen", handler: (_, { trace }) => trace ?? null });
+    await spoke.serve(registryOf(seen));
+    await eventually(() => registry.get("laptop.seen") !== undefined);
+    const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    const answer = await fetch(`${url}/api/laptop/seen`, {
+      method: "POST",
+      headers: { traceparent, tracestate: "a=1" },
+    });
+    assert.deepEqual(await answer.json(), { traceparent, tracestate: "a=1" });
+  });
+});
+
 describe("the end", () => {
   it("lets running calls finish, on either side", async () => {
     const gate = deferred();

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { OperationRegistry, unwrap } from "@alkdev/operations";
+import { Type } from "@sinclair/typebox";
 import { runNode } from "../support/run-node.mjs";
 import { query, skip, sleep, subscription, until, useNats } from "./support.mjs";
 
@@ -179,7 +180,8 @@ describe("workers", { skip, timeout: 60_000 }, () => {
       { prefix: "found", name: "b" },
     );
     const asking = await nats.connect({ prefix: "found" });
-    const { operations, workers } = await asking.discover();
+    // Long enough for a machine that has other things to do.
+    const { operations, workers } = await asking.discover({ timeout: 3_000 });
     assert.deepEqual(
       workers.map(({ id, name, concurrency, running, operations }) => [
         id,
@@ -196,7 +198,10 @@ describe("workers", { skip, timeout: 60_000 }, () => {
     const shared = operations.find(({ operationId }) => operationId === "t.shared");
     assert.deepEqual(
       { ...shared, workers: shared.workers.sort() },
-      { operationId: "t.shared", type: "query", description: "Both", workers: [a.id, b.id].sort() },
+      {
+        ...{ operationId: "t.shared", namespace: "t", name: "shared", version: "1", type: "query" },
+        ...{ description: "Both", inputSchema: {}, outputSchema: {}, workers: [a.id, b.id].sort() },
+      },
     );
     assert.equal(operations.find(({ operationId }) => operationId === "t.s").type, "subscription");
     assert.equal(operations.length, 1_202);
@@ -207,6 +212,54 @@ describe("workers", { skip, timeout: 60_000 }, () => {
     );
     const elsewhere = await nats.connect({ prefix: "elsewhere" });
     assert.deepEqual(await elsewhere.discover(), { operations: [], workers: [] });
+  });
+
+  it("tell those whom they believe what they may call, and leave out schemas that no message holds", async () => {
+    const secret = { accessControl: { requiredScopes: ["admin"] } };
+    const large = Type.Object({ text: Type.String({ description: "x".repeat(2_000_000) }) });
+    const operations = [
+      query("open", () => 1),
+      query("secret", () => 1, secret),
+      query("large", () => 1, { inputSchema: large }),
+    ];
+    const root = { id: "root", scopes: ["admin"] };
+    const tokens = new Map([["t0ken", root]]);
+    const verifyIdentity = (_, { metadata, operationId, from }) => {
+      assert.equal(operationId, "hub.discover");
+      assert.equal(typeof from, "string");
+      return tokens.get(metadata?.token);
+    };
+    await nats.worker(operations, { prefix: "believes" });
+    await nats.worker(operations, { prefix: "verifies", verifyIdentity });
+    const names = async (prefix, options) => {
+      const { operations, workers } = await (await nats.connect({ prefix })).discover(options);
+      assert.equal(workers.length, 1);
+      assert.deepEqual(
+        workers[0].operations.sort(),
+        operations.map(({ operationId }) => operationId),
+      );
+      return operations.map(({ name }) => name);
+    };
+    assert.deepEqual(await names("believes"), ["large", "open"]);
+    assert.deepEqual(await names("believes", { identity: root }), ["large", "open", "secret"]);
+    assert.deepEqual(await names("verifies", { identity: root }), ["large", "open"]);
+    assert.deepEqual(await names("verifies", { metadata: { token: "t0ken" } }), ["large", "open", "secret"]);
+    const connection = await nats.connect({ prefix: "believes" });
+    const [found] = (await connection.discover()).operations;
+    assert.deepEqual(found.inputSchema, {});
+  });
+
+  it("do not serve what they have imported from each other", async () => {
+    const worker = await nats.worker([query("far", () => 1)], { prefix: "loop" });
+    const registry = new OperationRegistry();
+    const relay = await nats.connect({ prefix: "loop", name: "relay" });
+    await relay.import({ keepInStep: registry });
+    registry.register(query("near", () => 2));
+    await relay.serve(registry);
+    const { workers } = await relay.discover();
+    assert.deepEqual(workers.find(({ name }) => name === "relay").operations, ["t.near"]);
+    await worker.close();
+    await until(() => registry.get("t.far") === undefined);
   });
 
   it("get a place back when nobody waits any more, although its handler never ends", async () => {

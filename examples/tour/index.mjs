@@ -12,6 +12,7 @@ const chapters = [
   "07-openapi.mjs",
   "08-mcp.mjs",
   "09-serving.mjs",
+  "10-hub.mjs",
 ];
 
 for (const chapter of chapters) {

@@ -61,7 +61,16 @@ export function describeAll(registry: OperationRegistry): Described[] {
   });
 }
 
-/** Those that somebody may call. What is told natively follows the same rule (`operations_core::told`). */
+/** All of them for the native side, as a JSON list (`operations_core::listed`). */
+export function describedText(described: readonly Described[]): string {
+  const all = described.map(({ id, access, text }) => {
+    const head = JSON.stringify({ id, access }).slice(0, -1);
+    return wellFormed(`${head},"spec":${text}}`);
+  });
+  return `[${all.join(",")}]`;
+}
+
+/** Those that somebody may call. What is told natively follows the same rule (`operations_core::listed`). */
 export function shownTo(identity: Identity | undefined, described: readonly Described[]): Described[] {
   return described.filter(({ access }) => isShownTo(identity, () => access));
 }

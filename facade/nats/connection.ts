@@ -8,7 +8,6 @@ import {
   aBoolean,
   aCount,
   aFunction,
-  aPatience,
   aSecret,
   aSize,
   aString,
@@ -23,17 +22,33 @@ import {
 import { PendingWork } from "../border/pending-work.js";
 import { kindOf } from "../border/text.js";
 import { Answers, type AnswersOptions } from "../call/answers.js";
+import { type Described, describeAll, describedText } from "../call/described.js";
 import type { CallRequestedEvent } from "../call/events.js";
+import { checkedImport, type Peer, type PeerOperation, peerOf } from "../call/imported.js";
+import { Imports } from "../call/imports.js";
 import { Requests } from "../call/requests.js";
+import type { CallTransport } from "../call/transport.js";
 import type { VerifyIdentity } from "../call/verify-identity.js";
-import { restored } from "../call/wire-value.js";
+import { restored, wireText } from "../call/wire-value.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { NatsConnection as Native } from "../native-binding.js";
 import { lookAround } from "../registry/native-handler.js";
 import type { Via } from "../registry/protocol-context.js";
 import { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
+import type { Identity } from "../types.js";
 import type { NatsCallMap } from "./call-map.js";
+import {
+  checkedDiscover,
+  DISCOVER_FOR,
+  type Introduction,
+  type NatsDiscoverOptions,
+  type NatsDiscovery,
+  type NatsImportOptions,
+  readDiscovery,
+  surely,
+  verifiedAsker,
+} from "./discovery.js";
 import type { NatsEvent, NatsStatus } from "./status.js";
 
 /**
@@ -127,19 +142,6 @@ export interface NatsServeOptions {
 }
 
 /**
- * Options of `discover`.
- *
- * @example
- * ```ts
- * const options: NatsDiscoverOptions = { timeout: 500 };
- * ```
- */
-export interface NatsDiscoverOptions {
-  /** How long workers are listened to, in milliseconds (default 300). */
-  timeout?: number;
-}
-
-/**
  * Options of `close`.
  *
  * @example
@@ -150,53 +152,6 @@ export interface NatsDiscoverOptions {
 export interface NatsCloseOptions {
   /** How long running work may take to finish, in milliseconds (default 10,000). */
   drain?: number;
-}
-
-/**
- * A worker, as `discover` found it.
- *
- * @example
- * ```ts
- * const { workers } = await nats.discover();
- * workers.map((worker: NatsWorkerInfo) => `${worker.name}: ${worker.running} of ${worker.concurrency}`);
- * ```
- */
-export interface NatsWorkerInfo {
-  id: string;
-  name: string;
-  concurrency: number;
-  running: number;
-  operations: string[];
-}
-
-/**
- * An operation, as `discover` found it.
- *
- * @example
- * ```ts
- * const { operations } = await nats.discover();
- * operations.map((operation: NatsOperationInfo) => operation.operationId);
- * ```
- */
-export interface NatsOperationInfo {
-  operationId: string;
-  type: string;
-  description?: string;
-  /** The ids of the workers that serve it. */
-  workers: string[];
-}
-
-/**
- * The workers, and the operations that they serve.
- *
- * @example
- * ```ts
- * const found: NatsDiscovery = await nats.discover();
- * ```
- */
-export interface NatsDiscovery {
-  operations: NatsOperationInfo[];
-  workers: NatsWorkerInfo[];
 }
 
 /**
@@ -230,7 +185,7 @@ export interface NatsStats {
  * await hub.close();
  * ```
  */
-export interface NatsTransport {
+export interface NatsTransport extends CallTransport {
   /** The id under which workers and callers know this connection. */
   readonly id: string;
   /** Calls operations that are served on the same prefix. */
@@ -240,8 +195,10 @@ export interface NatsTransport {
    * Options that you leave out stay the same.
    */
   readonly serve: (registry: OperationRegistry, options?: NatsServeOptions) => Promise<void>;
-  /** The workers, and the operations that they serve. */
+  /** The workers, and whole specs of the operations that they serve and the caller may call. */
   readonly discover: (options?: NatsDiscoverOptions) => Promise<NatsDiscovery>;
+  /** Makes operations of them that work here like any other. */
+  readonly import: (options?: NatsImportOptions) => Promise<PeerOperation[]>;
   /** Counters of the connection. */
   readonly stats: () => NatsStats;
   /** Whether there is a connection now. */
@@ -256,7 +213,8 @@ export interface NatsTransport {
 
 /** How calls come here: for those who watch. */
 const VIA: Via = { door: "nats" };
-const DISCOVER_FOR = 300;
+/** How often those who follow what is served look for workers that have disappeared. In milliseconds. */
+const LOOK_EVERY = 10_000;
 /** How often the native side hears that our event loop turns, and what is served is looked at for changes that nobody
  * tells of. In milliseconds. */
 const TURN_EVERY = 100;
@@ -343,11 +301,21 @@ class Served implements Receiver {
   settings: Settings | undefined;
   readonly watchers = new Watchers();
 
-  changed(_: string, news: LinkNews): void {
-    this.watchers.changed(news);
+  /** What workers serve may have changed. */
+  workersChanged: () => void = () => {};
+  /** Somebody whom we have to verify asks what is served. */
+  introduce: (asked: Introduction) => void = () => {};
+
+  changed(what: string, news: LinkNews): void {
+    if (what === "workers") this.workersChanged();
+    else this.watchers.changed(news);
   }
 
-  asked(_: string, request: CallRequestedEvent): void {
+  asked(_: string, request: CallRequestedEvent | { introduce: Introduction }): void {
+    if ("introduce" in request) {
+      this.introduce(request.introduce);
+      return;
+    }
     lookAround();
     this.answers?.requested(restored(request), undefined, VIA);
   }
@@ -361,14 +329,19 @@ class Served implements Receiver {
   }
 }
 
-class Transport implements NatsTransport {
+class Transport implements NatsTransport, Peer {
   readonly id: string;
+  readonly name = "the workers";
   readonly callMap: Requests;
   readonly #native: Native;
   readonly #pending: PendingWork<string>;
   readonly #served: Served;
+  readonly #imports = new Imports(this);
   #isClosing = false;
   #turning: NodeJS.Timeout | undefined;
+  #looking: NodeJS.Timeout | undefined;
+  /** Of the registry, when what is told of its operations was last told. */
+  #revision = -1;
 
   constructor(connected: Native, pending: PendingWork<string>, served: Served) {
     this.#native = connected;
@@ -377,6 +350,9 @@ class Transport implements NatsTransport {
     this.id = connected.id;
     this.callMap = new Requests(connected, pending, "nats");
     served.watchers.begin(JSON.parse(connected.status()));
+    served.workersChanged = () => this.#imports.changed();
+    served.watchers.add("reconnected", () => this.#imports.changed());
+    served.introduce = (asked) => void this.#introduce(asked);
   }
 
   // Functions of the object and not of its class, so that they can be taken out of it:
@@ -406,12 +382,21 @@ class Transport implements NatsTransport {
     keepAlive(this);
     try {
       const twin = registry.nativeTwin();
-      await this.#native.serve(twin.native, settings.concurrency, settings.verifyIdentity !== undefined);
+      const [own, imported] = this.#described(registry);
+      this.#revision = registry.revision;
+      await this.#native.serve(
+        twin.native,
+        settings.concurrency,
+        settings.verifyIdentity !== undefined,
+        describedText(own),
+        imported.map(({ id }) => id),
+      );
       if (!this.#isClosing) {
         this.#native.turned();
         this.#turning ??= setInterval(() => {
           this.#native.turned();
           twin.look();
+          this.#tellIfChanged(registry);
         }, TURN_EVERY).unref();
       }
     } catch (error) {
@@ -425,13 +410,44 @@ class Transport implements NatsTransport {
     }
   };
 
+  /** What is served, and what was imported over this very connection: to serve that would be to call oneself. */
+  #described(registry: OperationRegistry): [own: Described[], imported: Described[]] {
+    const all = describeAll(registry);
+    const isImported = ({ handler }: Described) => peerOf(handler) === this;
+    return [all.filter((each) => !isImported(each)), all.filter(isImported)];
+  }
+
+  #tellIfChanged(registry: OperationRegistry): void {
+    if (registry.revision === this.#revision) return;
+    this.#revision = registry.revision;
+    this.#native.list(describedText(this.#described(registry)[0]));
+  }
+
+  async #introduce({ from, question, identity, metadata }: Introduction): Promise<void> {
+    const verify = this.#served.settings?.verifyIdentity;
+    let shownTo: Identity | undefined;
+    try {
+      shownTo = verify && (await verifiedAsker(verify, { from, question, identity, metadata }));
+    } catch {
+      // Whoever is not believed is nobody: they are told what needs no identity.
+    }
+    this.#native.introduce(from, question, shownTo === undefined ? null : JSON.stringify(shownTo));
+  }
+
   readonly discover = async (options: NatsDiscoverOptions = {}): Promise<NatsDiscovery> => {
-    const { timeout = DISCOVER_FOR } = checkedOptions<NatsDiscoverOptions>(
-      options,
-      { timeout: aPatience },
-      { prefix: "discover: " },
-    );
-    return JSON.parse(await keepAliveDuring(this.#native.discover(timeout)));
+    const { timeout = DISCOVER_FOR, ...asking } = checkedDiscover(options, "discover: ");
+    const text = wireText(asking, "The question cannot be sent") as string;
+    return readDiscovery(await keepAliveDuring(this.#native.discover(timeout, text)));
+  };
+
+  readonly import = async (options: NatsImportOptions = {}): Promise<PeerOperation[]> => {
+    const { identity, metadata, timeout, ...rest } = options;
+    const asking = checkedDiscover({ identity, metadata, timeout } as NatsDiscoverOptions, "import: ");
+    const imported = await this.#imports.import(checkedImport(rest), surely(this, asking));
+    if (this.#imports.isFollowing && !this.#isClosing) {
+      this.#looking ??= setInterval(() => this.#imports.changed(), LOOK_EVERY).unref();
+    }
+    return imported;
   };
 
   readonly stats = (): NatsStats => ({
@@ -457,9 +473,11 @@ class Transport implements NatsTransport {
     try {
       await keepAliveDuring(this.#native.close(drain));
       this.#pending.drain();
+      this.#imports.end();
       this.#served.watchers.tell("closed", this.status());
     } finally {
       clearInterval(this.#turning);
+      clearInterval(this.#looking);
       this.#served.registry?.nativeTwin().flush();
       letGo(this);
     }

@@ -126,6 +126,8 @@ export interface SpokeNews {
   name: string;
   since: number;
   identity: Identity | null;
+  /** What it shows to be known again when it comes back. */
+  instance: string | null;
 }
 
 const EVENTS: readonly SpokeEvent[] = ["joined", "registered", "left"];
@@ -229,9 +231,7 @@ export class Hub implements ServedHub {
   #makeRoomFor(spoke: Connected): void {
     if (spoke.name === "") return;
     for (const other of this.#spokes.values()) {
-      const isSame =
-        other !== spoke && other.name === spoke.name && other.identity?.id === spoke.identity?.id;
-      if (isSame) other.forget();
+      if (other !== spoke && spoke.isBack(other)) other.forget();
     }
   }
 
@@ -258,15 +258,23 @@ class Connected implements Spoke, Peer {
   offered: DiscoveredOperation[] = [];
   readonly #peer: HubPeer;
   readonly #kept: InStep;
+  readonly #instance: string | null;
 
   constructor(news: SpokeNews, peer: HubPeer, pending: PendingWork<string>, registry: OperationRegistry) {
     this.id = news.id;
     this.name = news.name;
     this.since = news.since;
+    this.#instance = news.instance;
     if (news.identity !== null) this.identity = news.identity;
     this.#peer = peer;
     this.callMap = new Requests(peer, pending, "websocket");
     this.#kept = new InStep(registry);
+  }
+
+  /** Whether it is one that was here before. Of two that have no identity, anybody may have chosen the same name. */
+  isBack(before: Connected): boolean {
+    if (before.name !== this.name || before.identity?.id !== this.identity?.id) return false;
+    return this.identity !== undefined || (this.#instance !== null && this.#instance === before.#instance);
   }
 
   get registered(): string[] {

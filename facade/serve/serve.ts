@@ -3,14 +3,13 @@ import { closedOnce } from "../border/closing.js";
 import { Inbox, type Receiver } from "../border/inbox.js";
 import { keepAlive, keepAliveDuring, letGo } from "../border/keep-alive.js";
 import { Answers } from "../call/answers.js";
-import { describeAll } from "../call/described.js";
+import { describeAll, describedText } from "../call/described.js";
 import type { CallRequestedEvent } from "../call/events.js";
 import { lineOf } from "../call/remote.js";
 import { restored } from "../call/wire-value.js";
 import { CallError, InfrastructureErrorCode, mapError } from "../errors.js";
 import { logger } from "../logging.js";
 import type { RegistryServer } from "../native-binding.js";
-import { wellFormed } from "../registry/described.js";
 import { lookAround } from "../registry/native-handler.js";
 import type { NativeTwin } from "../registry/native-twin.js";
 import type { Via } from "../registry/protocol-context.js";
@@ -218,7 +217,7 @@ export class Offered implements Receiver {
 
   #describe(what: true | "http" | "hub"): string {
     if (what === "http") return describeHttp(this.#registry, this.#rules);
-    if (what === "hub") return describeForPeers(this.#registry);
+    if (what === "hub") return describedText(describeAll(this.#registry));
     return describeMcp(this.#registry, this.#rules, this.#tools);
   }
 
@@ -337,13 +336,4 @@ export class Listening implements Served {
       letGo(this);
     }
   }
-}
-
-/** All operations for peers, as a JSON list (`crates/operations-serve/src/door/hub/listed.rs`). */
-function describeForPeers(registry: OperationRegistry): string {
-  const all = describeAll(registry).map(({ id, access, text }) => {
-    const head = JSON.stringify({ id, access }).slice(0, -1);
-    return wellFormed(`${head},"spec":${text}}`);
-  });
-  return `[${all.join(",")}]`;
 }

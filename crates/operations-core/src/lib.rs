@@ -12,6 +12,7 @@ pub mod clock;
 pub mod envelope;
 pub mod error;
 pub mod limits;
+pub mod listed;
 pub mod lock;
 pub mod log;
 pub mod mailbox;

@@ -11,12 +11,14 @@ use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
 use operations_core::clock::now;
 use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::listed::Listed;
 use operations_core::lock::locked;
 use operations_core::log::{Level, Logger};
 use operations_core::mailbox::Mailbox;
 use operations_core::registry::Registry;
 use operations_core::trace;
-use serde_json::json;
+use serde::Deserialize;
+use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::timeout;
@@ -56,6 +58,24 @@ const ECHO: &str = "echo";
 
 /// The module under which log lines appear.
 const MODULE: &str = "nats";
+
+/// What is told about the operations that are served.
+#[derive(Debug, Default)]
+pub struct Told {
+    /// Their descriptions.
+    pub listed: Vec<Listed>,
+    /// The ids of those that are not served: they were imported over this very connection.
+    pub except: Vec<String>,
+}
+
+/// Who asks what is served.
+#[derive(Debug, Default, Deserialize)]
+pub struct Asking {
+    /// Who they say they are.
+    pub identity: Option<Value>,
+    /// What else they say.
+    pub metadata: Option<Value>,
+}
 
 /// A connection. Dropping it ends it at once; [`Connection::close`] ends it in good order.
 #[derive(Debug)]
@@ -308,13 +328,15 @@ impl Connection {
         registry: Arc<Registry>,
         concurrency: usize,
         verifies: bool,
+        told: Told,
         runtime: Handle,
     ) -> Result<(), CallError> {
         let shared = &self.shared;
         if shared.draining.is_cancelled() {
             return Err(closed());
         }
-        let operations = serving::operations(&registry);
+        let mut operations = serving::operations(&registry);
+        operations.retain(|operation| !told.except.iter().any(|id| **id == *operation.id));
         let (new, is_first) = shared.act(|_, state, _| {
             let is_first = state.worker.operations().len() == 0;
             let new: Vec<Arc<str>> = operations
@@ -331,6 +353,7 @@ impl Connection {
         shared.natives.serve(Arc::clone(&registry), runtime);
         shared.act(|_, state, _| {
             state.serve(operations, concurrency);
+            state.worker.list(told.listed);
             if verifies {
                 state.worker.have_host_verify();
             } else {
@@ -373,7 +396,11 @@ impl Connection {
     /// # Errors
     ///
     /// When the connection is closed.
-    pub async fn discover(&self, patience: Duration) -> Result<Vec<Notice>, CallError> {
+    pub async fn discover(
+        &self,
+        patience: Duration,
+        asking: Asking,
+    ) -> Result<Vec<Notice>, CallError> {
         let shared = &self.shared;
         if shared.closed.is_cancelled() {
             return Err(closed());
@@ -384,6 +411,8 @@ impl Connection {
         let notice = Notice::Discover {
             from: Arc::clone(&shared.me),
             question: question.as_str().into(),
+            identity: asking.identity,
+            metadata: asking.metadata,
         };
         shared.act(|_, _, todo| {
             let reply = shared
@@ -411,7 +440,13 @@ impl Connection {
         if shared.closed.is_cancelled() {
             return;
         }
-        shared.act(|_, state, _| state.worker.drain());
+        shared.act(|_, state, todo| {
+            let served = state.worker.operations().len() > 0;
+            state.worker.drain();
+            if served {
+                state.say_changed(todo);
+            }
+        });
         shared.draining.cancel();
         let _ = timeout(patience, async {
             loop {
@@ -483,6 +518,9 @@ impl Shared {
         }
         if must_wake {
             self.mailbox.wake();
+        }
+        if todo.came {
+            self.mailbox.set("workers", &now().to_string());
         }
         if has_finished {
             self.finished.notify_waiters();

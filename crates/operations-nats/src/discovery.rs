@@ -40,6 +40,12 @@ pub fn summary(answers: Vec<Notice>) -> String {
                 .or_insert_with(|| {
                     let mut entry =
                         json!({ "operationId": &*operation.id, "type": operation.kind });
+                    if let (Some(Value::Object(spec)), Some(entry)) =
+                        (&operation.spec, entry.as_object_mut())
+                    {
+                        let members = spec.iter().filter(|(name, _)| *name != "operationId");
+                        entry.extend(members.map(|(name, value)| (name.clone(), value.clone())));
+                    }
                     if let (Some(description), Some(entry)) =
                         (&operation.description, entry.as_object_mut())
                     {

@@ -53,8 +53,18 @@ pub const SUBJECT_TOKEN: usize = 1_024;
 /// Events of a stream that may be on their way to, or waiting for, its consumer.
 pub const STREAM_WINDOW: u64 = 128;
 
-/// Operations in one message of a worker about itself.
-pub const OPERATIONS_PER_MESSAGE: usize = 500;
+/// Bytes of operations in one message of a worker about itself, where the broker takes as much.
+pub const LIST_BYTES: usize = 256 * 1024;
+
+/// What such a message has beside them, at most.
+pub const LIST_HEAD: usize = 2 * 1024;
+
+/// Bytes that a worker tells about its operations in one tick. A question is short and its answer long: who asks more often
+/// gets no answer.
+pub const TOLD_BYTES: usize = 64 * 1024 * 1024;
+
+/// Questions what is served whose senders are being verified.
+pub const MOST_VERIFYING: usize = 256;
 
 /// Of the name of a worker, this many characters are told.
 pub const LONGEST_NAME: usize = 128;

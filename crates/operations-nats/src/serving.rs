@@ -18,6 +18,7 @@ pub(crate) fn operations(registry: &Registry) -> Vec<Served> {
         }
         .to_owned(),
         description: Some(operation.spec.description.clone()),
+        spec: None,
     });
     served.collect()
 }

@@ -4,13 +4,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use operations_core::access::Identity;
 use operations_core::call::{CallEvent, EventType, Refusal};
 use operations_core::error::CallError;
 use operations_core::json::{self, Object};
 use operations_core::mailbox::Item;
+use serde_json::{Value, json};
 
 use crate::caller::{Caller, NewRequest};
-use crate::limits::{OPERATIONS_PER_MESSAGE, TICK};
+use crate::limits::{LIST_BYTES, LIST_HEAD, MOST_VERIFYING, TICK, TOLD_BYTES};
 use crate::loss;
 use crate::peers::Peers;
 use crate::stats::Stats;
@@ -67,6 +69,8 @@ pub struct Todo {
     pub found: Vec<Notice>,
     /// Warnings for the log.
     pub warn: Vec<String>,
+    /// What workers serve may have changed.
+    pub came: bool,
     watch: Vec<Arc<str>>,
 }
 
@@ -152,6 +156,10 @@ pub struct State {
     returning: HashMap<Arc<str>, Vec<Publication>>,
     ticked_at: f64,
     rounds: usize,
+    /// Questions what is served here whose senders JavaScript is to verify.
+    verifying: usize,
+    /// What was told about operations since the last tick.
+    told_bytes: usize,
 }
 
 impl State {
@@ -175,6 +183,8 @@ impl State {
             subjects,
             ticked_at: now,
             rounds: 0,
+            verifying: 0,
+            told_bytes: 0,
         }
     }
 
@@ -404,23 +414,86 @@ impl State {
                     self.work_aborted(now, &from, &id, todo);
                 }
             }
-            Notice::Hello { .. } => self.caller.worker_came(todo),
-            Notice::Discover { from, question } => self.introduce(&from, &question, todo),
+            Notice::Hello { from } => {
+                todo.came = *from != *self.me;
+                self.caller.worker_came(todo);
+            }
+            Notice::Discover {
+                from,
+                question,
+                identity,
+                metadata,
+            } => self.asked_about(&from, &question, identity, metadata.as_ref(), todo),
             notice @ Notice::Worker { .. } => todo.found.push(notice),
         }
     }
 
-    /// Tells what is served here.
-    fn introduce(&self, to: &str, question: &Arc<str>, todo: &mut Todo) {
-        let operations: Vec<Served> = self.worker.operations().cloned().collect();
-        for part in operations.chunks(OPERATIONS_PER_MESSAGE) {
+    /// Somebody wants to know what is served here.
+    fn asked_about(
+        &mut self,
+        from: &str,
+        question: &str,
+        identity: Option<Value>,
+        metadata: Option<&Value>,
+        todo: &mut Todo,
+    ) {
+        if !self.worker.has_host_verify() {
+            let identity = identity.and_then(|identity| serde_json::from_value(identity).ok());
+            self.introduce(from, question, identity.as_ref(), todo);
+        } else if self.verifying < MOST_VERIFYING {
+            self.verifying += 1;
+            let asked = json!({ "introduce": { "from": from, "question": question, "identity": identity, "metadata": metadata } });
+            todo.deliver(Item::asked("", &asked.to_string()));
+        }
+    }
+
+    /// JavaScript has verified who wants to know what is served here.
+    pub fn verified(
+        &mut self,
+        to: &str,
+        question: &str,
+        identity: Option<&Identity>,
+        todo: &mut Todo,
+    ) {
+        self.verifying = self.verifying.saturating_sub(1);
+        self.introduce(to, question, identity, todo);
+    }
+
+    /// Tells what is served here, and whoever asks may call.
+    fn introduce(
+        &mut self,
+        to: &str,
+        question: &str,
+        identity: Option<&Identity>,
+        todo: &mut Todo,
+    ) {
+        if self.worker.operations().len() == 0 || self.told_bytes > TOLD_BYTES {
+            return;
+        }
+        // Of many operations, some at a time; one that is larger has a message of its own.
+        let most = LIST_BYTES.min(self.worker.max_payload.saturating_sub(LIST_HEAD));
+        let mut part = Vec::new();
+        let mut bytes = 0;
+        let mut parts = Vec::new();
+        for (served, size) in self.worker.shown_to(identity) {
+            if bytes + size > most && !part.is_empty() {
+                parts.push(std::mem::take(&mut part));
+                bytes = 0;
+            }
+            bytes += size;
+            self.told_bytes += size;
+            part.push(served);
+        }
+        // One at least: a worker is there, whether or not it has something for whoever asks.
+        parts.push(part);
+        for operations in parts {
             let notice = Notice::Worker {
                 from: Arc::clone(&self.me),
-                question: Arc::clone(question),
+                question: question.into(),
                 name: self.worker.name().to_owned(),
                 concurrency: self.worker.concurrency() as u64,
                 running: self.worker.len() as u64,
-                operations: part.to_vec(),
+                operations,
             };
             todo.notify(self.subjects.to_peer(to, "note"), None, &notice);
         }
@@ -434,11 +507,16 @@ impl State {
     /// Says that there is a worker here.
     pub fn say_hello(&self, todo: &mut Todo) {
         if self.worker.operations().len() > 0 {
-            let notice = Notice::Hello {
-                from: Arc::clone(&self.me),
-            };
-            todo.notify(self.subjects.hello(), None, &notice);
+            self.say_changed(todo);
         }
+    }
+
+    /// Says that what is served here has changed: those who follow it look again.
+    pub fn say_changed(&self, todo: &mut Todo) {
+        let notice = Notice::Hello {
+            from: Arc::clone(&self.me),
+        };
+        todo.notify(self.subjects.hello(), None, &notice);
     }
 
     /// Time has passed.
@@ -449,6 +527,7 @@ impl State {
         }
         if now - self.ticked_at >= TICK || now < self.ticked_at {
             self.ticked_at = now;
+            self.told_bytes = 0;
             self.tick(now, todo);
         }
         self.watch(now, todo);

@@ -125,6 +125,12 @@ pub enum Notice {
         from: Arc<str>,
         /// Which question it is.
         question: Arc<str>,
+        /// Who they say they are.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        identity: Option<Value>,
+        /// What else they say, for who verifies that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        metadata: Option<Value>,
     },
     /// What a worker serves (a part of it, when it is much).
     #[serde(rename = "nats.worker")]
@@ -155,6 +161,35 @@ pub struct Served {
     /// What it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// All that others are told of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<Value>,
+}
+
+impl Served {
+    /// Fits it into so many bytes: schemas that are too large for a message are left out. Says how many it takes.
+    #[must_use]
+    pub fn within(mut self, most: usize) -> (Self, usize) {
+        let size = self.size();
+        if size <= most {
+            return (self, size);
+        }
+        if let Some(spec) = self.spec.as_mut().and_then(Value::as_object_mut) {
+            for schema in ["inputSchema", "outputSchema", "errorSchemas"] {
+                spec.shift_remove(schema);
+            }
+        }
+        if self.size() > most {
+            self.spec = None;
+            self.description = None;
+        }
+        let size = self.size();
+        (self, size)
+    }
+
+    fn size(&self) -> usize {
+        serde_json::to_string(self).map_or(0, |text| text.len() + 1)
+    }
 }
 
 impl Notice {

@@ -8,10 +8,13 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
+use operations_core::access::Identity;
 use operations_core::call::Refusal;
+use operations_core::listed::Listed;
 use operations_core::registry::Registry;
+use serde_json::Value;
 
-use crate::limits::{IDS_PER_PING, STREAM_WINDOW, TAKEN_DELAY};
+use crate::limits::{IDS_PER_PING, LIST_HEAD, STREAM_WINDOW, TAKEN_DELAY};
 use crate::loss;
 use crate::state::{Doer, News, Todo};
 use crate::subjects::Subjects;
@@ -57,6 +60,36 @@ struct Reserved {
     at: f64,
 }
 
+/// An operation as others are told of it.
+#[derive(Debug)]
+struct Described {
+    listed: Listed,
+    served: Served,
+    size: usize,
+}
+
+impl Described {
+    fn new(mut listed: Listed, most: usize) -> Self {
+        let spec = std::mem::take(&mut listed.spec);
+        let served = Served {
+            id: listed.id.as_str().into(),
+            kind: spec
+                .get("type")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned(),
+            description: None,
+            spec: Some(spec),
+        };
+        let (served, size) = served.within(most);
+        Self {
+            listed,
+            served,
+            size,
+        }
+    }
+}
+
 /// The calls that one connection works on.
 #[derive(Debug)]
 pub struct Worker {
@@ -67,6 +100,8 @@ pub struct Worker {
     pub(crate) max_payload: usize,
     concurrency: usize,
     operations: BTreeMap<Arc<str>, Served>,
+    /// What is told of them.
+    described: Vec<Described>,
     /// Does what needs no JavaScript.
     registry: Option<Arc<Registry>>,
     /// JavaScript verifies who calls, and is told who asks.
@@ -98,6 +133,7 @@ impl Worker {
             max_payload,
             concurrency: 0,
             operations: BTreeMap::new(),
+            described: Vec::new(),
             registry: None,
             host_verifies: false,
             is_draining: false,
@@ -126,6 +162,30 @@ impl Worker {
         for id in ids {
             self.operations.remove(id);
         }
+    }
+
+    /// What is told of the operations that are served.
+    pub fn list(&mut self, listed: Vec<Listed>) {
+        let most = self.max_payload.saturating_sub(LIST_HEAD);
+        let described = listed
+            .into_iter()
+            .map(|listed| Described::new(listed, most));
+        self.described = described.collect();
+    }
+
+    /// The operations that somebody may call, with all that they are told, and how many bytes that takes.
+    pub fn shown_to(&self, identity: Option<&Identity>) -> impl Iterator<Item = (Served, usize)> {
+        let is_shown = move |described: &&Described| {
+            described.listed.is_shown_to(identity) && self.serves(&described.listed.id)
+        };
+        let shown = self.described.iter().filter(is_shown);
+        shown.map(|described| (described.served.clone(), described.size))
+    }
+
+    /// Whether JavaScript verifies who asks.
+    #[must_use]
+    pub fn has_host_verify(&self) -> bool {
+        self.host_verifies
     }
 
     /// From now on, calls that need no JavaScript go to this registry.

@@ -108,6 +108,7 @@ impl World {
                 id: Arc::from(*operation),
                 kind: "query".to_owned(),
                 description: None,
+                spec: None,
             })
             .collect();
         state.serve(served, concurrency);

@@ -13,6 +13,9 @@ use url::Url;
 use crate::limits::{FRAME_BYTES, HEARTBEAT, MOST_CALLS, MOST_WAITING};
 use crate::session::Settings;
 
+/// The header with which a spoke shows that it is the one that was there before.
+pub const INSTANCE: HeaderName = HeaderName::from_static("operations-instance");
+
 /// What both ends call what they speak.
 pub const SUBPROTOCOL: &str = "operations.v1";
 
@@ -131,6 +134,12 @@ impl Options {
             let value = HeaderValue::try_from(format!("Bearer {token}"))
                 .map_err(|_| invalid("the token cannot be sent in a header"))?;
             headers.insert(AUTHORIZATION, value);
+        }
+        // Nobody else knows it: whoever shows it again is the same spoke, which has come back.
+        let instance = uuid::Uuid::new_v4().simple().to_string();
+        if let Ok(mut instance) = HeaderValue::try_from(instance) {
+            instance.set_sensitive(true);
+            headers.insert(INSTANCE, instance);
         }
         headers.insert(
             SEC_WEBSOCKET_PROTOCOL,

@@ -97,6 +97,7 @@ pub(crate) fn serve(
         max_calls: door.max_calls,
     };
     let name = upgrade::name_of(exchange.head.uri.query());
+    let instance = upgrade::instance_of(&exchange.head.headers);
     let caller = exchange.caller;
     let shared = Arc::clone(shared);
     let tasks = shared.hub.tasks.clone();
@@ -117,6 +118,7 @@ pub(crate) fn serve(
             id: Arc::clone(&id),
             name,
             caller,
+            instance,
             since: clock::now(),
             registered: RwLock::default(),
         });
@@ -147,6 +149,12 @@ impl Spoke {
             .text
             .as_deref()
             .and_then(|text| serde_json::from_str(text).ok());
-        json!({ "id": &*self.id, "name": self.name, "since": self.since, "identity": identity })
+        json!({
+            "id": &*self.id,
+            "name": self.name,
+            "since": self.since,
+            "identity": identity,
+            "instance": self.instance,
+        })
     }
 }

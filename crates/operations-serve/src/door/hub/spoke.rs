@@ -32,6 +32,8 @@ pub struct Spoke {
     pub name: String,
     /// Who they are.
     pub caller: Arc<Caller>,
+    /// What they have shown to be known again.
+    pub instance: Option<String>,
     /// Unix milliseconds.
     pub since: f64,
     /// To call them.

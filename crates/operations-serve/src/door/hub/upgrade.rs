@@ -8,7 +8,7 @@ use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use operations_core::error::CallError;
 use operations_websocket::derive_accept_key;
-use operations_websocket::options::SUBPROTOCOL;
+use operations_websocket::options::{INSTANCE, SUBPROTOCOL};
 use percent_encoding::percent_decode_str;
 use serde_json::json;
 
@@ -19,6 +19,8 @@ use crate::door::http::problem;
 const TOKEN_PROTOCOL: &str = "operations.bearer.";
 /// Of the name of a spoke, this many characters are told.
 const LONGEST_NAME: usize = 128;
+/// How long what a spoke shows to be known again may be.
+const INSTANCE_LENGTH: std::ops::RangeInclusive<usize> = 16..=128;
 
 /// The words in a header that is a list.
 fn words<'h>(headers: &'h HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'h str> {
@@ -84,6 +86,12 @@ pub(super) fn required(why: &str, request_id: &str) -> Response<Body> {
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
     headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
     response
+}
+
+/// What a spoke shows to be known again; nothing where it shows nothing that could not be guessed.
+pub(super) fn instance_of(headers: &HeaderMap) -> Option<String> {
+    let shown = headers.get(INSTANCE)?.to_str().ok()?;
+    (INSTANCE_LENGTH.contains(&shown.len())).then(|| shown.to_owned())
 }
 
 /// How a spoke calls itself: `?name=`.

@@ -1,0 +1,164 @@
+// What workers say about themselves.
+
+import {
+  anObject,
+  aPatience,
+  checkedOptions,
+  type Fields,
+  isListOf,
+  isRecord,
+  isString,
+} from "../border/options.js";
+import { type DiscoveredOperation, readDescription } from "../call/described.js";
+import type { ImportOptions } from "../call/imported.js";
+import type { Discover } from "../call/imports.js";
+import { isIdentity } from "../call/incoming.js";
+import type { DiscoverOptions } from "../call/transport.js";
+import { type VerifyIdentity, verifiedIdentity } from "../call/verify-identity.js";
+import type { Identity } from "../types.js";
+import type { NatsTransport } from "./connection.js";
+
+/**
+ * Options of `discover`.
+ *
+ * @example
+ * ```ts
+ * const options: NatsDiscoverOptions = { identity: { id: "ada", scopes: ["tasks:read"] }, timeout: 500 };
+ * ```
+ */
+export interface NatsDiscoverOptions extends DiscoverOptions {
+  /** How long to wait for answers of workers, in milliseconds (default 300). */
+  timeout?: number;
+}
+
+/**
+ * Options of `import`: which operations, under which names, and who asks.
+ *
+ * @example
+ * ```ts
+ * const options: NatsImportOptions = { include: ["tasks.*"], keepInStep: registry };
+ * ```
+ */
+export interface NatsImportOptions extends ImportOptions, NatsDiscoverOptions {}
+
+/**
+ * A worker, as `discover` found it.
+ *
+ * @example
+ * ```ts
+ * const { workers } = await nats.discover();
+ * workers.map((worker: NatsWorkerInfo) => `${worker.name}: ${worker.running} of ${worker.concurrency}`);
+ * ```
+ */
+export interface NatsWorkerInfo {
+  id: string;
+  name: string;
+  concurrency: number;
+  running: number;
+  /** The ids of the operations that it serves and the caller may call. */
+  operations: string[];
+}
+
+/**
+ * An operation, as `discover` found it.
+ *
+ * @example
+ * ```ts
+ * const { operations } = await nats.discover();
+ * operations.map((operation: NatsOperationInfo) => operation.operationId);
+ * ```
+ */
+export interface NatsOperationInfo extends DiscoveredOperation {
+  operationId: string;
+  /** The ids of the workers that serve it. */
+  workers: string[];
+}
+
+/**
+ * The workers, and the operations that they serve.
+ *
+ * @example
+ * ```ts
+ * const found: NatsDiscovery = await nats.discover();
+ * ```
+ */
+export interface NatsDiscovery {
+  operations: NatsOperationInfo[];
+  workers: NatsWorkerInfo[];
+}
+
+/** Somebody asks what is served, and says who they are. */
+export interface Introduction {
+  from: string;
+  question: string;
+  identity: unknown;
+  metadata: unknown;
+}
+
+export const DISCOVER_FOR = 300;
+/** How long workers are listened to where one that was there seems to be gone. */
+const SURELY_FOR = 1_500;
+/** The operation id that `verifyIdentity` gets when somebody asks what they may call. */
+const DISCOVER = "hub.discover";
+
+const FIELDS: Fields<NatsDiscoverOptions> = {
+  timeout: aPatience,
+  identity: anObject,
+  metadata: anObject,
+};
+
+export function checkedDiscover(options: NatsDiscoverOptions, prefix: string): NatsDiscoverOptions {
+  return checkedOptions<NatsDiscoverOptions>(options, FIELDS, { prefix });
+}
+
+/** What the native side has put together. What workers say is not believed to be well-formed. */
+export function readDiscovery(text: string): NatsDiscovery {
+  const { operations, workers } = JSON.parse(text) as { operations: unknown[]; workers: NatsWorkerInfo[] };
+  return {
+    workers,
+    operations: operations.flatMap((found) => {
+      const operation = readDescription(found);
+      if (operation === undefined || !isRecord(found)) return [];
+      const { operationId, workers } = found;
+      if (!isString(operationId) || !isListOf(workers, isString)) return [];
+      return [{ ...operation, operationId, workers: workers as string[] }];
+    }),
+  };
+}
+
+/** Asks for a registry that follows the workers. An answer can be late or lost, and operations are not taken out for that: it
+ * listens again, and longer. */
+export function surely(
+  { id: me, discover }: Pick<NatsTransport, "id" | "discover">,
+  asking: NatsDiscoverOptions,
+): Discover {
+  let before = new Set<string>();
+  // What we serve ourselves is nothing to import.
+  const isOthers = ({ workers }: NatsOperationInfo) => !workers.includes(me);
+  return async () => {
+    const found = new Map<string, NatsOperationInfo>();
+    const look = async (options: NatsDiscoverOptions) => {
+      const { operations } = await discover(options);
+      for (const operation of operations.filter(isOthers)) found.set(operation.operationId, operation);
+    };
+    await look(asking);
+    const isMissing = (id: string) => !found.has(id);
+    if ([...before].some(isMissing)) await look({ ...asking, timeout: SURELY_FOR });
+    before = new Set(found.keys());
+    return { operations: [...found.values()] };
+  };
+}
+
+/** Who asks what is served, as the application says. Throws if it does not believe them. */
+export function verifiedAsker(
+  verify: VerifyIdentity,
+  { from, question, identity, metadata }: Introduction,
+): Promise<Identity | undefined> {
+  return verifiedIdentity((claimed, message) => verify(claimed, { ...message, from }), {
+    requestId: question,
+    operationId: DISCOVER,
+    input: undefined,
+    ...(isIdentity(identity) && { identity }),
+    ...(isRecord(metadata) && { metadata }),
+  });
+}
