@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use futures::{Stream, StreamExt};
 use operations_core::call::submission::{self, Outcome};
-use operations_core::call::without_response;
+use operations_core::call::{is_request_id, without_response};
 use operations_core::error::CallError;
 use operations_core::lock::locked;
 use operations_core::mailbox::{Item, Mailbox};
@@ -130,7 +130,7 @@ impl Host {
     }
 
     /// Asks. `about` names the question in errors; `question` makes it, as JSON, for an id: the preferred one, unless another
-    /// question has it. The place is free when the host has done the work, whoever still waits for it.
+    /// question has it or it cannot stand in a line. The place is free when the host has done the work, whoever still waits for it.
     ///
     /// # Errors
     ///
@@ -180,7 +180,10 @@ impl Host {
         });
         let mut id = Arc::clone(preferred);
         let mut asked = locked(&self.asked);
-        while asked.contains_key(&id) || locked(&self.lingering).contains_key(&id) {
+        while !is_request_id(&id)
+            || asked.contains_key(&id)
+            || locked(&self.lingering).contains_key(&id)
+        {
             id = Uuid::new_v4().to_string().into();
         }
         asked.insert(Arc::clone(&id), Arc::clone(&state));

@@ -249,6 +249,16 @@ pub fn list(kind: &str, id: &str, operations: &[String], page: usize) -> Vec<Str
     }
 }
 
+/// What is between the brackets of a list, which is JSON. Its first and last item can be lists too.
+#[must_use]
+pub fn items(list: &str) -> &str {
+    let list = list.trim();
+    let items = list
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
+    items.unwrap_or(list).trim()
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(
@@ -303,6 +313,13 @@ mod tests {
         }
         let later = r#"{"type":"hub.news","payload":{}}"#;
         assert!(matches!(Frame::read(later), Ok(Frame::Ignored)));
+    }
+
+    #[test]
+    fn the_items_of_a_list_stay_whole() {
+        assert_eq!(items(" [ ] "), "");
+        assert_eq!(items(r#"[[1],{"a":[2]}]"#), r#"[1],{"a":[2]}"#);
+        assert_eq!(items("[[[]]]"), "[[]]");
     }
 
     #[test]

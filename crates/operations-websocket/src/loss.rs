@@ -63,6 +63,15 @@ pub fn too_many_calls(operation_id: &str, limit: usize) -> CallError {
     lost("overloaded", "none", operation_id, message)
 }
 
+/// The other end asks, or offers, too much at a time.
+#[must_use]
+pub fn too_many_questions(limit: usize) -> CallError {
+    CallError::failed(format!(
+        "This was refused: {limit} questions and offers of this connection are worked on already. Try again later"
+    ))
+    .with_details(json!({ "reason": "overloaded", "delivery": "none" }))
+}
+
 /// Nothing new is begun here.
 #[must_use]
 pub fn closing(operation_id: &str) -> CallError {

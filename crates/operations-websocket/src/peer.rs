@@ -478,9 +478,9 @@ impl Peer {
         state.refused.total()
     }
 
-    /// Something for a request of ours.
-    pub(crate) fn event(&self, event: CallEvent<'_>) {
-        self.act(|now, state, waking| state.event(now, event, waking));
+    /// Something for a request of ours. Says whether the other end reads fast enough what it is told in turn.
+    pub(crate) fn event(&self, event: CallEvent<'_>) -> bool {
+        self.act(|now, state, waking| state.event(now, event, waking))
     }
 
     /// Work for the other end was aborted: so is what was called for it.
@@ -497,11 +497,7 @@ impl Peer {
         let Some(question) = state.questions.get_mut(id) else {
             return;
         };
-        let inner = part
-            .trim()
-            .trim_start_matches('[')
-            .trim_end_matches(']')
-            .trim();
+        let inner = frame::items(part);
         if question.parts.len() + inner.len() > most {
             state.questions.remove(id);
             return;
@@ -646,14 +642,15 @@ impl State {
         Ok(())
     }
 
-    fn event(&mut self, now: f64, event: CallEvent<'_>, waking: &mut Vec<Arc<Mailbox>>) {
+    fn event(&mut self, now: f64, event: CallEvent<'_>, waking: &mut Vec<Arc<Mailbox>>) -> bool {
         let id = event.request_id().to_owned();
         let Some(entry) = self.entries.get_mut(&*id) else {
             // Whoever sends it should know that nobody listens: `call` of a subscription wants the first event only.
             if matches!(event, CallEvent::Responded { .. }) {
                 self.write(frame::aborted(&id), None);
+                return self.bytes <= MOST_BYTES_WAITING;
             }
-            return;
+            return true;
         };
         let (answer, output) = match event {
             CallEvent::Responded {
@@ -672,10 +669,11 @@ impl State {
                 let error = answered(&entry.operation, error);
                 (Answer::Failed(error), None)
             }
-            CallEvent::Requested(_) => return,
+            CallEvent::Requested(_) => return true,
         };
         let effects = self.pending.answer(now, &id, answer);
         self.carry_out(effects, output, waking);
+        true
     }
 
     fn consumed(&mut self, now: f64, id: &str, count: u64) {
@@ -857,5 +855,27 @@ impl Subscription {
             Some(Err(_)) | None => self.calling.is_over = true,
         }
         next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn who_answers_what_nobody_asked_has_to_read_what_it_is_told() {
+        let peer = Peer::new("mallory");
+        peer.connected();
+        let id = "x".repeat(256);
+        let mut answers = 0;
+        let never_asked = || CallEvent::Responded {
+            request_id: id.clone(),
+            output: None,
+        };
+        while peer.event(never_asked()) {
+            answers += id.len();
+            assert!(answers < 2 * MOST_BYTES_WAITING, "it is kept without end");
+        }
+        assert!(peer.waiting_bytes() < MOST_BYTES_WAITING + 1_024);
     }
 }

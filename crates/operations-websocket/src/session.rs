@@ -16,7 +16,7 @@ use operations_core::json::{Malformed, check_below};
 use operations_core::lock::locked;
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Bytes;
@@ -77,6 +77,8 @@ pub struct Session {
     tasks: TaskTracker,
     /// Lists of operations of which more is to come.
     lists: Mutex<HashMap<String, String>>,
+    /// Questions and offers of the other end that may be worked on at a time: each can hold all operations.
+    places: Arc<Semaphore>,
     /// Nothing new is begun.
     closing: CancellationToken,
     /// It is over.
@@ -135,6 +137,7 @@ impl Session {
             running: Mutex::default(),
             tasks: TaskTracker::new(),
             lists: Mutex::default(),
+            places: Arc::new(Semaphore::new(MOST_LISTS)),
             closing,
             over: CancellationToken::new(),
         })
@@ -286,10 +289,14 @@ impl Session {
                         running.cancel.cancel();
                         self.peer.parent_aborted(&request_id);
                     }
-                    None => self.peer.event(CallEvent::Aborted { request_id }),
+                    None => drop(self.peer.event(CallEvent::Aborted { request_id })),
                 }
             }
-            Frame::Event(event) => self.peer.event(event),
+            Frame::Event(event) => {
+                if !self.peer.event(event) {
+                    self.over.cancel();
+                }
+            }
             Frame::Hello { max_frame_bytes } => self.peer.hello(max_frame_bytes),
             Frame::Credit { request_id, up_to } => {
                 let running = locked(&self.running).get(&request_id).map(Arc::clone);
@@ -301,7 +308,7 @@ impl Session {
             Frame::Ping { id } => self.write(frame::write("hub.pong", &id, "{}")),
             Frame::Discover { id } => {
                 let session = Arc::clone(self);
-                self.spawn(async move {
+                self.spawn_in_place(id, |id| async move {
                     match session.serving.operations().await {
                         Ok(operations) => {
                             for page in frame::list("hub.operations", &id, &operations, PAGE_BYTES)
@@ -352,12 +359,26 @@ impl Session {
         });
     }
 
+    /// Works on a question or an offer. The other end is told where it has too many of them.
+    fn spawn_in_place<W: Future<Output = ()> + Send + 'static>(
+        &self,
+        id: String,
+        work: impl FnOnce(String) -> W,
+    ) {
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+            return self.write(frame::failed(&id, &loss::too_many_questions(MOST_LISTS)));
+        };
+        let work = work(id);
+        self.spawn(async move {
+            work.await;
+            drop(place);
+        });
+    }
+
     fn offered(self: &Arc<Self>, id: String, part: &str, has_more: bool) -> Option<End> {
         let mut lists = locked(&self.lists);
         let mut whole = lists.remove(&id).unwrap_or_default();
-        let inner = part.trim();
-        let inner = inner.strip_prefix('[').unwrap_or(inner);
-        let inner = inner.strip_suffix(']').unwrap_or(inner).trim();
+        let inner = frame::items(part);
         if !whole.is_empty() && !inner.is_empty() {
             whole.push(',');
         }
@@ -375,7 +396,7 @@ impl Session {
         }
         drop(lists);
         let session = Arc::clone(self);
-        self.spawn(async move {
+        self.spawn_in_place(id, |id| async move {
             let answer = session.serving.offered(format!("[{whole}]")).await;
             session.write(match answer {
                 Ok(payload) => frame::write("hub.accepted", &id, &payload),

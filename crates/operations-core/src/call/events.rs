@@ -201,6 +201,7 @@ impl<'a> CallEvent<'a> {
     pub fn read_payload(kind: EventType, payload: &Object<'a>) -> Result<Self, Refusal> {
         let request_id = payload
             .string("requestId")
+            .filter(|id| is_request_id(id))
             .ok_or(Refusal::Field("requestId"))?;
         Ok(match kind {
             EventType::Requested => {
@@ -236,6 +237,16 @@ impl<'a> CallEvent<'a> {
             | Self::Error { request_id, .. } => request_id,
         }
     }
+}
+
+/// The longest `requestId`, in bytes. Ours are UUIDs.
+const LONGEST_REQUEST_ID: usize = 256;
+
+/// Whether a text can correlate the events of a call. Whoever calls chooses it, and it is handed on in lines
+/// ([`super::submission`]): with a line break or a tab in it, it would speak for the calls of others.
+#[must_use]
+pub fn is_request_id(text: &str) -> bool {
+    (1..=LONGEST_REQUEST_ID).contains(&text.len()) && !text.chars().any(char::is_control)
 }
 
 impl<'a> RequestedEvent<'a> {
@@ -380,6 +391,14 @@ mod tests {
                 "field",
             ),
             (
+                r#"{"type":"call.aborted","payload":{"requestId":""}}"#,
+                "field",
+            ),
+            (
+                r#"{"type":"call.aborted","payload":{"requestId":"a\nb\t{}"}}"#,
+                "field",
+            ),
+            (
                 r#"{"type":"call.requested","payload":{"requestId":"r"}}"#,
                 "field",
             ),
@@ -396,10 +415,10 @@ mod tests {
             assert_eq!(refusal.kind(), kind, "{text}: {refusal}");
             refused.count(&refusal);
         }
-        assert_eq!(refused.total(), 9);
+        assert_eq!(refused.total(), 11);
         assert_eq!(
             refused.by_reason().collect::<Vec<_>>(),
-            [("field", 4), ("malformed", 3), ("type", 2)]
+            [("field", 6), ("malformed", 3), ("type", 2)]
         );
     }
 
