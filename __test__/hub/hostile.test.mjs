@@ -79,6 +79,34 @@ describe("a hostile spoke", () => {
     const { payload } = await mallory.until(({ id }) => id === "later");
     assert.equal(payload.operations.length, 1);
   });
+
+  it("offers nothing whose name would break a line or hide what it is", async () => {
+    const { registry, address } = await hubOf([], { hub: { accept: ({ name }) => ({ namespace: name }) } });
+    const mallory = await bareSocket(`${address}?name=mallory`);
+    const names = ["a\nb", "nul\u0000", "\u202Eeval", "\ud800", "n".repeat(257), "grüße", "good"];
+    mallory.send("hub.offer", { operations: names.map(offered) }, "1");
+    const { payload } = await mallory.until(({ type }) => type === "hub.accepted");
+    assert.deepEqual(payload.operations, ["mallory.grüße", "mallory.good"]);
+    assert.equal(registry.list().length, 2);
+  });
+
+  it("that offers much does not keep everybody else waiting", async () => {
+    const { registry, address } = await hubOf([], { hub: { accept: ({ name }) => ({ namespace: name }) } });
+    const mallory = await bareSocket(`${address}?name=mallory`);
+    const inputSchema = {
+      type: "object",
+      properties: Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`p${i}`, { type: "string" }])),
+    };
+    const operations = Array.from({ length: 300 }, (_, i) => ({ ...offered(`o${i}`), inputSchema }));
+    let turns = 0;
+    const counting = setInterval(() => (turns += 1), 1);
+    mallory.send("hub.offer", { operations }, "1");
+    await mallory.until(({ type }) => type === "hub.accepted");
+    clearInterval(counting);
+    assert.equal(registry.list().length, 300);
+    // The loop turned while the schemas were compiled, and not only before and after.
+    assert.ok(turns > 3, `${turns} turns`);
+  });
 });
 
 describe("a hostile hub", () => {

@@ -94,15 +94,16 @@ function textOf(spec: OperationSpec): string {
 }
 
 const TYPES: readonly unknown[] = Object.values(OperationType);
+/** What a peer may call its namespaces and operations: nothing that breaks a line, hides or turns text around where it is shown. */
+const NAME = /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]{1,256}$/u;
+const isName = (value: unknown): value is string => isString(value) && NAME.test(value);
 
 /** An operation as a stranger describes it; nothing where it is no description. */
 export function readDescription(given: unknown): DiscoveredOperation | undefined {
   if (!isRecord(given)) return undefined;
   const { namespace, name, version, type, title, description, tags, errorSchemas } = given;
   const { inputSchema = {}, outputSchema = {} } = given;
-  if (!isString(namespace) || namespace === "" || !isString(name) || name === "" || !TYPES.includes(type)) {
-    return undefined;
-  }
+  if (!isName(namespace) || !isName(name) || !TYPES.includes(type)) return undefined;
   const errors = Array.isArray(errorSchemas)
     ? errorSchemas.filter((error) => isRecord(error) && isString(error.code))
     : [];

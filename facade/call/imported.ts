@@ -2,6 +2,7 @@
 
 import { aName, checkedOptions, isFunction, isListOf, isString, must } from "../border/options.js";
 import { messageOf } from "../border/text.js";
+import { Turns } from "../border/turns.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { accessRules, type ImportedAccessControl, importedRules } from "../imported-access.js";
 import { logger } from "../logging.js";
@@ -100,18 +101,20 @@ export function peerOf(handler: object): object | undefined {
   return origins.get(handler);
 }
 
-/** Makes operations of what a peer serves. Throws where two of them would have one id. */
-export function importedFrom(
+/** Makes operations of what a peer serves, without keeping everybody else waiting. Rejects where two of them would have one id. */
+export async function importedFrom(
   peer: Peer,
   discovered: readonly DiscoveredOperation[],
   options: ImportOptions,
-): PeerOperation[] {
+): Promise<PeerOperation[]> {
   const { namespace, include, exclude } = options;
   const chosen = discovered.filter(
     (operation) => isChosen(operation, include, true) && !isChosen(operation, exclude, false),
   );
   const taken = new Map<string, string>();
-  return chosen.map((operation) => {
+  const imported: PeerOperation[] = [];
+  const turns = new Turns();
+  for (const operation of chosen) {
     const remoteId = idOf(operation);
     const id = `${namespace ?? operation.namespace}.${operation.name}`;
     const other = taken.get(id);
@@ -124,8 +127,10 @@ export function importedFrom(
       );
     }
     taken.set(id, remoteId);
-    return importOne(peer, operation, remoteId, options);
-  });
+    imported.push(importOne(peer, operation, remoteId, options));
+    if (turns.isDue) await turns.take();
+  }
+  return imported;
 }
 
 export function idOf({ namespace, name }: { namespace: string; name: string }): string {
@@ -223,7 +228,10 @@ export class InStep {
     return [...this.#handlers.keys()];
   }
 
-  /** Takes over a new list. Throws, and changes nothing, where one would take the place of an operation of somebody else. */
+  /**
+   * Takes over a new list. Throws, and changes nothing, where one would take the place of an operation of somebody else. Where the
+   * registry refuses one, nothing of the peer stays registered: half a list would look like a whole one.
+   */
   update(operations: readonly PeerOperation[]): void {
     const taken = operations
       .map(idOf)
@@ -238,9 +246,14 @@ export class InStep {
     }
     const ids = new Set(operations.map(idOf));
     for (const id of this.ids) if (!ids.has(id)) this.#remove(id);
-    for (const operation of operations) {
-      this.#registry.register(operation);
-      this.#handlers.set(idOf(operation), operation.handler);
+    try {
+      for (const operation of operations) {
+        this.#registry.register(operation);
+        this.#handlers.set(idOf(operation), operation.handler);
+      }
+    } catch (error) {
+      this.clear();
+      throw error;
     }
   }
 

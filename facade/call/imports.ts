@@ -38,7 +38,7 @@ export class Imports {
   async import(options: ImportOptions, discover: Discover): Promise<PeerOperation[]> {
     const changes = this.#changes;
     const { operations } = await discover();
-    const imported = importedFrom(this.#peer, operations, options);
+    const imported = await importedFrom(this.#peer, operations, options);
     if (options.keepInStep === undefined) return imported;
     if (this.#isOver) {
       throw failed("import: the connection was closed meanwhile", { reason: "closed", delivery: "none" });
@@ -74,7 +74,8 @@ export class Imports {
   async #updateOne({ options, discover, kept }: Followed): Promise<void> {
     try {
       const { operations } = await discover();
-      if (!this.#isOver) kept.update(importedFrom(this.#peer, operations, options));
+      const imported = await importedFrom(this.#peer, operations, options);
+      if (!this.#isOver) kept.update(imported);
     } catch (error) {
       if (this.#isOver) return;
       log.warn(`What ${this.#peer.name} serves could not be imported again: ${messageOf(error)}`, {});

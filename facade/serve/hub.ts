@@ -188,11 +188,14 @@ export class Hub implements ServedHub {
     if (spoke === undefined) throw gone();
     spoke.offered = readDescriptions(operations);
     if (this.#accept === undefined) return told([]);
+    const { offered } = spoke;
     const acceptance = await this.#acceptance(this.#accept, spoke);
-    // It may have left while that was found out.
+    const taken = await importedFrom(spoke, offered, acceptance);
+    // It may have left, or offered something newer, while that was found out.
     if (!this.#spokes.has(id)) throw gone();
+    if (spoke.offered !== offered) return told(spoke.registered);
     this.#makeRoomFor(spoke);
-    spoke.take(acceptance);
+    spoke.take(taken);
     this.#tell("registered", spoke);
     return told(spoke.registered);
   }
@@ -298,8 +301,8 @@ class Connected implements Spoke, Peer {
     };
   }
 
-  take(acceptance: SpokeAcceptance): void {
-    this.#kept.update(importedFrom(this, this.offered, acceptance));
+  take(operations: readonly PeerOperation[]): void {
+    this.#kept.update(operations);
   }
 
   forget(): void {
