@@ -294,6 +294,20 @@ describe("a spoke that serves", () => {
     );
   });
 
+  it("does no harm to the one before, where its offer is refused", async () => {
+    const { address, registry } = await hubOf([], { hub: { accept: () => ({ namespace: "laptop" }) } });
+    const first = await spokeOf(address, { name: "laptop", token: "bob" });
+    await first.serve(registryOf(read));
+    const again = await spokeOf(address, { name: "laptop", token: "bob" });
+    const refused = await failureOf(
+      again.serve(
+        registryOf(operation({ namespace: "x", name: "same" }), operation({ namespace: "y", name: "same" })),
+      ),
+    );
+    assert.equal(refused.details.reason, "collision");
+    assert.equal((await registry.execute("laptop.read", { path: "/" })).data.path, "/");
+  });
+
   it("follows what is registered later", async () => {
     const { address, registry } = await hubOf([], byName);
     const spoke = await spokeOf(address, { name: "laptop" });
