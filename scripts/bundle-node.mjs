@@ -26,8 +26,12 @@ const common = {
   ignoreAnnotations: true,
 };
 
+/** Files of their own, with what they load: the command line prints its help without anything else. */
+const APART = ["errors.ts", "border/nearest-name.ts"];
+
 export async function bundleNode() {
-  const modules = await modulesOf("index.ts");
+  const apart = new Set(await modulesOf(APART));
+  const modules = (await modulesOf(["index.ts"])).filter((module) => !apart.has(module));
   // The main entry first: modules are run in the order in which it loads them.
   const contents = [
     'import "./index.ts";',
@@ -36,19 +40,44 @@ export async function bundleNode() {
   const { outputFiles } = await build({
     ...common,
     stdin: { contents, resolveDir: facade, loader: "ts" },
+    plugins: [leftApart(apart)],
     write: false,
   });
   writeFileSync(join(dist, BUNDLE), withClassNames(outputFiles[0].text));
+  // Written here, because tsc leaves a file alone that it has written before, whatever has become of it.
+  await build({
+    ...common,
+    bundle: false,
+    packages: undefined,
+    entryPoints: [...apart].map((module) => join(facade, module)),
+    outdir: dist,
+    outbase: facade,
+  });
   const bundle = require(join(dist, BUNDLE));
   for (const [index, module] of modules.entries()) writeStub(module, index, Object.keys(bundle[`m${index}`]));
   assertNames();
 }
 
-/** The modules that an entry loads. */
-async function modulesOf(entry) {
+/** Has the bundle load some modules as files. */
+function leftApart(apart) {
+  return {
+    name: "apart",
+    setup({ onResolve }) {
+      onResolve({ filter: /^\.{1,2}\/.*\.js$/ }, ({ path, resolveDir }) => {
+        const module = relative(facade, join(resolveDir, path)).split(sep).join("/");
+        if (!apart.has(module.replace(/\.js$/, ".ts"))) return undefined;
+        return { path: `./${module}`, external: true };
+      });
+    },
+  };
+}
+
+/** The modules that entries load. */
+async function modulesOf(entries) {
   const { metafile } = await build({
     ...common,
-    entryPoints: [join(facade, entry)],
+    entryPoints: entries.map((entry) => join(facade, entry)),
+    outdir: dist,
     write: false,
     metafile: true,
   });
