@@ -491,6 +491,7 @@ describe("tasks of 2025-11-25", () => {
         { inputSchema: Type.Object({ a: Type.Number() }), outputSchema: Type.Object({ sum: Type.Number() }) },
       ),
       job("wait", (_, { signal }) => once(signal, "abort"), { _meta: { mcp: { task: "required" } } }),
+      job("fail", () => Promise.reject(new CallError("NO_YEAR", "there is no such year"))),
     ]);
     const client = new Client({ name: "test", version: "1" });
     await client.connect(new StreamableHTTPClientTransport(new URL(`${served.url}/mcp`)));
@@ -498,7 +499,7 @@ describe("tasks of 2025-11-25", () => {
     const { tools } = await client.listTools();
     assert.deepEqual(
       tools.map(({ execution }) => execution?.taskSupport),
-      ["optional", "required"],
+      ["optional", "required", "optional"],
     );
     const { tasks } = client.experimental;
     const params = { name: "x_add", arguments: { a: 1 } };
@@ -524,6 +525,17 @@ describe("tasks of 2025-11-25", () => {
     assert.equal((await tasks.cancelTask(taskId)).status, "cancelled");
     await waiting.return();
     await assert.rejects(tasks.cancelTask(taskId), { code: -32602 });
+    // A tool that fails fails its task in this generation, and has a result that says why.
+    const failing = tasks.callToolStream({ name: "x_fail", arguments: {} }, CallToolResultSchema, {
+      task: { ttl: 60_000 },
+    });
+    const { value: begun } = await failing.next();
+    await failing.return();
+    while ((await tasks.getTask(begun.task.taskId)).status === "working") await sleep(10);
+    assert.equal((await tasks.getTask(begun.task.taskId)).status, "failed");
+    const failure = await tasks.getTaskResult(begun.task.taskId, CallToolResultSchema);
+    assert.equal(failure.isError, true);
+    assert.match(failure.content[0].text, /there is no such year/);
   });
 });
 

@@ -6,6 +6,7 @@ use operations_core::clock;
 use operations_core::error::CallError;
 use operations_core::json::Object;
 use operations_core::lock::locked;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
@@ -91,6 +92,16 @@ fn changed(shared: &Shared, live: &Live) {
     }
 }
 
+fn says_that_it_failed(result: &str) -> bool {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Outcome {
+        #[serde(default)]
+        is_error: bool,
+    }
+    serde_json::from_str(result).is_ok_and(|Outcome { is_error }| is_error)
+}
+
 /// What is kept of the end of a task: its record, and a result as JSON.
 fn outcome(
     shared: &Shared,
@@ -121,6 +132,7 @@ fn outcome(
     let record = Record {
         status,
         error,
+        is_error: result.as_deref().is_some_and(says_that_it_failed),
         updated: clock::now().floor(),
         ..live.record.clone()
     };

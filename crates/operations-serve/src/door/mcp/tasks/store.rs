@@ -61,6 +61,9 @@ pub(super) struct Record {
     pub(super) keep: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<Value>,
+    /// Whether the result says that the tool failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_error: bool,
 }
 
 /// A folder with tasks.
@@ -137,6 +140,7 @@ impl Store {
             updated: now,
             keep,
             error: None,
+            is_error: false,
         };
         self.write(&record)?;
         opened.known.push_back(Known {

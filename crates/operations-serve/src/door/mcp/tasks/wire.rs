@@ -23,6 +23,9 @@ pub(super) fn task(
     let is_asking = talk.is_some_and(|talk| !talk.open.is_empty());
     let status = if is_asking {
         "input_required"
+    } else if record.is_error && generation == Generation::Handshake {
+        // For the older generation, a tool that fails fails its task; the result is there all the same.
+        "failed"
     } else {
         record.status.name()
     };
