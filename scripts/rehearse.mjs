@@ -16,6 +16,7 @@ import { installRuntime, installTool, RUNTIMES } from "./runtimes.mjs";
 
 const VERDACCIO = "verdaccio@6.10.4";
 const NAME = "@alkdev/operations";
+const TYPEBOX = "@sinclair/typebox";
 const PROGRAMS = ["esm.mjs", "cjs.cjs", "adapters.mjs"];
 
 /** How each package manager installs a package from a registry. */
@@ -82,9 +83,9 @@ function installAndUpgrade(name, versions, folder, registry) {
   const [kind] = name.split("-");
   const [installer, ...args] = kind === "node" ? INSTALL.node : [runtime[0], ...INSTALL[kind]];
   for (const version of versions) {
-    // Deno takes names from several registries.
-    const spec = `${kind === "deno" ? "npm:" : ""}${NAME}@${version}`;
-    run(installer, [...args, spec], { cwd: project, env: registry.env });
+    // As the README says, with TypeBox, which the programs use. Deno takes names from several registries.
+    const specs = [`${NAME}@${version}`, TYPEBOX].map((each) => (kind === "deno" ? `npm:${each}` : each));
+    run(installer, [...args, ...specs], { cwd: project, env: registry.env });
     const installed = join(project, "node_modules", NAME, "package.json");
     const found = existsSync(installed) ? JSON.parse(readFileSync(installed, "utf8")).version : "nothing";
     if (found !== version) fail(`${name}: wanted ${version}, and got ${found}`);
