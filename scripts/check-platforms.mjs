@@ -53,10 +53,12 @@ export function checkPlatforms(wanted = TARGETS) {
 }
 
 /** napi-build looks for the library of Node on Windows, even where nothing is linked. */
-function standInForNode() {
+export function standInForNode() {
   const folder = join(root, "target", "libnode");
   mkdirSync(folder, { recursive: true });
-  for (const name of ["libnode.dll", "libnode.a"]) writeFileSync(join(folder, name), "");
+  writeFileSync(join(folder, "libnode.dll"), "");
+  // An archive without a member, for the linker.
+  writeFileSync(join(folder, "libnode.a"), "!<arch>\n");
   return folder;
 }
 
