@@ -1,6 +1,7 @@
 //! Errors that only a connection has, and what a caller may conclude from each.
 
 use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::json::MAX_DEPTH;
 use serde_json::json;
 
 fn lost(reason: &str, delivery: &str, operation_id: &str, message: String) -> CallError {
@@ -70,6 +71,28 @@ pub fn too_many_questions(limit: usize) -> CallError {
         "This was refused: {limit} questions and offers of this connection are worked on already. Try again later"
     ))
     .with_details(json!({ "reason": "overloaded", "delivery": "none" }))
+}
+
+/// The other end offers more operations than are taken.
+#[must_use]
+pub fn too_many_operations(count: usize, limit: usize) -> CallError {
+    CallError::failed(format!(
+        "The offer was refused: it has {count} operations, and the other side takes at most {limit} (maxOperations). Offer fewer, or raise the limit there"
+    ))
+    .with_details(json!({
+        "reason": "too-many-operations",
+        "limit": limit,
+        "delivery": "none",
+    }))
+}
+
+/// A frame is nested too deeply to be looked at.
+#[must_use]
+pub fn too_deep() -> CallError {
+    CallError::invalid(format!(
+        "The frame was refused: it is nested more than {MAX_DEPTH} levels deep. Send something flatter"
+    ))
+    .with_details(json!({ "reason": "too-deep", "limit": MAX_DEPTH, "delivery": "none" }))
 }
 
 /// Nothing new is begun here.
