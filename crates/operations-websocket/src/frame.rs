@@ -120,13 +120,7 @@ impl<'a> Frame<'a> {
             "accepted" => Self::Accepted { id, payload },
             "error" => Self::Failed {
                 id,
-                error: CallError {
-                    code: inner.string("code").ok_or(Refusal::Field("code"))?.into(),
-                    message: inner.string("message").ok_or(Refusal::Field("message"))?,
-                    details: inner
-                        .get("details")
-                        .and_then(|text| serde_json::from_str(text).ok()),
-                },
+                error: CallEvent::read_error(&inner)?,
             },
             "changed" => Self::Changed,
             _ => Self::Ignored,

@@ -1,16 +1,9 @@
 //! Errors that only a connection has, and what a caller may conclude from each.
 
+use operations_core::call::{TooLarge, lost};
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::json::MAX_DEPTH;
 use serde_json::json;
-
-fn lost(reason: &str, delivery: &str, operation_id: &str, message: String) -> CallError {
-    CallError::failed(message).with_details(json!({
-        "operationId": operation_id,
-        "reason": reason,
-        "delivery": delivery,
-    }))
-}
 
 /// The peer that had the call is gone.
 #[must_use]
@@ -127,32 +120,11 @@ pub fn not_found(operation_id: &str, serves: bool) -> CallError {
 
 /// A frame that the other end would not take.
 #[must_use]
-pub fn too_large(what: &str, operation_id: &str, size: usize, limit: usize) -> CallError {
-    let (code, delivery) = if what == "input" {
-        (InfrastructureErrorCode::ValidationError, "none")
-    } else {
-        (InfrastructureErrorCode::ExecutionError, "done")
-    };
-    CallError::new(
-        code,
-        format!(
-            "The {what} of {operation_id} makes a frame of {size} bytes; the other side takes at most {limit} (maxFrameBytes). Send less, or a reference to it, or raise the limit there"
-        ),
-    )
-    .with_details(json!({
-        "operationId": operation_id,
-        "size": size,
-        "limit": limit,
-        "reason": "too-large",
-        "delivery": delivery,
-    }))
-}
-
-/// A request that nobody would read.
-#[must_use]
-pub fn cannot_be_sent(operation_id: &str, why: &str) -> CallError {
-    CallError::invalid(format!("The call of {operation_id} cannot be sent: {why}"))
-        .with_details(json!({ "operationId": operation_id, "delivery": "none" }))
+pub fn too_large(what: TooLarge, operation_id: &str, size: usize, limit: usize) -> CallError {
+    let advice = format!(
+        "makes a frame of {size} bytes; the other side takes at most {limit} (maxFrameBytes). Send less, or a reference to it, or raise the limit there"
+    );
+    what.error(operation_id, size, limit, &advice)
 }
 
 /// A question about the other end has no answer.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use operations_core::call::submission::NewRequest;
 use operations_core::call::{
-    Answer, CallEvent, Effect, EventType, Kind, PendingRequests, Refused, Request, answered,
-    with_delivery,
+    Answer, CallEvent, Effect, EventType, Kind, PendingRequests, Refused, Request, TooLarge,
+    answered, cannot_be_sent, with_delivery,
 };
 use operations_core::error::CallError;
 use operations_core::json::Object;
@@ -152,10 +152,9 @@ impl State {
             return Err(loss::overloaded(&operation_id, waiting));
         }
         // It was written by JavaScript, or here; half a surrogate pair is no text for the other end.
-        let read = Object::read(&payload)
-            .map_err(|why| loss::cannot_be_sent(&operation_id, &why.to_string()))?;
+        let read = Object::read(&payload).map_err(|why| cannot_be_sent(&operation_id, why))?;
         CallEvent::read_payload(EventType::Requested, &read)
-            .map_err(|why| loss::cannot_be_sent(&operation_id, &why.to_string()))?;
+            .map_err(|why| cannot_be_sent(&operation_id, why))?;
         let parent = read.string("parentRequestId").map(Into::into);
         let deadline = match kind {
             Kind::Call { deadline } => deadline,
@@ -164,7 +163,12 @@ impl State {
         let text = frame::requested(&payload, deadline);
         if text.len() > self.max_frame_bytes {
             let limit = self.max_frame_bytes;
-            return Err(loss::too_large("input", &operation_id, text.len(), limit));
+            return Err(loss::too_large(
+                TooLarge::Input,
+                &operation_id,
+                text.len(),
+                limit,
+            ));
         }
         let id: Arc<str> = id.into();
         let operation: Arc<str> = operation_id.into();

@@ -6,11 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
-use operations_core::call::{Refusal, RequestedEvent};
+use operations_core::call::{Refusal, RequestedEvent, TooLarge, output_cannot_be_sent};
 use operations_core::error::CallError;
-use operations_core::json::{Malformed, check_below};
+use operations_core::json::check_below;
 use operations_core::lock::locked;
-use serde_json::json;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -102,14 +101,16 @@ impl Session {
 
     fn respond(&self, id: &str, operation: &str, output: &str) -> Result<(), CallError> {
         // It is two levels down in its frame.
-        check_below(2, output).map_err(|why: Malformed| {
-            CallError::failed(format!("The output of {operation} cannot be sent: {why}"))
-                .with_details(json!({ "operationId": operation, "delivery": "done" }))
-        })?;
+        check_below(2, output).map_err(|why| output_cannot_be_sent(operation, why))?;
         let text = frame::responded(id, output);
         let limit = self.peer.max_frame_bytes();
         if text.len() > limit {
-            return Err(loss::too_large("output", operation, text.len(), limit));
+            return Err(loss::too_large(
+                TooLarge::Output,
+                operation,
+                text.len(),
+                limit,
+            ));
         }
         self.write(text);
         Ok(())

@@ -219,3 +219,14 @@ async fn a_list_is_told_in_parts_and_an_offer_is_taken_in_parts() {
     assert_eq!(hand.next().await["type"], "hub.accepted");
     assert_eq!(*offers.lock().unwrap(), ["[1,2,[3]]"]);
 }
+
+#[tokio::test]
+async fn it_ends_at_once_when_it_is_told_to() {
+    let (under_way, played) = waiting();
+    let (running, mut hand) = by_hand(played, settings()).await;
+    hand.request("a", "wait", Value::Null).await;
+    until(|| under_way.load(Ordering::SeqCst) == 1).await;
+    running.kill.cancel();
+    assert_eq!(hand.closed().await.0, 1001);
+    until(|| under_way.load(Ordering::SeqCst) == 0).await;
+}

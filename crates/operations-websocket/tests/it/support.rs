@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 const PIPE: usize = 64 * 1024;
 
 /// Settings with which nothing is lost or refused by accident.
-pub fn settings() -> Settings {
+pub(crate) fn settings() -> Settings {
     Settings {
         max_frame_bytes: 1024 * 1024,
         heartbeat: Duration::from_secs(60),
@@ -31,7 +31,7 @@ pub fn settings() -> Settings {
     }
 }
 
-pub fn envelope(data: impl Into<Value>) -> String {
+pub(crate) fn envelope(data: impl Into<Value>) -> String {
     let meta = json!({ "source": "local", "operationId": "o", "timestamp": 1 });
     json!({ "data": data.into(), "meta": meta }).to_string()
 }
@@ -39,21 +39,21 @@ pub fn envelope(data: impl Into<Value>) -> String {
 /// Serves operations by their names: `echo`, `fail`, `panic`, `deep`, `wait` (without end), `numbers` (without end), `count` (as many events as its
 /// input says) and `large` (as many bytes as its input says).
 #[derive(Default)]
-pub struct Played {
+pub(crate) struct Played {
     /// Calls of `wait` and `numbers` that are under way.
-    pub under_way: Arc<AtomicUsize>,
+    pub(crate) under_way: Arc<AtomicUsize>,
     /// Events of `numbers` that were taken.
-    pub taken: Arc<AtomicUsize>,
-    pub offers: Arc<Mutex<Vec<String>>>,
+    pub(crate) taken: Arc<AtomicUsize>,
+    pub(crate) offers: Arc<Mutex<Vec<String>>>,
     /// What `hub.discover` is answered with; `None` for an answer that never comes.
-    pub operations: Option<Vec<String>>,
+    pub(crate) operations: Option<Vec<String>>,
 }
 
 /// Counts while it lives.
-pub struct Alive(Arc<AtomicUsize>);
+pub(crate) struct Alive(Arc<AtomicUsize>);
 
 impl Alive {
-    pub fn new(count: &Arc<AtomicUsize>) -> Self {
+    pub(crate) fn new(count: &Arc<AtomicUsize>) -> Self {
         count.fetch_add(1, Ordering::SeqCst);
         Self(Arc::clone(count))
     }
@@ -124,16 +124,16 @@ impl Serving for Played {
 }
 
 /// A session that runs, and how it is stopped.
-pub struct Running {
-    pub peer: Arc<Peer>,
-    pub session: Arc<Session>,
-    pub closing: CancellationToken,
-    pub kill: CancellationToken,
-    pub end: JoinHandle<End>,
+pub(crate) struct Running {
+    pub(crate) peer: Arc<Peer>,
+    pub(crate) session: Arc<Session>,
+    pub(crate) closing: CancellationToken,
+    pub(crate) kill: CancellationToken,
+    pub(crate) end: JoinHandle<End>,
 }
 
 /// Runs a session for a peer on one end of a pipe. The hub's end is the server's.
-pub async fn run(
+pub(crate) async fn run(
     peer: &Arc<Peer>,
     serving: Arc<dyn Serving>,
     settings: Settings,
@@ -158,17 +158,21 @@ pub async fn run(
 }
 
 /// Somebody who speaks by hand.
-pub struct Hand {
-    pub socket: WebSocketStream<DuplexStream>,
+pub(crate) struct Hand {
+    pub(crate) socket: WebSocketStream<DuplexStream>,
 }
 
 /// A session, and somebody who speaks to it by hand.
-pub async fn by_hand(serving: Played, settings: Settings) -> (Running, Hand) {
+pub(crate) async fn by_hand(serving: Played, settings: Settings) -> (Running, Hand) {
     to_peer(&Peer::new("the other end"), serving, settings).await
 }
 
 /// The same for a peer that there may have been a connection to before.
-pub async fn to_peer(peer: &Arc<Peer>, serving: Played, settings: Settings) -> (Running, Hand) {
+pub(crate) async fn to_peer(
+    peer: &Arc<Peer>,
+    serving: Played,
+    settings: Settings,
+) -> (Running, Hand) {
     let (here, there) = tokio::io::duplex(PIPE);
     let running = run(peer, Arc::new(serving), settings, here, Role::Server).await;
     let socket = WebSocketStream::from_raw_socket(there, Role::Client, None).await;
@@ -179,34 +183,34 @@ pub async fn to_peer(peer: &Arc<Peer>, serving: Played, settings: Settings) -> (
 }
 
 impl Hand {
-    pub async fn send_text(&mut self, text: impl Into<String>) {
+    pub(crate) async fn send_text(&mut self, text: impl Into<String>) {
         let text: String = text.into();
         self.socket.send(Message::text(text)).await.unwrap();
     }
 
-    pub async fn send(&mut self, kind: &str, payload: &Value) {
+    pub(crate) async fn send(&mut self, kind: &str, payload: &Value) {
         self.send_about(kind, "", payload).await;
     }
 
-    pub async fn send_about(&mut self, kind: &str, id: &str, payload: &Value) {
+    pub(crate) async fn send_about(&mut self, kind: &str, id: &str, payload: &Value) {
         let frame = json!({ "type": kind, "id": id, "payload": payload });
         self.send_text(frame.to_string()).await;
     }
 
-    pub async fn request(&mut self, id: &str, operation: &str, input: impl Into<Value>) {
+    pub(crate) async fn request(&mut self, id: &str, operation: &str, input: impl Into<Value>) {
         let input = input.into();
         let payload = json!({ "requestId": id, "operationId": operation, "input": input });
         self.send("call.requested", &payload).await;
     }
 
-    pub async fn respond(&mut self, id: &str, data: impl Into<Value>) {
+    pub(crate) async fn respond(&mut self, id: &str, data: impl Into<Value>) {
         let output: Value = serde_json::from_str(&envelope(data)).unwrap();
         let payload = json!({ "requestId": id, "output": output });
         self.send("call.responded", &payload).await;
     }
 
     /// The next frame of the call protocol, or of type `hub.*`.
-    pub async fn next(&mut self) -> Value {
+    pub(crate) async fn next(&mut self) -> Value {
         loop {
             match self.message().await {
                 Message::Text(text) => return serde_json::from_str(text.as_str()).unwrap(),
@@ -216,12 +220,12 @@ impl Hand {
         }
     }
 
-    pub async fn message(&mut self) -> Message {
+    pub(crate) async fn message(&mut self) -> Message {
         self.socket.next().await.expect("it is open").unwrap()
     }
 
     /// Has everything that was sent before looked at, and gives all that came back meanwhile.
-    pub async fn settled(&mut self) -> Vec<Value> {
+    pub(crate) async fn settled(&mut self) -> Vec<Value> {
         self.send_about("hub.ping", "settled", &json!({})).await;
         let mut frames = Vec::new();
         loop {
@@ -234,7 +238,7 @@ impl Hand {
     }
 
     /// How the session closes the connection: the code, and why.
-    pub async fn closed(&mut self) -> (u16, String) {
+    pub(crate) async fn closed(&mut self) -> (u16, String) {
         loop {
             if let Message::Close(frame) = self.message().await {
                 let frame = frame.expect("a code");
@@ -244,7 +248,7 @@ impl Hand {
     }
 }
 
-pub fn outbound(operation: &str) -> Outbound {
+pub(crate) fn outbound(operation: &str) -> Outbound {
     Outbound {
         operation_id: operation.to_owned(),
         ..Outbound::default()
@@ -252,14 +256,14 @@ pub fn outbound(operation: &str) -> Outbound {
 }
 
 /// Looks again and again until it holds.
-pub async fn until(holds: impl Fn() -> bool) {
+pub(crate) async fn until(holds: impl Fn() -> bool) {
     while !holds() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 
 /// What an error says about its reason and delivery.
-pub fn said(error: &CallError, field: &str) -> String {
+pub(crate) fn said(error: &CallError, field: &str) -> String {
     let details = error.details.as_ref();
     let found = details.and_then(|details| details.get(field));
     found.and_then(Value::as_str).unwrap_or_default().to_owned()
