@@ -62,19 +62,20 @@ function reasonToLeaveOut({ target, missing }) {
   return installed.includes(target) ? missing() : `rustup target add ${target}`;
 }
 
-function build({ target, library }, addon) {
+function build({ target, oldestLibrary, library }, addon) {
   const isWindows = target.includes("windows");
   const linker = isWindows ? ["-C", `link-arg=${listOfExports()}`] : [];
   run(
     "cargo-zigbuild",
     [
       ...["rustc", "--package", "operations-napi", "--profile", "ci", "--features", "test-hooks", "--locked"],
-      ...["--target", target, "--", ...linker],
+      ...["--target", target + (oldestLibrary ?? ""), "--", ...linker],
     ],
     { env: isWindows ? { LIBNODE_PATH: standInForNode() } : {} },
   );
   const folder = process.env.CARGO_TARGET_DIR ?? join(root, "target");
   copyFileSync(join(folder, target, "ci", library), addon);
+  run(process.execPath, [join(root, "scripts", "check-addon.mjs"), addon]);
 }
 
 /** Otherwise zig exports everything, which is more than a library of Windows can hold. */
