@@ -11,7 +11,9 @@ use std::task::{Context, Poll, Waker};
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, poll_fn};
+use memchr::memchr;
 use operations_core::lock::locked;
+use operations_core::utf8::text_of;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -223,7 +225,7 @@ async fn read(transport: Arc<StdioTransport>, mut stdout: impl AsyncBufRead + Un
             () = conversation.lost.cancelled() => break,
         };
         let Ok(piece @ [_, ..]) = piece else { break };
-        let end = piece.iter().position(|byte| *byte == b'\n');
+        let end = memchr(b'\n', piece);
         let length = end.map_or(piece.len(), |at| at + 1);
         let bytes = piece.get(..length).unwrap_or_default();
         if spool.is_none() && line.is_worth_a_file(bytes.len(), &conversation) {
@@ -254,7 +256,7 @@ async fn read(transport: Arc<StdioTransport>, mut stdout: impl AsyncBufRead + Un
 
 fn hear(conversation: &Arc<Conversation>, line: &[u8], way: &Arc<dyn Transport>) {
     // A broken character makes one text odd, not the whole line unreadable.
-    let text = String::from_utf8_lossy(line);
+    let text = text_of(line);
     let Some(slot) = place_for(line.len(), conversation).filter(|_| text.starts_with('{')) else {
         conversation.hear(&text, way);
         return;
