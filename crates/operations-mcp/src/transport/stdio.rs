@@ -506,7 +506,7 @@ mod tests {
         transport.hold();
         Arc::clone(&transport).send(say("c"));
         let (other, d) = (Arc::clone(&transport), say("d"));
-        std::thread::spawn(move || other.send(d)).join().unwrap();
+        thread::spawn(move || other.send(d)).join().unwrap();
         assert_eq!(theirs.read_exact(&mut read).await.unwrap(), 4);
         assert_eq!(&read, b"c\nd\n");
         transport.lose();
