@@ -145,7 +145,7 @@ pub const MAX_ANSWER_DEPTH: usize = 10_000;
 /// Whether a text, which is JSON, is nested more deeply than [`MAX_ANSWER_DEPTH`].
 #[must_use]
 pub fn is_too_deep(text: &str) -> bool {
-    // Counting brackets takes a fifteenth of the time of following them, and almost no text has so many.
+    // Counting brackets takes a tenth of the time of following them, and almost no text has so many.
     if openings(text) <= MAX_ANSWER_DEPTH {
         return false;
     }
