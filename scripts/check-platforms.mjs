@@ -71,7 +71,10 @@ function has(command, args) {
   }
 }
 
-if (isMain(import.meta.url)) {
+if (isMain(import.meta.url) && process.argv.includes("--print-targets")) {
+  // Those of scripts/test-platforms.mjs too.
+  console.log([...TARGETS, "x86_64-unknown-linux-musl"].join(" "));
+} else if (isMain(import.meta.url)) {
   const wanted = process.argv.slice(2).filter((arg) => !arg.startsWith("--"));
   const leftOut = checkPlatforms(wanted.length > 0 ? wanted : undefined);
   for (const each of leftOut) console.error(`\x1b[1;33mLEFT OUT: ${each}\x1b[0m`);

@@ -26,6 +26,7 @@ export const FOREIGN_NODES = {
   },
   "linux-arm64-gnu": {
     target: "aarch64-unknown-linux-gnu",
+    oldestLibrary: ".2.17",
     library: "liboperations_napi.so",
     missing: () =>
       unlessWorks("dpkg-deb", "apt-get install dpkg") ??
