@@ -3,6 +3,7 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { describe, it } from "node:test";
 import {
   CallError,
@@ -11,6 +12,8 @@ import {
   InfrastructureErrorCode,
   isResponseEnvelope,
 } from "@alkdev/operations";
+
+const { traceIn } = createRequire(import.meta.url)("../dist/border/trace.js");
 
 function cases(file) {
   const url = new URL(`../crates/operations-core/tests/cases/${file}`, import.meta.url);
@@ -47,5 +50,11 @@ describe("shared table: access", () => {
         },
       );
     });
+  }
+});
+
+describe("shared table: traces", () => {
+  for (const { name, trace, kept } of cases("traces.json")) {
+    it(name, () => assert.deepEqual(traceIn(trace), kept));
   }
 });

@@ -345,6 +345,14 @@ export interface HttpService {
     headers: string | undefined,
     isStream: boolean,
   ): HttpMachine;
+  /** The URL that a call goes to, for those who watch: without secrets, as far as they can be known. */
+  target(
+    index: number,
+    input: string,
+    body: string | undefined,
+    blobs: Uint8Array[] | undefined,
+    headers: string | undefined,
+  ): string | null;
   driveText(url: string, headers: string, withAuth: boolean): HttpMachine;
   cancel(id: number): void;
   close(): void;

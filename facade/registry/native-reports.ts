@@ -9,7 +9,7 @@ import type { Via } from "./protocol-context.js";
 import type { AccessReport, CallKind, CallReport } from "./watch-types.js";
 
 /** What can be told, as the native side counts it. */
-export const WANTS = { calls: 1, denials: 2, grants: 4, spans: 8, traces: 16 } as const;
+export const WANTS = { calls: 1, denials: 2, grants: 4, spans: 8, traces: 16, sampling: 32 } as const;
 
 /** What spans are made of, beside the report. Their ids are chosen already: what the call sent on has named its parent. */
 export interface NativeSpans {
@@ -25,6 +25,8 @@ export interface NativeSpans {
   readonly startedAt: number;
   /** When the work began and ended, in milliseconds from there. Absent where it never began. */
   readonly worked?: readonly [began: number, ended: number];
+  /** The URL of the request that was sent on, if it was one of HTTP. */
+  readonly target?: string;
   /** Of an answer that came over HTTP. */
   readonly statusCode?: number;
   /** Whether there is an answer with something in it. */

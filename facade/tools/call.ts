@@ -19,7 +19,7 @@ const LISTEN_FOR = 30_000;
 /** Calls an operation for a model. Never rejects. */
 export async function callTool(
   registry: OperationRegistry,
-  tool: Pick<ListedTool, "id" | "spec" | "projection">,
+  tool: Pick<ListedTool, "id" | "name" | "spec" | "projection">,
   input: unknown,
   context: CallContext,
   form: ResultForm,
@@ -29,7 +29,7 @@ export async function callTool(
     // A copy: a model is never trusted for being called directly, and the user's own context stays unmarked.
     const given = { ...context } as OperationContext;
     alwaysEnforceAccess(given);
-    markVia(given, { door: "tool" });
+    markVia(given, { door: "tool", tool: tool.name });
     if (given.env === undefined) offerEnv(registry, given);
     if (tool.spec.type === OperationType.SUBSCRIPTION) {
       return resultOf(await firstEvents(registry, tool.id, restored, given, form.maxResultBytes), form);

@@ -1,5 +1,6 @@
 //! The other end of a connection, to whoever calls it: what was asked, what waits to be written, who waits for what.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
@@ -812,7 +813,7 @@ impl Outbound {
             idle_timeout: None,
             identity: self.identity.as_deref(),
             metadata: self.metadata.as_deref(),
-            trace: self.trace.as_deref(),
+            trace: self.trace.as_deref().map(Cow::Borrowed),
         };
         NewRequest {
             id,

@@ -1,6 +1,8 @@
 //! The URL of a request: a base, a path below it, a query.
 
-use url::Url;
+use std::collections::HashSet;
+
+use url::{Url, form_urlencoded};
 
 use super::auth::Secret;
 use super::plan::Server;
@@ -65,6 +67,14 @@ impl BaseUrl {
     #[must_use]
     pub fn url(&self) -> &Url {
         &self.url
+    }
+
+    /// The names in the query that each request keeps.
+    pub(super) fn query_names(&self) -> HashSet<String> {
+        let query = self.query.as_deref().unwrap_or_default();
+        form_urlencoded::parse(query.as_bytes())
+            .map(|(name, _)| name.into_owned())
+            .collect()
     }
 
     /// The URL for a filled path template and a query. One slash is between base and path, and every

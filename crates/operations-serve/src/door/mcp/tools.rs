@@ -57,6 +57,7 @@ pub(super) async fn call(
     };
     let mut new = asked.call(&operation, tool.input(arguments));
     new.takes_files = true;
+    new.via = Some(asked.via(Some(&name)));
     let finishing = Finishing::new(asked, operation, tool.output);
     if let Some(Wanted { keep, after: None }) = wanted {
         match tasks::create(shared, asked, keep).await {
