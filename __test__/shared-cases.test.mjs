@@ -13,6 +13,7 @@ import {
   isResponseEnvelope,
 } from "@alkdev/operations";
 
+const { operationNotFound } = createRequire(import.meta.url)("../dist/registry/nearest.js");
 const { traceIn } = createRequire(import.meta.url)("../dist/border/trace.js");
 
 function cases(file) {
@@ -56,5 +57,12 @@ describe("shared table: access", () => {
 describe("shared table: traces", () => {
   for (const { name, trace, kept } of cases("traces.json")) {
     it(name, () => assert.deepEqual(traceIn(trace), kept));
+  }
+});
+
+describe("shared table: nearest names", () => {
+  for (const { wanted, names, nearest } of cases("nearest.json")) {
+    it(`${wanted.slice(0, 40)} among ${names.length}`, () =>
+      assert.equal(operationNotFound(wanted, names).details.nearest, nearest));
   }
 });

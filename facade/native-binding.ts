@@ -144,6 +144,8 @@ export interface NativeBinding {
   /** The status that the HTTP door answers a failed call with; nothing where it closes the connection. `error` and the errors that the
    * operation declares are JSON. */
   httpStatusOfFailure(runtime: Runtime, error: string, declared: string, hasIdentity: boolean): number | null;
+  /** Whether an operation can be a resource of MCP at this address. */
+  isResourceUri(uri: string): boolean;
   /** The same for a call that has not failed. */
   httpStatusOfAnswer(upstream: number | undefined | null, isToolError: boolean, hasContent: boolean): number;
   /** A registry that is served; `options` is JSON (`serve/options.ts`). */

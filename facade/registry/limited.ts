@@ -11,6 +11,7 @@ import { identityIn } from "./authorise.js";
 import { isEndingItself, within } from "./deadline.js";
 import { LimitedStream } from "./limited-stream.js";
 import type { Limiter } from "./limits.js";
+import { steering } from "./protocol-context.js";
 
 /** Calls that wait. One mailbox for all, so that one wake-up lets all of them begin that can. */
 const waiting = new PendingWork<number>(numbers());
@@ -159,7 +160,7 @@ export class Place {
     let forget: (() => void) | undefined;
     const ended = (error?: unknown, isFailure = false): void => {
       forget?.();
-      if (isFailure) this.failed(error);
+      if (isFailure) this.failed(isOwnTimeout(error, context) ? undefined : error);
       else this.leave();
     };
     try {
@@ -215,6 +216,12 @@ export class Place {
     this.#isFree = true;
     this.#gate.failed(this.#ticket, error);
   }
+}
+
+/** A caller who allows a call next to no time says nothing about its source, as with a deadline. */
+function isOwnTimeout(error: unknown, context: OperationContext): boolean {
+  const isTimeout = error instanceof CallError && error.code === InfrastructureErrorCode.TIMEOUT;
+  return isTimeout && steering(context, "timeout") !== undefined;
 }
 
 function isThenable(value: unknown): boolean {

@@ -1,5 +1,6 @@
 // A model's call of a tool: its arguments, the operation, and what the model is told.
 
+import { nearestName } from "../border/nearest-name.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { isTimeout } from "../error-guards.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
@@ -86,9 +87,13 @@ export async function firstEvents(
 
 /** A name that no tool has. */
 export function unknownTool(name: unknown, names: readonly string[], form: ResultForm): ToolResult {
-  const some = names.slice(0, 30).join(", ");
-  const more = names.length > 30 ? `, and ${names.length - 30} more` : "";
-  const known = names.length === 0 ? "There are no tools." : `The tools are: ${some}${more}.`;
+  const nearest = nearestName(name, names);
+  const known =
+    names.length === 0
+      ? "There are no tools."
+      : nearest !== undefined
+        ? `Did you mean ${nearest}?`
+        : `The tools are: ${names.slice(0, 30).join(", ")}${names.length > 30 ? `, and ${names.length - 30} more` : ""}.`;
   const error = new CallError(
     InfrastructureErrorCode.OPERATION_NOT_FOUND,
     `There is no tool ${JSON.stringify(name)}. ${known}`,

@@ -48,8 +48,13 @@ function contextFor(at: Workplace, config: HubConfig): CallContext {
     signal: interrupts.signal,
     ...(identity !== undefined && { identity }),
     ...(isTrusted && { trusted: true }),
-    onProgress: (told: unknown) => {
-      const { progress: done, total, message } = Object(told) as Record<string, unknown>;
+    onProgress: (...told) => {
+      const [first, ofAll, said] = told;
+      const {
+        progress: done,
+        total,
+        message,
+      } = typeof first === "number" ? { progress: first, total: ofAll, message: said } : first;
       const far = total === undefined ? String(done) : `${done} of ${total}`;
       progress.show(message === undefined ? far : `${far}: ${message}`);
     },

@@ -8,6 +8,7 @@ use operations_core::access::{AccessControl, Identity, enforce_access};
 use operations_core::envelope::EnvelopeParts;
 use operations_core::error::InfrastructureErrorCode;
 use operations_core::json::{Document, Object};
+use operations_core::nearest::nearest_id;
 use operations_core::trace;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -104,5 +105,21 @@ fn only_a_well_formed_trace_is_handed_on() {
             .collect();
         let expected = case.kept.unwrap_or_else(|| Value::Object(Map::new()));
         assert_eq!(Value::Object(fields), expected, "{}", case.name);
+    }
+}
+
+#[derive(Deserialize)]
+struct NearestCase {
+    wanted: String,
+    names: Vec<String>,
+    nearest: Option<String>,
+}
+
+#[test]
+fn the_nearest_name_is_found() {
+    for case in cases::<NearestCase>("nearest.json") {
+        let names: Vec<&str> = case.names.iter().map(String::as_str).collect();
+        let found = nearest_id(&case.wanted, &names);
+        assert_eq!(found, case.nearest.as_deref(), "{}", case.wanted);
     }
 }

@@ -57,6 +57,12 @@ use crate::door::http::{problem, request as plain};
 use crate::options::McpDoor;
 use crate::service::{Answered, Closed, Exchange, Shared};
 
+/// Whether an operation can be a resource at this address, which may have variables.
+#[must_use]
+pub fn is_resource_uri(uri: &str) -> bool {
+    catalog::is_resource_uri(uri)
+}
+
 const SESSION_HEADER: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";
 /// The revision whose clients come back to a stream.
