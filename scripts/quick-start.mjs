@@ -3,21 +3,10 @@
 // those: npm run test:quick-start -- pnpm bun
 
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  addonFile,
-  ensureDirectory,
-  ensureInstalled,
-  heading,
-  hostTriple,
-  isMain,
-  root,
-  run,
-} from "./lib.mjs";
-import { packInto, triples } from "./pack.mjs";
-import { startRegistry } from "./rehearse.mjs";
+import { ensureDirectory, ensureInstalled, heading, isMain, root, run } from "./lib.mjs";
+import { ADD, withRegistry } from "./local-registry.mjs";
 import { installRuntime, installTool } from "./runtimes.mjs";
 
 const readme = readFileSync(join(root, "README.md"), "utf8");
@@ -29,49 +18,29 @@ const program = /^```ts\n([\s\S]*?)^```$/m.exec(section)[1].replace("port: 8080"
 
 /** How each package manager is had and used. Bun and Deno run TypeScript as it is; Node 20 gets it without its types. */
 const MANAGERS = {
-  npm: () => ({ add: ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"] }),
+  npm: () => ({ add: ["npm", ...ADD.npm] }),
   pnpm: () => ({ add: [installTool("managers/pnpm", "pnpm@10", "pnpm"), "add"] }),
   yarn: () => ({ add: [installTool("managers/yarn", "@yarnpkg/cli-dist@4", "yarn"), "add"] }),
   bun: () => {
     const [bun] = installRuntime("bun");
-    return { add: [bun, "add", "--no-progress"], start: [bun, "main.ts"] };
+    return { add: [bun, ...ADD.bun], start: [bun, "main.ts"] };
   },
   deno: () => {
     const start = installRuntime("deno");
     // Names from npm have to say so.
-    return {
-      add: [start[0], "add", "--minimum-dependency-age=0"],
-      named: (name) => `npm:${name}`,
-      start: [...start, "main.ts"],
-    };
+    const named = (name) => `npm:${name}`;
+    return { add: [start[0], ...ADD.deno], named, start: [...start, "main.ts"] };
   },
 };
 
 export async function quickStart(wanted = Object.keys(MANAGERS)) {
-  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-  const folder = mkdtempSync(join(tmpdir(), "operations-quick-start-"));
-  const registry = await startRegistry(folder);
-  try {
-    publish(version, folder, registry);
+  await withRegistry(async (registry) => {
+    registry.publish();
     for (const name of wanted) {
       heading(`the quick start with ${name}`);
-      await tryOut(name, join(folder, name), registry);
+      await tryOut(name, join(registry.folder, name), registry);
     }
-  } finally {
-    registry.stop();
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-function publish(version, folder, registry) {
-  heading(`publish ${version} on the local registry`);
-  const placeholder = join(folder, "placeholder");
-  writeFileSync(placeholder, "An addon for another platform would be here.\n");
-  const addons = Object.fromEntries(triples().map((triple) => [triple, placeholder]));
-  addons[hostTriple()] = join(root, addonFile());
-  packInto(join(folder, "packed"), addons);
-  const args = [join(root, "scripts/publish.mjs"), join(folder, "packed"), "--no-provenance"];
-  run(process.execPath, args, { env: registry.env });
+  });
 }
 
 async function tryOut(name, project, registry) {

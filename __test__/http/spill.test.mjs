@@ -10,6 +10,7 @@ import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { FromOpenAPI, OperationRegistry } from "@alkdev/operations";
 import { toTools } from "@alkdev/operations/tools";
+import { mebibytes, memoryWhile } from "../support/memory.mjs";
 
 const PIECE = Buffer.alloc(1024 * 1024, "0123456789abcdef");
 const folder = mkdtempSync(join(tmpdir(), "spill-test-"));
@@ -74,17 +75,9 @@ describe("a large body", { timeout: 300_000 }, () => {
     const dir = join(folder, "flat");
     const registry = registryWith({ over: 100_000, dir });
     await call(registry, { pieces: "2" });
-    globalThis.gc?.();
-    const before = process.memoryUsage.rss();
-    let most = 0;
-    const watch = setInterval(() => {
-      most = Math.max(most, process.memoryUsage.rss() - before);
-    }, 5);
-    const { data, meta } = await call(registry, { pieces: String(megabytes) });
-    clearInterval(watch);
-    t.diagnostic(
-      `${megabytes} MiB, ${(most / 2 ** 20).toFixed(0)} MiB more at the most, the server's own included`,
-    );
+    const { result, most } = await memoryWhile(() => call(registry, { pieces: String(megabytes) }));
+    const { data, meta } = result;
+    t.diagnostic(`${megabytes} MiB, ${mebibytes(most)} more at the most, the server's own included`);
     assert.equal(meta.spill.bytes, megabytes * PIECE.length);
     assert.equal(statSync(meta.spill.path).size, megabytes * PIECE.length);
     const hash = createHash("sha256");

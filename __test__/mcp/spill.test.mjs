@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { OperationRegistry } from "@alkdev/operations";
 import { createMCPClient } from "@alkdev/operations/from-mcp";
+import { mebibytes, memoryWhile } from "../support/memory.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "spill-mcp-"));
 const MEGABYTES = Number(process.env.OPERATIONS_SPILL_MEGABYTES ?? 20);
@@ -119,15 +120,9 @@ describe("a large result of an MCP tool", { timeout: 300_000 }, () => {
     it(`is in a file, with flat memory (${way})`, async (t) => {
       const { call, files, close } = await connected(way);
       await call({ form: "text", pieces: 1 });
-      globalThis.gc?.();
-      const before = process.memoryUsage.rss();
-      let most = 0;
-      const watch = setInterval(() => {
-        most = Math.max(most, process.memoryUsage.rss() - before);
-      }, 5);
-      const { data, meta } = await call({ form: "text", pieces: MEGABYTES });
-      clearInterval(watch);
-      t.diagnostic(`${MEGABYTES} MiB, ${(most / 2 ** 20).toFixed(0)} MiB more at the most`);
+      const { result, most } = await memoryWhile(() => call({ form: "text", pieces: MEGABYTES }));
+      const { data, meta } = result;
+      t.diagnostic(`${MEGABYTES} MiB, ${mebibytes(most)} more at the most`);
       assert.equal(meta.spill.bytes, MEGABYTES * PIECE.length);
       assert.equal(meta.spill.sha256, hashOf(...Array(MEGABYTES).fill(PIECE)));
       assert.equal(meta.spill.contentType, "text/plain; charset=utf-8");

@@ -18,6 +18,7 @@ import {
 } from "@alkdev/operations";
 import { toTools } from "@alkdev/operations/tools";
 import { Type } from "@sinclair/typebox";
+import { mebibytes, memoryWhile } from "../support/memory.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "spill-registry-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -119,15 +120,9 @@ describe("a large result of a handler", { timeout: 300_000 }, () => {
       () => ReadableStream.from(pieces()),
     ]) {
       const made = registryOf(make);
-      globalThis.gc?.();
-      const before = process.memoryUsage.rss();
-      let most = 0;
-      const watch = setInterval(() => {
-        most = Math.max(most, process.memoryUsage.rss() - before);
-      }, 5);
-      const { meta } = await call(made);
-      clearInterval(watch);
-      t.diagnostic(`${megabytes} MiB, ${(most / 2 ** 20).toFixed(0)} MiB more at the most`);
+      const { result, most } = await memoryWhile(() => call(made));
+      const { meta } = result;
+      t.diagnostic(`${megabytes} MiB, ${mebibytes(most)} more at the most`);
       assert.equal(meta.spill.bytes, megabytes * piece.length);
       assert.equal(meta.spill.sha256, expected);
       assert.ok(most < 80 * 2 ** 20, `${most} bytes`);

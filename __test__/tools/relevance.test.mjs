@@ -2,25 +2,14 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { FromOpenAPI, OperationRegistry } from "@alkdev/operations";
 import { catalogue } from "@alkdev/operations/tools";
-import { realDocuments } from "../openapi/support/documents.mjs";
 import { PlainBM25 } from "./support/plain-bm25.mjs";
-import { answers, QUESTIONS } from "./support/questions.mjs";
+import { APIS, answers, QUESTIONS, registryOf } from "./support/questions.mjs";
 
 const FIRST = 5;
-const DOCUMENTS = {
-  github: "@octokit/openapi api.github.com.json",
-  kubernetes: "kubernetes-client",
-  figma: "@figma/rest-api-spec",
-  gitbook: "@gitbook/api openapi.json",
-  netlify: "@netlify/open-api",
-};
 
 function contestantsOf(api) {
-  const document = realDocuments.find(({ name }) => name === DOCUMENTS[api]);
-  const registry = new OperationRegistry();
-  registry.registerAll(FromOpenAPI(document.text(), { namespace: api, baseUrl: "http://localhost" }));
+  const registry = registryOf(api);
   const { search } = catalogue(registry);
   const plain = new PlainBM25(registry.list());
   return {
@@ -31,7 +20,7 @@ function contestantsOf(api) {
 
 describe("questions in plain words", { timeout: 300_000 }, () => {
   const found = { ours: new Set(), plain: new Set() };
-  for (const api of Object.keys(DOCUMENTS)) {
+  for (const api of APIS) {
     const questions = QUESTIONS.filter((question) => question.api === api);
     it(`about ${api}`, (t) => {
       const contestants = contestantsOf(api);

@@ -3,25 +3,14 @@
 
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { FromOpenAPI, OperationRegistry } from "@alkdev/operations";
 import { catalogue } from "@alkdev/operations/tools";
-import { realDocuments } from "../../__test__/openapi/support/documents.mjs";
-import { answers, QUESTIONS } from "../../__test__/tools/support/questions.mjs";
+import { APIS, answers, QUESTIONS, registryOf } from "../../__test__/tools/support/questions.mjs";
 
 const FIRST = 5;
-const DOCUMENTS = {
-  github: "@octokit/openapi api.github.com.json",
-  kubernetes: "kubernetes-client",
-  figma: "@figma/rest-api-spec",
-  gitbook: "@gitbook/api openapi.json",
-  netlify: "@netlify/open-api",
-};
 const [python = "python3"] = process.argv.slice(2);
 
-const apis = Object.entries(DOCUMENTS).map(([api, name]) => {
-  const registry = new OperationRegistry();
-  const document = realDocuments.find((each) => each.name === name);
-  registry.registerAll(FromOpenAPI(document.text(), { namespace: api, baseUrl: "http://localhost" }));
+const apis = APIS.map((api) => {
+  const registry = registryOf(api);
   const questions = QUESTIONS.filter((question) => question.api === api);
   const { search } = catalogue(registry);
   const ours = questions.map(({ question }) =>

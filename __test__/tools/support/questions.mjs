@@ -6,6 +6,27 @@
 // Each line is a question and the operations that answer it; one of them has to be found. `*` stands for any letters:
 // Kubernetes has one operation in several versions.
 
+import { FromOpenAPI, OperationRegistry } from "@alkdev/operations";
+import { realDocuments } from "../../openapi/support/documents.mjs";
+
+/** The APIs that are asked about, and the documents of these. */
+const DOCUMENTS = {
+  github: "@octokit/openapi api.github.com.json",
+  kubernetes: "kubernetes-client",
+  figma: "@figma/rest-api-spec",
+  gitbook: "@gitbook/api openapi.json",
+  netlify: "@netlify/open-api",
+};
+export const APIS = Object.keys(DOCUMENTS);
+
+/** A registry with all operations of an API. */
+export function registryOf(api) {
+  const document = realDocuments.find(({ name }) => name === DOCUMENTS[api]);
+  const registry = new OperationRegistry();
+  registry.registerAll(FromOpenAPI(document.text(), { namespace: api, baseUrl: "http://localhost" }));
+  return registry;
+}
+
 const GITHUB = `
 open a new bug report in a repository | issues/create
 show me the open issues of a repo | issues/list-for-repo
