@@ -333,14 +333,10 @@ export interface CallerIdentity extends Omit<Identity, "scopes" | "resources"> {
 export interface CallContext extends Omit<OperationContext, "identity" | "onProgress"> {
   identity?: CallerIdentity | undefined;
   /**
-   * Told how far the call is. An MCP tool reports one object. A local handler gets this very function, and calls it with an
-   * object or with up to three values: `onProgress(1, 2, "half")`.
+   * Called with the progress of an MCP tool, if the server reports it. A local handler gets this function as it is, and may also
+   * call it with up to three values: `onProgress(1, 2, "half")`.
    */
-  onProgress?(
-    progress: number | { progress: number; total?: number; message?: string },
-    total?: number,
-    message?: string,
-  ): void;
+  onProgress?(progress: { progress: number; total?: number; message?: string }): void;
 }
 
 /** What every spec says besides its type, its schemas and its handler, as it may be written. */
