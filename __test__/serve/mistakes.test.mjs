@@ -72,6 +72,18 @@ describe("an operation that is not there", () => {
   });
 });
 
+describe("a query parameter that is there twice", () => {
+  it("is named", async () => {
+    const input = Type.Object({ name: Type.String() });
+    const { url } = await serving([operation({ namespace: "demo", name: "greet", inputSchema: input })]);
+    const response = await fetch(`${url}/api/demo/greet?name=Ada&name=Bob`);
+    assert.equal(response.status, 400);
+    const { detail, mayHaveRun } = await response.json();
+    assert.match(detail, /the parameter "name" is there 2 times, and takes one value/);
+    assert.equal(mayHaveRun, false);
+  });
+});
+
 describe("_meta.mcp with a mistake", () => {
   it("is told in the log, by operation, and hides nothing", async () => {
     const lines = [];
