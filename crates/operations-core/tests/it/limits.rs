@@ -365,7 +365,7 @@ fn broken(failures: usize) -> (Machine, LimiterId) {
 fn a_source_that_never_answers_a_trial_does_not_keep_its_breaker_from_closing() {
     let (mut machine, id) = broken(1);
     let needs = [id];
-    let mut enter = |machine: &mut Machine, now| {
+    let enter = |machine: &mut Machine, now| {
         let entered = machine.enter(now, ask(&needs, ""), &mut Vec::new());
         entered.map(|(ticket, is_admitted)| {
             assert!(is_admitted);
@@ -399,8 +399,7 @@ fn a_source_that_never_answers_a_trial_does_not_keep_its_breaker_from_closing() 
 fn a_source_that_answers_no_trial_at_all_is_tried_again_and_again_within_bounds() {
     let (mut machine, id) = broken(1);
     let needs = [id];
-    let mut enter =
-        |machine: &mut Machine, now| machine.enter(now, ask(&needs, ""), &mut Vec::new());
+    let enter = |machine: &mut Machine, now| machine.enter(now, ask(&needs, ""), &mut Vec::new());
     let (first, _) = enter(&mut machine, 0.0).expect("closed");
     machine.leave(0.0, first, Verdict::Failure, &mut Vec::new());
     let tried =
