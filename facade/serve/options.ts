@@ -73,6 +73,8 @@ export interface HubDoorOptions {
   heartbeat?: number;
   /** How many calls of one connection may run or wait (default 16,384). Further calls are refused. */
   maxCalls?: number;
+  /** How many operations one spoke may offer (default 10,000). A larger offer is refused. */
+  maxOperations?: number;
   /** The largest number of connections (default 10,000). */
   maxConnections?: number;
 }
@@ -207,7 +209,7 @@ export interface ServeOptions extends PlaceLimits {
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 const TIMEOUT = 60_000;
 const REQUEST_TIMEOUT = 30_000;
-const HUB = { heartbeat: 15_000, maxCalls: 16_384, maxConnections: 10_000 };
+const HUB = { heartbeat: 15_000, maxCalls: 16_384, maxOperations: 10_000, maxConnections: 10_000 };
 const REQUEST_HEADERS = ["accept-language", "user-agent", "traceparent", "tracestate", "baggage"];
 const RESPONSE_HEADERS = [
   "cache-control",
@@ -282,6 +284,7 @@ export const DOORS: Fields<ServeDoors> = {
       maxFrameBytes: aSize,
       heartbeat: aDuration,
       maxCalls: aSize,
+      maxOperations: aSize,
       maxConnections: aSize,
     }),
   ),

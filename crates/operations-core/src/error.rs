@@ -106,6 +106,18 @@ impl CallError {
         Self::new(InfrastructureErrorCode::UnknownError, message)
     }
 
+    /// An error as somebody else tells it, whose details are JSON. Details that cannot be read are left out.
+    pub fn told(
+        code: impl Into<Cow<'static, str>>,
+        message: impl Into<String>,
+        details: Option<&str>,
+    ) -> Self {
+        Self {
+            details: details.and_then(|text| serde_json::from_str(text).ok()),
+            ..Self::new(code, message)
+        }
+    }
+
     /// The same error with details.
     #[must_use]
     pub fn with_details(mut self, details: Value) -> Self {
