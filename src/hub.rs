@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use napi::bindgen_prelude::{Env, PromiseRaw};
 use napi_derive::napi;
-use operations_core::call::Kind;
 use operations_core::call::submission::NewRequest;
 use operations_core::clock;
 use operations_core::error::CallError;
@@ -58,15 +57,7 @@ impl HubPeer {
         payload: String,
         idle_timeout: Option<f64>,
     ) -> napi::Result<()> {
-        let request = NewRequest {
-            id,
-            operation_id,
-            payload,
-            kind: Kind::Subscription {
-                idle_timeout,
-                paced: true,
-            },
-        };
+        let request = NewRequest::subscription(id, operation_id, payload, idle_timeout);
         self.bridge
             .run(&env, || self.peer.subscribe_host(&self.mailbox, request))
     }
@@ -215,8 +206,7 @@ impl HubConnection {
     /// What was asked has failed.
     #[napi]
     pub fn fail(&self, id: String, code: String, message: String, details: Option<String>) {
-        let mut error = CallError::new(code, message);
-        error.details = details.and_then(|text| serde_json::from_str(&text).ok());
+        let error = CallError::told(code, message, details.as_deref());
         self.host.fail(&id, error);
     }
 

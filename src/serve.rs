@@ -210,8 +210,7 @@ impl RegistryServer {
     /// What was asked has failed.
     #[napi]
     pub fn fail(&self, id: String, code: String, message: String, details: Option<String>) {
-        let mut error = CallError::new(code, message);
-        error.details = details.and_then(|text| serde_json::from_str(&text).ok());
+        let error = CallError::told(code, message, details.as_deref());
         self.host.fail(&id, error);
     }
 

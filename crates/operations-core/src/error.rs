@@ -106,6 +106,14 @@ impl CallError {
         Self::new(InfrastructureErrorCode::UnknownError, message)
     }
 
+    /// An error as JavaScript tells it, with its details as JSON.
+    pub fn told(code: String, message: String, details: Option<&str>) -> Self {
+        Self {
+            details: details.and_then(|text| serde_json::from_str(text).ok()),
+            ..Self::new(code, message)
+        }
+    }
+
     /// The same error with details.
     #[must_use]
     pub fn with_details(mut self, details: Value) -> Self {
