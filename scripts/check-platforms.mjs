@@ -53,10 +53,12 @@ export function checkPlatforms(wanted = TARGETS) {
 }
 
 /** napi-build looks for the library of Node on Windows, even where nothing is linked. */
-function standInForNode() {
+export function standInForNode() {
   const folder = join(root, "target", "libnode");
   mkdirSync(folder, { recursive: true });
-  for (const name of ["libnode.dll", "libnode.a"]) writeFileSync(join(folder, name), "");
+  writeFileSync(join(folder, "libnode.dll"), "");
+  // An archive without a member, for the linker.
+  writeFileSync(join(folder, "libnode.a"), "!<arch>\n");
   return folder;
 }
 
@@ -69,7 +71,10 @@ function has(command, args) {
   }
 }
 
-if (isMain(import.meta.url)) {
+if (isMain(import.meta.url) && process.argv.includes("--print-targets")) {
+  // Those of scripts/test-platforms.mjs too.
+  console.log([...TARGETS, "x86_64-unknown-linux-musl"].join(" "));
+} else if (isMain(import.meta.url)) {
   const wanted = process.argv.slice(2).filter((arg) => !arg.startsWith("--"));
   const leftOut = checkPlatforms(wanted.length > 0 ? wanted : undefined);
   for (const each of leftOut) console.error(`\x1b[1;33mLEFT OUT: ${each}\x1b[0m`);

@@ -2,11 +2,11 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { addonFile, buildAddon, buildFacade, ensureInstalled, root, run, tool } from "./lib.mjs";
+import { addonFile, buildAddon, buildFacade, compile, ensureInstalled, root, run } from "./lib.mjs";
 
 ensureInstalled();
 if (!existsSync(join(root, addonFile()))) buildAddon({ profile: "ci", features: ["test-hooks"] });
 if (!existsSync(join(root, "dist", "index.mjs"))) buildFacade();
 const example = join(root, "examples", "agent-hub");
-tool("typescript", "bin/tsc", ["-p", example]);
+compile(example);
 run(process.execPath, [join(example, "build", "main.mjs"), ...process.argv.slice(2)]);

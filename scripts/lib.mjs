@@ -63,6 +63,12 @@ export function tool(packageName, bin, args, options) {
   run(process.execPath, [join(root, "node_modules", packageName, bin), ...args], options);
 }
 
+/** Compiles a TypeScript project with TypeScript 7, which takes a fifth of the time of 5.9. What needs the compiler as a library
+ * (TypeDoc, the tests of the declarations) still has 5.9, and the type tests pass with both. */
+export function compile(project) {
+  tool("typescript-7", "bin/tsc", ["-p", project]);
+}
+
 const phases = [];
 
 /** Begins a phase of a script. */
@@ -147,7 +153,7 @@ export function buildAddon({ profile, features = [] }) {
 /** Compiles the facade, and writes the ES module wrappers around it and the entries without native code. */
 export function buildFacade() {
   heading("build the facade");
-  tool("typescript", "bin/tsc", ["-p", "facade"]);
+  compile("facade");
   run(process.execPath, [join(root, "scripts", "bundle-node.mjs")]);
   run(process.execPath, [join(root, "scripts", "write-esm-wrappers.mjs")]);
   run(process.execPath, [join(root, "scripts", "build-browser.mjs")]);
@@ -159,7 +165,7 @@ function buildExplorer() {
   const [source, target] = [join(root, "explorer"), join(root, "dist", "explorer")];
   // What is in the folder is served.
   rmSync(target, { recursive: true, force: true });
-  tool("typescript", "bin/tsc", ["-p", "explorer"]);
+  compile("explorer");
   for (const name of readdirSync(source).filter((name) => /\.(html|css|svg)$/.test(name))) {
     copyFileSync(join(source, name), join(target, name));
   }

@@ -22,9 +22,8 @@ export function packInto(
   rmSync(directory, { recursive: true, force: true });
   ensureDirectory(directory);
   packFolder(stagePackage(version), directory);
-  const thirdParty = notices();
   for (const [triple, addon] of Object.entries(addons)) {
-    packFolder(stagePlatform(triple, addon, thirdParty, version), directory);
+    packFolder(stagePlatform(triple, addon, version), directory);
   }
 }
 
@@ -52,7 +51,7 @@ function stagePackage(version) {
 }
 
 /** A platform package: the addon, and the terms of everything that is compiled into it. */
-function stagePlatform(triple, addon, thirdParty, version) {
+function stagePlatform(triple, addon, version) {
   const stage = join(root, "target", "packages", triple);
   rmSync(stage, { recursive: true, force: true });
   cpSync(join(root, "npm", triple), stage, { recursive: true });
@@ -63,7 +62,7 @@ function stagePlatform(triple, addon, thirdParty, version) {
   copyFileSync(addon, join(stage, addonFile(triple)));
   for (const licence of ["LICENSE-APACHE", "LICENSE-MIT"])
     copyFileSync(join(root, licence), join(stage, licence));
-  writeFileSync(join(stage, NOTICES), thirdParty);
+  writeFileSync(join(stage, NOTICES), notices(triple));
   return stage;
 }
 

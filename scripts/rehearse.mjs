@@ -11,6 +11,7 @@ import { triples } from "./pack.mjs";
 import { installRuntime, RUNTIMES } from "./runtimes.mjs";
 
 const NAME = "@alkdev/operations";
+const TYPEBOX = "@sinclair/typebox";
 const PROGRAMS = ["esm.mjs", "cjs.cjs", "adapters.mjs"];
 
 /** Publishes two versions on a local registry, and installs them with each runtime. Ends the process where that fails. */
@@ -43,9 +44,9 @@ function installAndUpgrade(name, versions, registry) {
   const [kind] = name.split("-");
   const [installer, ...args] = kind === "node" ? ["npm", ...ADD.npm] : [runtime[0], ...ADD[kind]];
   for (const version of versions) {
-    // Deno takes names from several registries.
-    const spec = `${kind === "deno" ? "npm:" : ""}${NAME}@${version}`;
-    run(installer, [...args, spec], { cwd: project, env: registry.env });
+    // As the README says, with TypeBox, which the programs use. Deno takes names from several registries.
+    const specs = [`${NAME}@${version}`, TYPEBOX].map((each) => (kind === "deno" ? `npm:${each}` : each));
+    run(installer, [...args, ...specs], { cwd: project, env: registry.env });
     const installed = join(project, "node_modules", NAME, "package.json");
     const found = existsSync(installed) ? JSON.parse(readFileSync(installed, "utf8")).version : "nothing";
     if (found !== version) fail(`${name}: wanted ${version}, and got ${found}`);

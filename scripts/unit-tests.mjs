@@ -81,7 +81,7 @@ function printSlowest(times) {
 }
 
 function watch(files) {
-  const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
+  const tsc = join(root, "node_modules", "typescript-7", "bin", "tsc");
   const programs = [
     [tsc, "-p", "facade", "--watch", "--preserveWatchOutput"],
     ["--test", "--watch", ...files],

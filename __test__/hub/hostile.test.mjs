@@ -3,8 +3,18 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { after, describe, it } from "node:test";
+import { deflateRawSync } from "node:zlib";
 import { WebSocketServer } from "ws";
-import { bareSocket, deferred, eventually, hubOf, operation, spokeOf } from "./support.mjs";
+import {
+  bareSocket,
+  deferred,
+  eventually,
+  failureOf,
+  hubOf,
+  operation,
+  registryOf,
+  spokeOf,
+} from "./support.mjs";
 
 const offered = (name) => ({
   namespace: "x",
@@ -91,21 +101,85 @@ describe("a hostile spoke", () => {
   });
 
   it("that offers much does not keep everybody else waiting", async () => {
-    const { registry, address } = await hubOf([], { hub: { accept: ({ name }) => ({ namespace: name }) } });
-    const mallory = await bareSocket(`${address}?name=mallory`);
-    const inputSchema = {
-      type: "object",
-      properties: Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`p${i}`, { type: "string" }])),
-    };
-    const operations = Array.from({ length: 300 }, (_, i) => ({ ...offered(`o${i}`), inputSchema }));
     let turns = 0;
-    const counting = setInterval(() => (turns += 1), 1);
+    const count = () => {
+      turns += 1;
+      counting = setImmediate(count);
+    };
+    let counting = setImmediate(count);
+    /** The turn of the event loop in which each operation was looked at. */
+    const seen = [];
+    const accessControl = () => {
+      seen.push(turns);
+      // As much work as one turn may have.
+      const until = performance.now() + 12;
+      while (performance.now() < until);
+      return { requiredScopes: [] };
+    };
+    const { registry, address } = await hubOf([], {
+      hub: { accept: ({ name }) => ({ namespace: name, accessControl }) },
+    });
+    const mallory = await bareSocket(`${address}?name=mallory`);
+    const operations = Array.from({ length: 20 }, (_, i) => offered(`o${i}`));
     mallory.send("hub.offer", { operations }, "1");
     await mallory.until(({ type }) => type === "hub.accepted");
-    clearInterval(counting);
-    assert.equal(registry.list().length, 300);
-    // The loop turned while the schemas were compiled, and not only before and after.
-    assert.ok(turns > 3, `${turns} turns`);
+    clearImmediate(counting);
+    assert.equal(registry.list().length, 20);
+    assert.equal(new Set(seen).size, 20, "each has a turn of its own");
+  });
+
+  it("that offers more operations than the hub takes is told so", async () => {
+    const { registry, address } = await hubOf([], {
+      hub: { accept: ({ name }) => ({ namespace: name }), maxOperations: 3 },
+    });
+    const many = (count) =>
+      registryOf(...Array.from({ length: count }, (_, i) => operation({ namespace: "x", name: `o${i}` })));
+    const spoke = await spokeOf(address, { name: "mallory" });
+    const { message, details } = await failureOf(spoke.serve(many(4)));
+    assert.match(message, /4 operations.*at most 3 \(maxOperations\)/);
+    assert.equal(details.reason, "too-many-operations");
+    assert.equal(details.limit, 3);
+    assert.deepEqual(registry.list(), []);
+    assert.equal((await spoke.serve(many(3))).operations.length, 3);
+    assert.equal(registry.list().length, 3);
+  });
+
+  it("that nests a frame too deeply is told so, or disconnected", async () => {
+    const { address } = await hubOf([
+      operation({ namespace: "open", name: "echo", handler: (input) => input }),
+    ]);
+    const mallory = await bareSocket(address);
+    const deep = "[".repeat(600) + "]".repeat(600);
+    mallory.socket.send(
+      `{"type":"call.requested","id":"","payload":{"input":${deep},"requestId":"r","operationId":"open.echo"}}`,
+    );
+    const { type, payload } = await mallory.until(({ payload }) => payload?.requestId === "r");
+    assert.equal(type, "call.error");
+    assert.equal(payload.code, "VALIDATION_ERROR");
+    assert.equal(payload.details.reason, "too-deep");
+    assert.equal(payload.details.delivery, "none");
+    assert.deepEqual((await mallory.call("open.echo", { n: 1 })).payload.output.data, { n: 1 });
+    mallory.socket.send(deep);
+    const { code, reason } = await mallory.closed;
+    assert.equal(code, 1008);
+    assert.match(reason, /nested too deeply/);
+  });
+
+  it("cannot send a compression bomb: a frame that says it is compressed ends the connection", async () => {
+    const { address } = await hubOf([]);
+    // It offers compression, as browsers do. The hub does not take it up.
+    const mallory = await bareSocket(address, { perMessageDeflate: true });
+    assert.equal(mallory.socket.extensions, "");
+    // 64 MiB of zeros, which deflate makes 64 KiB of, with RSV1 set. The mask is zero.
+    const bomb = deflateRawSync(Buffer.alloc(64 * 1024 * 1024));
+    const header = Buffer.alloc(14);
+    header.set([0xc1, 0xff]);
+    header.writeBigUInt64BE(BigInt(bomb.length), 2);
+    mallory.socket._socket.write(Buffer.concat([header, bomb]));
+    assert.equal((await mallory.closed).code, 1002);
+    const other = await bareSocket(address);
+    other.send("hub.ping", {}, "7");
+    await other.until(({ type }) => type === "hub.pong");
   });
 });
 

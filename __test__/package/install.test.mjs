@@ -37,7 +37,7 @@ before(async () => {
 after(() => rmSync(project, { recursive: true, force: true }));
 
 describe(`installed from tarballs, on ${runtime}`, () => {
-  for (const program of ["esm.mjs", "cjs.cjs", "both.mjs", "worker.mjs", "adapters.mjs"]) {
+  for (const program of ["esm.mjs", "cjs.cjs", "both.mjs", "worker.mjs", "adapters.mjs", "hub.mjs"]) {
     it(`${program} runs and ends by itself`, { timeout: 60_000 }, async () => {
       const { stdout, stderr } = await run(runtime, [...runtimeArgs, program], {
         cwd: project,

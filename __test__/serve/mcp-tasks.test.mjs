@@ -2,15 +2,12 @@
 // the SDK's client, and servers that are killed.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { after, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { CallError, closeMCPClient, createMCPClient, OperationRegistry } from "@alkdev/operations";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -21,13 +18,8 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import { Type } from "@sinclair/typebox";
 import { packaged } from "../mcp/support/servers.mjs";
+import { ask, call, EXTENSION, get, isOver, job, PREFIX, startTaskServer, until } from "./support/tasks.mjs";
 import { deferred, operation, serving } from "./support.mjs";
-
-const PREFIX = "io.modelcontextprotocol/";
-const EXTENSION = `${PREFIX}tasks`;
-
-const job = (name, handler, more = {}) =>
-  operation({ namespace: "x", name, type: "mutation", _meta: { mcp: { task: true } }, handler, ...more });
 
 /** A server that is closing may still write: what it writes while the folder is removed is removed too. */
 async function removed(dir) {
@@ -52,47 +44,6 @@ const mcp = (operations, { tasks, ...more } = {}) =>
     doors: { mcp: { name: "test", version: "1.2.3", tasks: tasks ?? { dir: folder(), poll: 50 } } },
     ...more,
   });
-
-/** A request of revision 2026-07-28, of a client that knows tasks. */
-async function ask(url, method, params, { capabilities = {}, headers = {}, declares = true } = {}) {
-  const name = params.name ?? params.taskId;
-  const all = { ...capabilities, ...(declares && { extensions: { [EXTENSION]: {} } }) };
-  const response = await fetch(`${url}/mcp`, {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      accept: "application/json, text/event-stream",
-      "mcp-protocol-version": "2026-07-28",
-      "mcp-method": method,
-      ...(name !== undefined && { "mcp-name": name }),
-      ...headers,
-    },
-    body: JSON.stringify({
-      jsonrpc: "2.0",
-      id: 1,
-      method,
-      params: {
-        ...params,
-        _meta: { [`${PREFIX}protocolVersion`]: "2026-07-28", [`${PREFIX}clientCapabilities`]: all },
-      },
-    }),
-  });
-  return response.json();
-}
-
-const call = (url, name, args = {}, more = {}) => ask(url, "tools/call", { name, arguments: args }, more);
-const get = async (url, taskId, more) => (await ask(url, "tasks/get", { taskId }, more)).result;
-
-/** Asks until a task is something. */
-async function until(url, taskId, wanted, more) {
-  for (;;) {
-    const task = await get(url, taskId, more);
-    if (wanted(task)) return task;
-    await sleep(20);
-  }
-}
-
-const isOver = ({ status }) => ["completed", "failed", "cancelled"].includes(status);
 
 describe("tasks of 2026-07-28", () => {
   it("tell how far they are, and have their results", async () => {
@@ -446,6 +397,31 @@ describe("our client and tasks", () => {
     assert.deepEqual(asked.slice(2), ["three"]);
   });
 
+  it("hears of the progress of a task", async () => {
+    const seen = deferred();
+    const served = await mcp([
+      job("work", async (_, { onProgress }) => {
+        onProgress(1, 4, "reading");
+        await seen.promise;
+        onProgress(3, 4);
+        await sleep(200);
+        return "done";
+      }),
+    ]);
+    const registry = await connected(served);
+    const heard = [];
+    const onProgress = (progress) => {
+      heard.push(progress);
+      seen.resolve();
+    };
+    const { data } = await registry.execute("x.work", {}, { onProgress });
+    assert.equal(data, "done");
+    assert.deepEqual(heard, [
+      { progress: 1, total: 4, message: "reading" },
+      { progress: 3, total: 4 },
+    ]);
+  });
+
   it("cancels the task of a call that nobody wants any more", async () => {
     const signals = [];
     const served = await mcp([
@@ -474,8 +450,13 @@ describe("our client and tasks", () => {
     const registry = new OperationRegistry();
     registry.registerAll(wrapper.tools);
     const input = { topic: "bees", ambiguous: false };
-    const { data } = await registry.execute("everything.simulate-research-query", input, {});
+    const heard = [];
+    const onProgress = ({ message }) => heard.push(message);
+    const { data } = await registry.execute("everything.simulate-research-query", input, { onProgress });
     assert.match(data[0].text, /Research Report: bees/);
+    // Its status messages.
+    assert.ok(heard.length > 0);
+    assert.equal(typeof heard[0], "string");
   });
 });
 
@@ -540,26 +521,13 @@ describe("tasks of 2025-11-25", () => {
 });
 
 describe("tasks and the ends of their servers", () => {
-  const program = fileURLToPath(new URL("support/task-server.mjs", import.meta.url));
-
-  async function start(dir) {
-    const child = spawn(process.execPath, [program, dir], { stdio: ["ignore", "pipe", "inherit"] });
-    const [url] = await once(createInterface(child.stdout), "line");
-    const kill = async () => {
-      const ended = once(child, "exit");
-      child.kill("SIGKILL");
-      await ended;
-    };
-    return { url, kill };
-  }
-
   it("a result outlives its server, and work that it did not finish is lost", async () => {
     const dir = folder();
-    const first = await start(dir);
+    const first = await startTaskServer({ dir, poll: 50 });
     const { result: short } = await call(first.url, "x_wait", { ms: 0 });
     const { result: long } = await call(first.url, "x_wait", { ms: 600_000 });
     await until(first.url, short.taskId, isOver);
-    const second = await start(dir);
+    const second = await startTaskServer({ dir, poll: 50 });
     // While the process lives that works on it, another one knows that.
     assert.equal((await get(second.url, long.taskId)).status, "working");
     const refused = await ask(second.url, "tasks/cancel", { taskId: long.taskId });
@@ -572,7 +540,7 @@ describe("tasks and the ends of their servers", () => {
     assert.equal(lost.status, "failed");
     assert.match(lost.error.message, /has ended/);
     await second.kill();
-    const third = await start(dir);
+    const third = await startTaskServer({ dir, poll: 50 });
     assert.equal((await get(third.url, long.taskId)).status, "failed");
     await third.kill();
   });

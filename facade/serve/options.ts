@@ -10,7 +10,6 @@ import {
   anObject,
   aPatience,
   aSize,
-  aString,
   type Check,
   checkedOptions,
   type Fields,
@@ -20,7 +19,6 @@ import {
   isString,
   isWhole,
   must,
-  oneOf,
   refusal,
   required,
 } from "../border/options.js";
@@ -28,11 +26,12 @@ import { kindOf } from "../border/text.js";
 import { isIdentity } from "../call/incoming.js";
 import type { PlaceLimits } from "../call/places.js";
 import type { Identity, OperationSpec } from "../types.js";
+import { aPath, defined, door, PATH } from "./door-options.js";
 import { explorerFiles } from "./explorer.js";
 import type { AcceptSpoke } from "./hub.js";
 import type { Identify } from "./identify.js";
 import { anInfo, type OpenAPIInfo } from "./info.js";
-import { stateFolder } from "./state-folder.js";
+import { anMcpDoor, type McpDoorOptions, nativeMcp } from "./mcp-door.js";
 
 /**
  * The HTTP door: every operation at `POST <path>/<namespace>/<name>`, and at the addresses in `<path>/openapi.json`.
@@ -47,77 +46,6 @@ export interface HttpDoorOptions {
   path?: string;
   /** The `info` of its OpenAPI document. */
   info?: OpenAPIInfo;
-}
-
-/**
- * How tasks are kept: calls that continue after their request has ended. Operations with `_meta: { mcp: { task: true }
- * }` can be called as tasks.
- *
- * @example
- * ```ts
- * const tasks: McpTaskOptions = { dir: "/var/lib/demo/tasks", keep: 3_600_000 };
- * ```
- */
-export interface McpTaskOptions {
-  /**
-   * The folder (default: a folder in the user's state folder, named after the server). Processes that serve one address
-   * share it.
-   */
-  dir?: string;
-  /** How long a task is kept after its start, in milliseconds (default: a day). It must be done by then. */
-  keep?: number;
-  /** How often clients should ask how far a task is, in milliseconds (default 1,000). */
-  poll?: number;
-}
-
-/**
- * How clients of revision 2025-11-25 may leave the stream of a call and resume it (`Last-Event-ID`).
- *
- * @example
- * ```ts
- * const resume: McpResumeOptions = { hold: 20_000, wait: 60_000 };
- * ```
- */
-export interface McpResumeOptions {
-  /** How long a stream stays open, in milliseconds (default: as long as the call takes). Then the server ends it, and the client comes
-   * back a moment later. This is for networks that end long requests. */
-  hold?: number;
-  /** How long a call goes on without its client, in milliseconds (default 30,000). Then it is aborted. */
-  wait?: number;
-}
-
-/**
- * The MCP door: every operation as a tool, for clients of the Model Context Protocol over HTTP.
- *
- * @example
- * ```ts
- * const door: McpDoorOptions = { path: "/mcp", name: "demo", version: "1.0.0" };
- * ```
- */
-export interface McpDoorOptions {
-  /** The path (default `/mcp`). */
-  path?: string;
-  /** The name of the server (default `operations`). */
-  name?: string;
-  /** Its version (default `0.0.0`). */
-  version?: string;
-  /** Instructions that clients give to their models. */
-  instructions?: string;
-  /**
-   * With `"search"`, clients see three tools (`catalogue_search`, `catalogue_describe` and `catalogue_call`) instead of
-   * one tool for each operation. For registries with too many operations for a prompt. Prompts and resources are not
-   * affected.
-   */
-  catalogue?: "search";
-  /**
-   * A secret of at least 32 characters, the same in all processes that serve one address. It encrypts the state that
-   * clients carry between requests when a handler asks them something (default: a random key of this process).
-   */
-  stateKey?: string;
-  /** Whether clients may call operations with `_meta.mcp.task` as tasks (default: yes), and how tasks are kept. */
-  tasks?: boolean | McpTaskOptions;
-  /** Whether clients of 2025-11-25 may leave the stream of a call and resume it (default: no, and a client that leaves aborts its calls). */
-  resume?: boolean | McpResumeOptions;
 }
 
 /**
@@ -145,6 +73,8 @@ export interface HubDoorOptions {
   heartbeat?: number;
   /** How many calls of one connection may run or wait (default 16,384). Further calls are refused. */
   maxCalls?: number;
+  /** How many operations one spoke may offer (default 10,000). A larger offer is refused. */
+  maxOperations?: number;
   /** The largest number of connections (default 10,000). */
   maxConnections?: number;
 }
@@ -279,7 +209,7 @@ export interface ServeOptions extends PlaceLimits {
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 const TIMEOUT = 60_000;
 const REQUEST_TIMEOUT = 30_000;
-const HUB = { heartbeat: 15_000, maxCalls: 16_384, maxConnections: 10_000 };
+const HUB = { heartbeat: 15_000, maxCalls: 16_384, maxOperations: 10_000, maxConnections: 10_000 };
 const REQUEST_HEADERS = ["accept-language", "user-agent", "traceparent", "tracestate", "baggage"];
 const RESPONSE_HEADERS = [
   "cache-control",
@@ -303,21 +233,10 @@ const aHeaderList: Check = (value, path) => {
   return names.map((name) => name.toLowerCase());
 };
 
-const PATH = /^(\/[\w.~-]+)+$/;
-const aPath = must(
-  "a path such as /api, without a slash at its end",
-  (value) => isString(value) && PATH.test(value),
-);
-
 const aPathOrRoot = must(
   "a path such as / or /explorer, without a slash at its end",
   (value) => value === "/" || (isString(value) && PATH.test(value)),
 );
-
-const door =
-  (fields: Check): Check =>
-  (value, path) =>
-    typeof value === "boolean" ? value : fields(value, path);
 
 const someTokens: Check = (value, path) => {
   const tokens = anObject(value, path) as Record<string, unknown>;
@@ -354,25 +273,10 @@ const urls = must("a list of URLs", (value) =>
   isListOf(value, (url) => isString(url) && /^https?:\/\/[^\s"\\]+$/.test(url)),
 );
 
-const aStateKey = must("a secret of 32 characters or more", (value) => isString(value) && value.length >= 32);
-
-export const someTasks: Check = door(group<McpTaskOptions>({ dir: aName, keep: aDuration, poll: aDuration }));
-
 /** How each door is checked. */
 export const DOORS: Fields<ServeDoors> = {
   http: door(group<HttpDoorOptions>({ path: aPath, info: anInfo })),
-  mcp: door(
-    group<McpDoorOptions>({
-      path: aPath,
-      name: aName,
-      version: aName,
-      instructions: aString,
-      stateKey: aStateKey,
-      catalogue: oneOf("search"),
-      tasks: someTasks,
-      resume: door(group<McpResumeOptions>({ hold: aDuration, wait: aDuration })),
-    }),
-  ),
+  mcp: anMcpDoor,
   hub: door(
     group<HubDoorOptions>({
       path: aPath,
@@ -380,6 +284,7 @@ export const DOORS: Fields<ServeDoors> = {
       maxFrameBytes: aSize,
       heartbeat: aDuration,
       maxCalls: aSize,
+      maxOperations: aSize,
       maxConnections: aSize,
     }),
   ),
@@ -484,23 +389,4 @@ export function nativeOptions(options: ServeOptions): string {
     perCaller: options.perCaller,
     queue: options.queue,
   });
-}
-
-function nativeMcp({ name = "operations", tasks = true, resume = false, ...more }: McpDoorOptions): object {
-  const resumed =
-    resume === false ? undefined : { wait: 30_000, ...(resume === true ? {} : defined(resume)) };
-  const native = { tasks: nativeTasks(tasks, name), resume: resumed };
-  return { path: "/mcp", name, version: "0.0.0", ...more, ...native };
-}
-
-const A_DAY = 86_400_000;
-
-function nativeTasks(tasks: boolean | McpTaskOptions, server: string): Required<McpTaskOptions> | undefined {
-  if (tasks === false) return undefined;
-  const { dir, keep, poll } = tasks === true ? {} : tasks;
-  return { dir: dir ?? stateFolder("tasks", server), keep: keep ?? A_DAY, poll: poll ?? 1_000 };
-}
-
-function defined<T extends object>(options: T): Partial<T> {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Partial<T>;
 }

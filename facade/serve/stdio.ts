@@ -17,7 +17,8 @@ import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
 import { OperationRegistry } from "../registry/registry.js";
 import type { Identity } from "../types.js";
-import { type McpDoorOptions, type McpTaskOptions, type ServeOptions, someTasks } from "./options.js";
+import { type McpDoorOptions, type McpTaskOptions, someTasks } from "./mcp-door.js";
+import type { ServeOptions } from "./options.js";
 import { Listening, Offered, type Served } from "./serve.js";
 
 /**

@@ -127,7 +127,7 @@ impl Server {
                 "http": { "path": "/api" },
                 "mcp": { "path": "/mcp", "name": "t", "version": "1" },
                 "hub": {
-                    "path": "/hub", "maxFrameBytes": 100_000, "heartbeat": 60_000, "maxCalls": 8, "maxConnections": 8,
+                    "path": "/hub", "maxFrameBytes": 100_000, "heartbeat": 60_000, "maxCalls": 8, "maxOperations": 100, "maxConnections": 8,
                 },
             },
             "identity": { "tokens": [["s", { "id": "a", "scopes": ["admin"] }]] },

@@ -23,6 +23,11 @@ export class Model {
     return this.#requests.length;
   }
 
+  /** The requests that have no final answer. */
+  ids() {
+    return this.#requests.map(({ id }) => id);
+  }
+
   open(now, id, operationId, parent, isStream, limit) {
     if (!isStream && limit <= now) return [["fail", id, ...timedOut(operationId, limit, "before it began")]];
     this.#requests.push({ id, operationId, parent, isStream, limit, heard: now, waiting: 0, asking: 0 });

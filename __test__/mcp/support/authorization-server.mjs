@@ -9,10 +9,11 @@ const TOKEN_LIFETIME = 3600;
 
 /** `lifetime` is how long access tokens live, in seconds; `metadata` replaces what the server says about itself;
  * `programs` are the secrets, or the public keys, of programs that come without a user; `vouched` has the names of those
- * that somebody vouches for, by what is said; with `dpop`, tokens are bound to keys, and proofs need a nonce. */
+ * that somebody vouches for, by what is said; with `dpop`, tokens are bound to keys, and proofs need a nonce;
+ * `odd` are routes that answer in another way. */
 export async function startAuthorizationServer(
   test,
-  { lifetime = TOKEN_LIFETIME, metadata = {}, programs = {}, vouched = {}, dpop = false } = {},
+  { lifetime = TOKEN_LIFETIME, metadata = {}, programs = {}, vouched = {}, dpop = false, odd = {} } = {},
 ) {
   const clients = new Map();
   const codes = new Map();
@@ -156,7 +157,8 @@ export async function startAuthorizationServer(
     for await (const chunk of request.setEncoding("utf8")) body += chunk;
     const issuer = `http://127.0.0.1:${server.address().port}`;
     const url = new URL(request.url, issuer);
-    const route = routes[`${request.method} ${url.pathname}`];
+    const name = `${request.method} ${url.pathname}`;
+    const route = odd[name] ?? routes[name];
     if (route === undefined) return json(response, 404, { error: "not_found" });
     route({ url, body, headers: request.headers }, response, issuer);
   });

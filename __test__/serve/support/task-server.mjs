@@ -1,4 +1,4 @@
-// A server with tasks in a process of its own: `node task-server.mjs <folder>`. It writes its address, and runs until it is
+// A server with tasks in a process of its own: `node task-server.mjs <options>`, the options of tasks as JSON. It writes its address, and runs until it is
 // ended.
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -22,5 +22,8 @@ registry.register({
     return { waited: ms };
   },
 });
-const served = await serve(registry, { doors: { mcp: { tasks: { dir: process.argv[2], poll: 50 } } } });
+const served = await serve(registry, {
+  doors: { mcp: { tasks: JSON.parse(process.argv[2]) } },
+  tokens: { ada: { id: "ada", scopes: [] }, bob: { id: "bob", scopes: [] } },
+});
 console.log(served.url);

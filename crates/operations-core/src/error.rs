@@ -106,8 +106,12 @@ impl CallError {
         Self::new(InfrastructureErrorCode::UnknownError, message)
     }
 
-    /// An error as JavaScript tells it, with its details as JSON.
-    pub fn told(code: String, message: String, details: Option<&str>) -> Self {
+    /// An error as somebody else tells it, whose details are JSON. Details that cannot be read are left out.
+    pub fn told(
+        code: impl Into<Cow<'static, str>>,
+        message: impl Into<String>,
+        details: Option<&str>,
+    ) -> Self {
         Self {
             details: details.and_then(|text| serde_json::from_str(text).ok()),
             ..Self::new(code, message)

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 pub use operations_core::call::submission::NewRequest;
-use operations_core::call::{Answer, CallEvent, Effect, Kind, PendingRequests, Request};
+use operations_core::call::{Answer, CallEvent, Effect, Kind, PendingRequests, Request, TooLarge};
 use operations_core::error::CallError;
 use operations_core::mailbox::Item;
 
@@ -186,8 +186,8 @@ impl Caller {
         } = request;
         let size = payload.len() + AROUND_A_PAYLOAD;
         if size > max_payload {
-            let error = loss::too_large("input", &operation_id, size, max_payload);
-            return Err(loss::with_delivery(error, "none"));
+            let what = TooLarge::Input;
+            return Err(loss::too_large(what, &operation_id, size, max_payload));
         }
         if self.waiting() >= self.max_waiting {
             return Err(loss::overloaded(&operation_id, self.max_waiting));

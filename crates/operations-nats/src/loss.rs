@@ -1,29 +1,19 @@
 //! Errors that only a transport has, and what a caller may conclude from each: `details.delivery` is `"none"` when
 //! the operation cannot have run, `"unknown"` when it may have, and `"done"` when this is its answer.
 
-use operations_core::call::Refusal;
+use operations_core::call::{TooLarge, lost};
 use operations_core::error::{CallError, InfrastructureErrorCode};
-use operations_core::json::Malformed;
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub use operations_core::call::{answered, with_delivery};
 
-fn lost(reason: &str, delivery: &str, operation_id: &str, message: String) -> CallError {
-    CallError::failed(message).with_details(json!({
-        "operationId": operation_id,
-        "reason": reason,
-        "delivery": delivery,
-    }))
-}
-
-/// The same, where it is known which worker had the call.
+/// A call that was lost at a worker which is known.
 fn lost_at(worker: &str, reason: &str, operation_id: &str, message: String) -> CallError {
-    CallError::failed(message).with_details(json!({
-        "operationId": operation_id,
-        "reason": reason,
-        "delivery": "unknown",
-        "worker": worker,
-    }))
+    let mut error = lost(reason, "unknown", operation_id, message);
+    if let Some(Value::Object(details)) = &mut error.details {
+        details.insert("worker".to_owned(), worker.into());
+    }
+    error
 }
 
 /// Nobody serves the operation.
@@ -163,43 +153,11 @@ pub fn worker_closed(operation_id: &str, worker: &str) -> CallError {
     )
 }
 
-/// A request that no worker would read.
-#[must_use]
-pub fn cannot_be_sent(operation_id: &str, refusal: &Refusal) -> CallError {
-    CallError::invalid(format!(
-        "The call of {operation_id} cannot be sent: {refusal}"
-    ))
-    .with_details(json!({ "operationId": operation_id, "delivery": "none" }))
-}
-
-/// An answer that no caller would read.
-#[must_use]
-pub fn unreadable(operation_id: &str, why: Malformed) -> CallError {
-    CallError::failed(format!(
-        "The output of {operation_id} cannot be sent: {why}"
-    ))
-    .with_details(json!({ "operationId": operation_id, "delivery": "done" }))
-}
-
 /// A message that the broker would not take.
 #[must_use]
-pub fn too_large(what: &str, operation_id: &str, size: usize, limit: usize) -> CallError {
-    let (code, delivery) = if what == "input" {
-        (InfrastructureErrorCode::ValidationError, "none")
-    } else {
-        (InfrastructureErrorCode::ExecutionError, "done")
-    };
-    CallError::new(
-        code,
-        format!(
-            "The {what} of {operation_id} makes a message of {size} bytes; this NATS server takes at most {limit} (max_payload). Send less, or a reference to it, or raise the limit of the server"
-        ),
-    )
-    .with_details(json!({
-        "operationId": operation_id,
-        "size": size,
-        "limit": limit,
-        "reason": "too-large",
-        "delivery": delivery,
-    }))
+pub fn too_large(what: TooLarge, operation_id: &str, size: usize, limit: usize) -> CallError {
+    let advice = format!(
+        "makes a message of {size} bytes; this NATS server takes at most {limit} (max_payload). Send less, or a reference to it, or raise the limit of the server"
+    );
+    what.error(operation_id, size, limit, &advice)
 }

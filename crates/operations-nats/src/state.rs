@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use operations_core::access::Identity;
-use operations_core::call::{CallEvent, EventType, Refusal};
+use operations_core::call::{CallEvent, EventType, Refusal, cannot_be_sent};
 use operations_core::error::CallError;
 use operations_core::json::{self, Object};
 use operations_core::mailbox::Item;
@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 
 use crate::caller::{Caller, NewRequest};
 use crate::limits::{LIST_BYTES, LIST_HEAD, MOST_VERIFYING, TICK, TOLD_BYTES};
-use crate::loss;
 use crate::peers::Peers;
 use crate::stats::Stats;
 use crate::status::{Link, Status};
@@ -219,10 +218,7 @@ impl State {
             .and_then(|()| Object::read(&request.payload))
             .map_err(Refusal::from)
             .and_then(|payload| CallEvent::read_payload(EventType::Requested, &payload))
-            .map_err(|refusal| {
-                let error = loss::cannot_be_sent(&request.operation_id, &refusal);
-                loss::with_delivery(error, "none")
-            })?;
+            .map_err(|refusal| cannot_be_sent(&request.operation_id, refusal))?;
         let parent = match event {
             CallEvent::Requested(event) => event.parent_request_id,
             _ => None,

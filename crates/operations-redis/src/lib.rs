@@ -5,6 +5,8 @@
 //! until it is taken, many messages at a time. Delivery is at most once, as everything on Redis channels; a message
 //! that could not be sent, and a time in which messages may have been missed, are told, not hidden.
 //!
+//! [`RedisCommands`] reads and writes keys, for those who keep something in Redis.
+//!
 //! Everything here runs on Tokio and knows nothing of Node; what a message means is decided in
 //! `operations-core` and above.
 
@@ -12,6 +14,7 @@
 
 mod backoff;
 mod bus;
+mod commands;
 mod connect;
 mod guard;
 mod listener;
@@ -25,4 +28,5 @@ mod sender;
 mod wanted;
 
 pub use bus::RedisBus;
+pub use commands::{Answer, RedisCommands};
 pub use options::Options;

@@ -2,6 +2,7 @@
 //!
 //! The messages name the field and never quote the value: a URL holds a password, a key is a secret.
 
+use std::fmt;
 use std::time::Duration;
 
 use operations_core::error::CallError;
@@ -63,6 +64,9 @@ struct GivenTls {
     key: Option<String>,
 }
 
+/// A field, and what is wrong with it.
+type Flaw = (&'static str, &'static str);
+
 /// The largest message: 16 MiB.
 const fn default_message_bytes() -> usize {
     16 * 1024 * 1024
@@ -84,15 +88,31 @@ impl Options {
     ///
     /// `VALIDATION_ERROR`, naming the field that cannot be used.
     pub fn from_json(text: &str) -> Result<Self, CallError> {
+        Self::named("createRedisEventTarget: ", text)
+    }
+
+    /// The same for others who connect to a Redis: `who` is what their refusals begin with.
+    ///
+    /// # Errors
+    ///
+    /// `VALIDATION_ERROR`, naming the field that cannot be used.
+    pub fn named(who: &str, text: &str) -> Result<Self, CallError> {
+        Self::read(text).map_err(|(field, problem)| {
+            CallError::invalid(format!("{who}{field} {problem}"))
+                .with_details(json!({ "field": field }))
+        })
+    }
+
+    fn read(text: &str) -> Result<Self, Flaw> {
         // The parser would quote what it found; a secret in the wrong place must not be told.
         let given: Given = serde_json::from_str(text).map_err(|_| {
-            invalid(
+            (
                 "options",
                 "have an unknown name or a value of the wrong type",
             )
         })?;
         let info = given.url.into_connection_info().map_err(|_| {
-            invalid(
+            (
                 "url",
                 "must look like redis://user:password@host:6379, rediss:// for TLS, or redis+unix:///path",
             )
@@ -100,7 +120,7 @@ impl Options {
         let (address, is_encrypted) = address(info.addr())?;
         let tls = given.tls.map(tls).transpose()?;
         if tls.is_some() && !is_encrypted {
-            return Err(invalid("tls", "needs a URL that begins with rediss://"));
+            return Err(("tls", "needs a URL that begins with rediss://"));
         }
         Ok(Self {
             address,
@@ -136,17 +156,27 @@ impl Options {
     }
 }
 
-fn address(address: &ConnectionAddr) -> Result<(Address, bool), CallError> {
+/// Without credentials.
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("server", &self.server())
+            .field("prefix", &self.prefix)
+            .finish_non_exhaustive()
+    }
+}
+
+fn address(address: &ConnectionAddr) -> Result<(Address, bool), Flaw> {
     match address {
         ConnectionAddr::Tcp(host, port) => Ok((tcp(host, *port), false)),
-        ConnectionAddr::TcpTls { insecure: true, .. } => Err(invalid(
+        ConnectionAddr::TcpTls { insecure: true, .. } => Err((
             "url",
             "asks for TLS without verification, which is not offered; hand in the certificate of your authority as tls.ca",
         )),
         ConnectionAddr::TcpTls { host, port, .. } => Ok((tcp(host, *port), true)),
         #[cfg(unix)]
         ConnectionAddr::Unix(path) => Ok((Address::Unix(path.clone()), false)),
-        _ => Err(invalid(
+        _ => Err((
             "url",
             "names a kind of address that this platform does not have",
         )),
@@ -160,11 +190,11 @@ fn tcp(host: &str, port: u16) -> Address {
     }
 }
 
-fn tls(given: GivenTls) -> Result<Tls, CallError> {
+fn tls(given: GivenTls) -> Result<Tls, Flaw> {
     let identity = match (given.cert, given.key) {
         (Some(cert), Some(key)) => Some((cert, key)),
         (None, None) => None,
-        _ => return Err(invalid("tls", "needs both cert and key, or neither")),
+        _ => return Err(("tls", "needs both cert and key, or neither")),
     };
     Ok(Tls {
         authority: given.ca,
@@ -172,17 +202,12 @@ fn tls(given: GivenTls) -> Result<Tls, CallError> {
     })
 }
 
-fn invalid(field: &str, problem: &str) -> CallError {
-    CallError::invalid(format!("createRedisEventTarget: {field} {problem}"))
-        .with_details(json!({ "field": field }))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn refusal(text: &str) -> String {
-        Options::from_json(text).err().expect("refused").message
+        Options::from_json(text).expect_err("refused").message
     }
 
     #[test]

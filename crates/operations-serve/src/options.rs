@@ -104,6 +104,8 @@ pub struct HubDoor {
     pub heartbeat: Duration,
     /// Calls of one connection that are worked on, or wait, at a time.
     pub max_calls: usize,
+    /// Operations that one connection may offer.
+    pub max_operations: usize,
     /// Connections at a time.
     pub max_connections: usize,
 }

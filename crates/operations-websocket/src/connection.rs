@@ -442,9 +442,12 @@ async fn tls_config(ca_file: Option<&str>) -> Result<ClientConfig, CallError> {
         let _ = roots.add(certificate);
     }
     if roots.is_empty() {
-        return Err(CallError::failed(
-            "connectHub: no certificate of an authority was found. Install the system's, or name a file (caFile)",
-        ));
+        return Err(match ca_file {
+            Some(_) => CallError::invalid("connectHub: caFile holds no certificate (PEM)"),
+            None => CallError::failed(
+                "connectHub: no certificate of an authority was found. Install the system's, or name a file (caFile)",
+            ),
+        });
     }
     Ok(ClientConfig::builder()
         .with_root_certificates(roots)

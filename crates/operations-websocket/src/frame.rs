@@ -13,9 +13,10 @@
 //! | `hub.error` | `code, message, details?` | the other answer to either |
 //! | `hub.changed` | | what the sender would answer to `hub.discover` is another now |
 
-use operations_core::call::{CallEvent, EventType, Refusal};
+use operations_core::call::{CallEvent, EventType, Refusal, is_request_id};
 use operations_core::error::CallError;
 use operations_core::json::{Object, push_string};
+use serde::de::IgnoredAny;
 use serde_json::json;
 
 /// A frame that can be believed.
@@ -119,17 +120,40 @@ impl<'a> Frame<'a> {
             "accepted" => Self::Accepted { id, payload },
             "error" => Self::Failed {
                 id,
-                error: CallError {
-                    code: inner.string("code").ok_or(Refusal::Field("code"))?.into(),
-                    message: inner.string("message").ok_or(Refusal::Field("message"))?,
-                    details: inner
-                        .get("details")
-                        .and_then(|text| serde_json::from_str(text).ok()),
-                },
+                error: CallEvent::read_error(&inner)?,
             },
             "changed" => Self::Changed,
             _ => Self::Ignored,
         })
+    }
+}
+
+/// What a frame is about that cannot be believed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum About {
+    /// It is this request.
+    Request(String),
+    /// It answers this request.
+    Answer(String),
+    /// It is a question, or an offer, with this id.
+    Question(String),
+}
+
+/// Finds out what a frame is about that is nested too deeply.
+#[must_use]
+pub fn about(text: &str) -> Option<About> {
+    let message = Object::read_however_deep(text).ok()?;
+    let kind = message.string("type")?;
+    if matches!(kind.as_str(), "hub.offer" | "hub.discover") {
+        return message.string("id").map(About::Question);
+    }
+    let kind = EventType::from_name(&kind)?;
+    let payload = Object::read_however_deep(message.get("payload")?).ok()?;
+    let id = payload.string("requestId").filter(|id| is_request_id(id))?;
+    match kind {
+        EventType::Requested => Some(About::Request(id)),
+        EventType::Responded | EventType::Error => Some(About::Answer(id)),
+        EventType::Completed | EventType::Aborted => None,
     }
 }
 
@@ -148,7 +172,7 @@ pub fn write(kind: &str, id: &str, payload: &str) -> String {
 }
 
 /// An event of the call protocol about a request.
-fn about(kind: EventType, request_id: &str, rest: &str) -> String {
+fn event(kind: EventType, request_id: &str, rest: &str) -> String {
     let mut payload = String::with_capacity(request_id.len() + rest.len() + 32);
     payload.push_str("{\"requestId\":");
     push_string(&mut payload, request_id);
@@ -178,7 +202,7 @@ pub fn requested(payload: &str, deadline: Option<f64>) -> String {
 /// A result, which is JSON.
 #[must_use]
 pub fn responded(request_id: &str, output: &str) -> String {
-    about(
+    event(
         EventType::Responded,
         request_id,
         &format!(",\"output\":{output}"),
@@ -188,13 +212,13 @@ pub fn responded(request_id: &str, output: &str) -> String {
 /// A stream is over.
 #[must_use]
 pub fn completed(request_id: &str) -> String {
-    about(EventType::Completed, request_id, "")
+    event(EventType::Completed, request_id, "")
 }
 
 /// Nobody waits any more.
 #[must_use]
 pub fn aborted(request_id: &str) -> String {
-    about(EventType::Aborted, request_id, "")
+    event(EventType::Aborted, request_id, "")
 }
 
 /// A call has failed.
@@ -259,6 +283,26 @@ pub fn items(list: &str) -> &str {
     items.unwrap_or(list).trim()
 }
 
+/// Appends the items of a list, which is JSON, to others. Does nothing, and says so, if that would make more than `most` bytes.
+#[must_use]
+pub fn append_items(items: &mut String, list: &str, most: usize) -> bool {
+    let more = self::items(list);
+    if items.len() + more.len() > most {
+        return false;
+    }
+    if !items.is_empty() && !more.is_empty() {
+        items.push(',');
+    }
+    items.push_str(more);
+    true
+}
+
+/// How many items a list has, which is JSON.
+#[must_use]
+pub fn count(list: &str) -> usize {
+    serde_json::from_str::<Vec<IgnoredAny>>(list).map_or(0, |items| items.len())
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(
@@ -320,6 +364,11 @@ mod tests {
         assert_eq!(items(" [ ] "), "");
         assert_eq!(items(r#"[[1],{"a":[2]}]"#), r#"[1],{"a":[2]}"#);
         assert_eq!(items("[[[]]]"), "[[]]");
+        let deep = format!("[{}{}, 1]", "[".repeat(500), "]".repeat(500));
+        assert_eq!(
+            (count("[]"), count(r#"[{"a":[1,2]},",",[]]"#), count(&deep)),
+            (0, 3, 2)
+        );
     }
 
     #[test]

@@ -35,6 +35,9 @@ pub const LIST_BYTES: usize = 64 * 1024 * 1024;
 /// Lists of operations that the other end may be sending at a time.
 pub const MOST_LISTS: usize = 8;
 
+/// Operations that the other end may offer. The default.
+pub const MOST_OPERATIONS: usize = 10_000;
+
 /// The largest frame, unless the user says otherwise.
 pub const FRAME_BYTES: usize = 4 * 1024 * 1024;
 

@@ -1,15 +1,9 @@
 //! Errors that only a connection has, and what a caller may conclude from each.
 
+use operations_core::call::{TooLarge, lost};
 use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::json::MAX_DEPTH;
 use serde_json::json;
-
-fn lost(reason: &str, delivery: &str, operation_id: &str, message: String) -> CallError {
-    CallError::failed(message).with_details(json!({
-        "operationId": operation_id,
-        "reason": reason,
-        "delivery": delivery,
-    }))
-}
 
 /// The peer that had the call is gone.
 #[must_use]
@@ -72,6 +66,28 @@ pub fn too_many_questions(limit: usize) -> CallError {
     .with_details(json!({ "reason": "overloaded", "delivery": "none" }))
 }
 
+/// The other end offers more operations than are taken.
+#[must_use]
+pub fn too_many_operations(count: usize, limit: usize) -> CallError {
+    CallError::failed(format!(
+        "The offer was refused: it has {count} operations, and the other side takes at most {limit} (maxOperations). Offer fewer, or raise the limit there"
+    ))
+    .with_details(json!({
+        "reason": "too-many-operations",
+        "limit": limit,
+        "delivery": "none",
+    }))
+}
+
+/// A frame is nested too deeply to be looked at.
+#[must_use]
+pub fn too_deep() -> CallError {
+    CallError::invalid(format!(
+        "The frame was refused: it is nested more than {MAX_DEPTH} levels deep. Send something flatter"
+    ))
+    .with_details(json!({ "reason": "too-deep", "limit": MAX_DEPTH, "delivery": "none" }))
+}
+
 /// Nothing new is begun here.
 #[must_use]
 pub fn closing(operation_id: &str) -> CallError {
@@ -104,32 +120,11 @@ pub fn not_found(operation_id: &str, serves: bool) -> CallError {
 
 /// A frame that the other end would not take.
 #[must_use]
-pub fn too_large(what: &str, operation_id: &str, size: usize, limit: usize) -> CallError {
-    let (code, delivery) = if what == "input" {
-        (InfrastructureErrorCode::ValidationError, "none")
-    } else {
-        (InfrastructureErrorCode::ExecutionError, "done")
-    };
-    CallError::new(
-        code,
-        format!(
-            "The {what} of {operation_id} makes a frame of {size} bytes; the other side takes at most {limit} (maxFrameBytes). Send less, or a reference to it, or raise the limit there"
-        ),
-    )
-    .with_details(json!({
-        "operationId": operation_id,
-        "size": size,
-        "limit": limit,
-        "reason": "too-large",
-        "delivery": delivery,
-    }))
-}
-
-/// A request that nobody would read.
-#[must_use]
-pub fn cannot_be_sent(operation_id: &str, why: &str) -> CallError {
-    CallError::invalid(format!("The call of {operation_id} cannot be sent: {why}"))
-        .with_details(json!({ "operationId": operation_id, "delivery": "none" }))
+pub fn too_large(what: TooLarge, operation_id: &str, size: usize, limit: usize) -> CallError {
+    let advice = format!(
+        "makes a frame of {size} bytes; the other side takes at most {limit} (maxFrameBytes). Send less, or a reference to it, or raise the limit there"
+    );
+    what.error(operation_id, size, limit, &advice)
 }
 
 /// A question about the other end has no answer.

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use url::Url;
 
-use crate::limits::{FRAME_BYTES, HEARTBEAT, MOST_CALLS, MOST_WAITING};
+use crate::limits::{FRAME_BYTES, HEARTBEAT, MOST_CALLS, MOST_OPERATIONS, MOST_WAITING};
 use crate::session::Settings;
 
 /// The header with which a spoke shows that it is the one that was there before.
@@ -83,6 +83,7 @@ impl Options {
             max_frame_bytes: self.max_frame_bytes.unwrap_or(FRAME_BYTES),
             heartbeat: self.heartbeat.map_or(HEARTBEAT, clock::milliseconds),
             max_calls: MOST_CALLS,
+            max_operations: MOST_OPERATIONS,
         }
     }
 

@@ -1,39 +1,41 @@
-//! One connection, from its first frame to its last: it reads, writes, does what the other end wants done, and finds out
-//! when nobody is there any more.
+//! One connection, from its first frame to its last: it reads, writes, and finds out when nobody is there any more.
+//!
+//! - `answering`: calls of the other end;
+//! - `listing`: its questions what is served here, and its offers;
+//! - `end`: how a connection ends.
 
-use std::borrow::Cow;
+mod answering;
+mod end;
+mod listing;
+
 use std::collections::HashMap;
-use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures::stream::BoxStream;
-use futures::{FutureExt, SinkExt, StreamExt};
-use operations_core::call::{CallEvent, RequestedEvent};
-use operations_core::error::CallError;
-use operations_core::json::{Malformed, check_below};
+use futures::{SinkExt, StreamExt};
+use operations_core::call::{CallEvent, Refusal};
+use operations_core::json::Malformed;
 use operations_core::lock::locked;
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Bytes;
-use tokio_tungstenite::tungstenite::error::{CapacityError, Error, ProtocolError};
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
-use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message, WebSocketConfig};
+use tokio_tungstenite::tungstenite::protocol::{Message, WebSocketConfig};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::frame::{self, Frame};
-use crate::limits::{
-    LAST_WORDS, LIST_BYTES, MOST_LISTS, MOST_MALFORMED, PAGE_BYTES, PROTOCOL, STREAM_WINDOW,
-};
+pub use end::End;
+
+use crate::frame::{self, About, Frame};
+use crate::limits::{LAST_WORDS, LIST_BYTES, MOST_LISTS, MOST_MALFORMED, PROTOCOL};
 use crate::loss;
 use crate::peer::Peer;
-use crate::serving::{Answered, Incoming, Serving};
-use operations_core::call::Refusal;
+use crate::serving::Serving;
+use answering::Running;
+use listing::Offer;
 
 /// Bytes that are written in one go.
 const WRITE_BYTES: usize = 128 * 1024;
@@ -54,6 +56,8 @@ pub struct Settings {
     pub heartbeat: Duration,
     /// Calls of the other end that are worked on, or wait, at a time.
     pub max_calls: usize,
+    /// Operations that the other end may offer.
+    pub max_operations: usize,
 }
 
 impl Settings {
@@ -75,50 +79,14 @@ pub struct Session {
     /// Calls of the other end.
     running: Mutex<HashMap<String, Arc<Running>>>,
     tasks: TaskTracker,
-    /// Lists of operations of which more is to come.
-    lists: Mutex<HashMap<String, String>>,
+    /// Offers of which more is to come.
+    offers: Mutex<HashMap<String, Offer>>,
     /// Questions and offers of the other end that may be worked on at a time: each can hold all operations.
     places: Arc<Semaphore>,
     /// Nothing new is begun.
     closing: CancellationToken,
     /// It is over.
     over: CancellationToken,
-}
-
-/// A call of the other end.
-#[derive(Debug, Default)]
-struct Running {
-    cancel: CancellationToken,
-    up_to: AtomicU64,
-    more: Notify,
-}
-
-/// How a connection ends, in the words of the protocol beneath.
-#[derive(Debug, Clone)]
-pub struct End {
-    code: CloseCode,
-    /// For messages.
-    pub why: Cow<'static, str>,
-    /// Whether there is somebody who would read a last frame.
-    is_heard: bool,
-}
-
-impl End {
-    fn ours(code: CloseCode, why: &'static str) -> Self {
-        Self {
-            code,
-            why: why.into(),
-            is_heard: true,
-        }
-    }
-
-    fn theirs(why: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            code: CloseCode::Normal,
-            why: why.into(),
-            is_heard: false,
-        }
-    }
 }
 
 impl Session {
@@ -136,7 +104,7 @@ impl Session {
             settings,
             running: Mutex::default(),
             tasks: TaskTracker::new(),
-            lists: Mutex::default(),
+            offers: Mutex::default(),
             places: Arc::new(Semaphore::new(MOST_LISTS)),
             closing,
             over: CancellationToken::new(),
@@ -160,7 +128,7 @@ impl Session {
         self.peer.connected();
         let hello = json!({ "protocol": PROTOCOL, "maxFrameBytes": self.settings.max_frame_bytes });
         self.peer
-            .write(frame::write("hub.hello", "", &hello.to_string()));
+            .write_first(frame::write("hub.hello", "", &hello.to_string()));
         let writing = async {
             let mut next_ping = Instant::now() + self.settings.heartbeat;
             loop {
@@ -196,13 +164,13 @@ impl Session {
                 };
                 let message = match next {
                     None => return End::theirs("it was closed"),
-                    Some(Err(error)) => return ended_by(&error),
+                    Some(Err(error)) => return End::of(&error),
                     Some(Ok(message)) => message,
                 };
                 let end = match message {
                     Message::Text(text) => self.take(text.as_str()),
                     Message::Binary(_) => self.refuse(&Refusal::NoType),
-                    Message::Close(frame) => Some(End::theirs(closed_by(frame))),
+                    Message::Close(frame) => Some(End::closed_by(frame)),
                     Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => None,
                 };
                 if let Some(end) = end {
@@ -221,11 +189,7 @@ impl Session {
         };
         let farewell = async {
             if end.is_heard {
-                let frame = CloseFrame {
-                    code: end.code,
-                    reason: end.why.as_ref().into(),
-                };
-                let _ = sink.send(Message::Close(Some(frame))).await;
+                let _ = sink.send(Message::Close(Some(end.frame()))).await;
                 // A connection that is dropped while something is unread takes the last frame with it.
                 while let Some(Ok(_)) = stream.next().await {}
             }
@@ -278,18 +242,19 @@ impl Session {
     fn take(self: &Arc<Self>, text: &str) -> Option<End> {
         let frame = match Frame::read(text) {
             Ok(frame) => frame,
-            Err(refusal) => return self.refuse(&refusal),
+            Err(refusal) => {
+                let end = self.refuse(&refusal);
+                let is_too_deep = refusal == Refusal::Malformed(Malformed::Depth);
+                return end.or_else(|| is_too_deep.then(|| self.too_deep(text)).flatten());
+            }
         };
         match frame {
             Frame::Event(CallEvent::Requested(event)) => return self.begin(&event),
             Frame::Event(CallEvent::Aborted { request_id }) => {
-                let running = locked(&self.running).get(&request_id).map(Arc::clone);
-                match running {
-                    Some(running) => {
-                        running.cancel.cancel();
-                        self.peer.parent_aborted(&request_id);
-                    }
-                    None => drop(self.peer.event(CallEvent::Aborted { request_id })),
+                if self.abort(&request_id) {
+                    self.peer.parent_aborted(&request_id);
+                } else {
+                    self.peer.event(CallEvent::Aborted { request_id });
                 }
             }
             Frame::Event(event) => {
@@ -298,29 +263,9 @@ impl Session {
                 }
             }
             Frame::Hello { max_frame_bytes } => self.peer.hello(max_frame_bytes),
-            Frame::Credit { request_id, up_to } => {
-                let running = locked(&self.running).get(&request_id).map(Arc::clone);
-                if let Some(running) = running {
-                    running.up_to.fetch_max(up_to, Ordering::AcqRel);
-                    running.more.notify_one();
-                }
-            }
+            Frame::Credit { request_id, up_to } => self.credit(&request_id, up_to),
             Frame::Ping { id } => self.write(frame::write("hub.pong", &id, "{}")),
-            Frame::Discover { id } => {
-                let session = Arc::clone(self);
-                self.spawn_in_place(id, |id| async move {
-                    match session.serving.operations().await {
-                        Ok(operations) => {
-                            for page in frame::list("hub.operations", &id, &operations, PAGE_BYTES)
-                            {
-                                session.peer.room().await;
-                                session.write(page);
-                            }
-                        }
-                        Err(error) => session.write(frame::failed(&id, &error)),
-                    }
-                });
-            }
+            Frame::Discover { id } => self.discover(id),
             Frame::List {
                 id,
                 is_offer: false,
@@ -341,6 +286,23 @@ impl Session {
         None
     }
 
+    /// A frame is nested too deeply to be looked at. Whoever waits for something that it is about is told.
+    fn too_deep(&self, text: &str) -> Option<End> {
+        match frame::about(text) {
+            Some(About::Request(id)) => self.write(frame::error(&id, &loss::too_deep())),
+            Some(About::Question(id)) => self.write(frame::failed(&id, &loss::too_deep())),
+            Some(About::Answer(request_id)) => {
+                let output = None;
+                self.peer.event(CallEvent::Responded { request_id, output });
+            }
+            None => {
+                let why = "a frame is nested too deeply, and does not say what it is about";
+                return Some(End::ours(CloseCode::Policy, why));
+            }
+        }
+        None
+    }
+
     /// Writes a frame, or ends the connection to somebody who does not read.
     fn write(&self, text: String) {
         if !self.peer.write(text) {
@@ -357,195 +319,5 @@ impl Session {
                 () = work => {}
             }
         });
-    }
-
-    /// Works on a question or an offer. The other end is told where it has too many of them.
-    fn spawn_in_place<W: Future<Output = ()> + Send + 'static>(
-        &self,
-        id: String,
-        work: impl FnOnce(String) -> W,
-    ) {
-        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
-            return self.write(frame::failed(&id, &loss::too_many_questions(MOST_LISTS)));
-        };
-        let work = work(id);
-        self.spawn(async move {
-            work.await;
-            drop(place);
-        });
-    }
-
-    fn offered(self: &Arc<Self>, id: String, part: &str, has_more: bool) -> Option<End> {
-        let mut lists = locked(&self.lists);
-        let mut whole = lists.remove(&id).unwrap_or_default();
-        let inner = frame::items(part);
-        if !whole.is_empty() && !inner.is_empty() {
-            whole.push(',');
-        }
-        whole.push_str(inner);
-        let is_too_much = whole.len() > LIST_BYTES || lists.len() >= MOST_LISTS;
-        if is_too_much {
-            return Some(End::ours(
-                CloseCode::Size,
-                "too many operations are offered",
-            ));
-        }
-        if has_more {
-            lists.insert(id, whole);
-            return None;
-        }
-        drop(lists);
-        let session = Arc::clone(self);
-        self.spawn_in_place(id, |id| async move {
-            let answer = session.serving.offered(format!("[{whole}]")).await;
-            session.write(match answer {
-                Ok(payload) => frame::write("hub.accepted", &id, &payload),
-                Err(error) => frame::failed(&id, &error),
-            });
-        });
-        None
-    }
-
-    /// Begins with a call of the other end.
-    fn begin(self: &Arc<Self>, event: &RequestedEvent<'_>) -> Option<End> {
-        let refusal = {
-            let mut running = locked(&self.running);
-            if running.contains_key(&event.request_id) {
-                drop(running);
-                return self.refuse(&Refusal::Field("requestId"));
-            }
-            if self.closing.is_cancelled() {
-                Some(loss::closing(&event.operation_id))
-            } else if running.len() >= self.settings.max_calls {
-                let limit = self.settings.max_calls;
-                Some(loss::too_many_calls(&event.operation_id, limit))
-            } else {
-                let new = Arc::new(Running {
-                    up_to: AtomicU64::new(STREAM_WINDOW),
-                    ..Running::default()
-                });
-                running.insert(event.request_id.clone(), Arc::clone(&new));
-                let session = Arc::clone(self);
-                let incoming = Incoming::from(event);
-                self.tasks.spawn(session.answer(incoming, new));
-                None
-            }
-        };
-        if let Some(error) = refusal {
-            self.write(frame::error(&event.request_id, &error));
-        }
-        None
-    }
-
-    async fn answer(self: Arc<Self>, incoming: Incoming, running: Arc<Running>) {
-        let id = incoming.request_id.clone();
-        let operation = incoming.operation_id.clone();
-        let work = async {
-            match self.serving.call(incoming).await? {
-                Answered::One(output) => self.respond(&id, &operation, &output).map(|()| None),
-                Answered::Many(events) => {
-                    self.stream(&id, &operation, events, &running).await?;
-                    Ok(Some(frame::completed(&id)))
-                }
-            }
-        };
-        let work = AssertUnwindSafe(work).catch_unwind();
-        let outcome = tokio::select! {
-            biased;
-            () = running.cancel.cancelled() => None,
-            () = self.over.cancelled() => None,
-            outcome = work => Some(outcome),
-        };
-        // It is out of the way before its caller hears of it, and may use the id again.
-        locked(&self.running).remove(&id);
-        let outcome: Result<Option<String>, CallError> = match outcome {
-            None => return,
-            Some(Ok(outcome)) => outcome,
-            Some(Err(panic)) => Err(CallError::from_panic(&*panic)),
-        };
-        match outcome {
-            Ok(None) => {}
-            Ok(Some(text)) => self.write(text),
-            Err(error) => {
-                let mut text = frame::error(&id, &error);
-                if text.len() > self.peer.max_frame_bytes() {
-                    let short: String = error.message.chars().take(1_024).collect();
-                    text = frame::error(&id, &CallError::new(error.code, short));
-                }
-                self.write(text);
-            }
-        }
-    }
-
-    fn respond(&self, id: &str, operation: &str, output: &str) -> Result<(), CallError> {
-        // It is two levels down in its frame.
-        check_below(2, output).map_err(|why: Malformed| {
-            CallError::failed(format!("The output of {operation} cannot be sent: {why}"))
-                .with_details(json!({ "operationId": operation, "delivery": "done" }))
-        })?;
-        let text = frame::responded(id, output);
-        let limit = self.peer.max_frame_bytes();
-        if text.len() > limit {
-            return Err(loss::too_large("output", operation, text.len(), limit));
-        }
-        self.write(text);
-        Ok(())
-    }
-
-    async fn stream(
-        &self,
-        id: &str,
-        operation: &str,
-        mut events: BoxStream<'static, Result<String, CallError>>,
-        running: &Running,
-    ) -> Result<(), CallError> {
-        let mut sent = 0;
-        let flowing = async {
-            while let Some(next) = events.next().await {
-                self.respond(id, operation, &next?)?;
-                sent += 1;
-                while self.peer.is_paced() && sent >= running.up_to.load(Ordering::Acquire) {
-                    running.more.notified().await;
-                }
-                self.peer.room().await;
-            }
-            Ok(())
-        };
-        tokio::select! {
-            biased;
-            // A stream may have no end: nothing is gained by waiting for it.
-            () = self.closing.cancelled() => Err(loss::stream_closed(operation)),
-            outcome = flowing => outcome,
-        }
-    }
-}
-
-/// What was wrong with what was read.
-fn ended_by(error: &Error) -> End {
-    match error {
-        Error::Capacity(CapacityError::MessageTooLong { .. }) => {
-            End::ours(CloseCode::Size, "a frame is larger than this side takes")
-        }
-        Error::Utf8(_) => End::ours(CloseCode::Invalid, "a frame is no text"),
-        Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => {
-            End::theirs("it was cut off")
-        }
-        Error::Protocol(_) => End::ours(
-            CloseCode::Protocol,
-            "a frame does not follow the WebSocket protocol",
-        ),
-        Error::Capacity(_) => End::ours(CloseCode::Size, "there is too much in a frame"),
-        other => End::theirs(other.to_string()),
-    }
-}
-
-fn closed_by(frame: Option<CloseFrame>) -> Cow<'static, str> {
-    match frame {
-        Some(CloseFrame { code, reason }) if !reason.is_empty() => {
-            let reason: String = reason.chars().filter(|it| !it.is_control()).collect();
-            format!("the other side has closed it: {reason} ({code})").into()
-        }
-        Some(CloseFrame { code, .. }) => format!("the other side has closed it ({code})").into(),
-        None => "the other side has closed it".into(),
     }
 }

@@ -1,7 +1,9 @@
 //! What a caller may conclude from a failure: `details.delivery` is `"none"` when the operation cannot have run, `"unknown"`
 //! when it may have, and `"done"` when this is its answer.
 
-use serde_json::{Map, Value};
+use std::fmt::Display;
+
+use serde_json::{Map, Value, json};
 
 use crate::error::{CallError, InfrastructureErrorCode};
 
@@ -30,4 +32,57 @@ pub fn answered(operation_id: &str, error: CallError) -> CallError {
     let is_unknown = &*error.code == InfrastructureErrorCode::OperationNotFound.as_str()
         && about.and_then(Value::as_str) == Some(operation_id);
     with_delivery(error, if is_unknown { "none" } else { "done" })
+}
+
+/// A call that a transport has lost, or could not take.
+#[must_use]
+pub fn lost(reason: &str, delivery: &str, operation_id: &str, message: String) -> CallError {
+    CallError::failed(message).with_details(json!({
+        "operationId": operation_id,
+        "reason": reason,
+        "delivery": delivery,
+    }))
+}
+
+/// A request that the other side would not read.
+#[must_use]
+pub fn cannot_be_sent(operation_id: &str, why: impl Display) -> CallError {
+    CallError::invalid(format!("The call of {operation_id} cannot be sent: {why}"))
+        .with_details(json!({ "operationId": operation_id, "delivery": "none" }))
+}
+
+/// An output that the caller would not read.
+#[must_use]
+pub fn output_cannot_be_sent(operation_id: &str, why: impl Display) -> CallError {
+    CallError::failed(format!(
+        "The output of {operation_id} cannot be sent: {why}"
+    ))
+    .with_details(json!({ "operationId": operation_id, "delivery": "done" }))
+}
+
+/// What is too large to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TooLarge {
+    /// What the operation takes. It has not run.
+    Input,
+    /// What the operation gave. It has run.
+    Output,
+}
+
+impl TooLarge {
+    /// The error, of which `advice` says what takes how much, and what to do.
+    #[must_use]
+    pub fn error(self, operation_id: &str, size: usize, limit: usize, advice: &str) -> CallError {
+        let (what, code, delivery) = match self {
+            Self::Input => ("input", InfrastructureErrorCode::ValidationError, "none"),
+            Self::Output => ("output", InfrastructureErrorCode::ExecutionError, "done"),
+        };
+        CallError::new(code, format!("The {what} of {operation_id} {advice}")).with_details(json!({
+            "operationId": operation_id,
+            "size": size,
+            "limit": limit,
+            "reason": "too-large",
+            "delivery": delivery,
+        }))
+    }
 }

@@ -215,15 +215,19 @@ impl<'a> CallEvent<'a> {
             EventType::Aborted => Self::Aborted { request_id },
             EventType::Error => Self::Error {
                 request_id,
-                error: CallError {
-                    code: text(payload, "code")?.into(),
-                    message: text(payload, "message")?,
-                    details: payload
-                        .get("details")
-                        .and_then(|text| serde_json::from_str(text).ok()),
-                },
+                error: Self::read_error(payload)?,
             },
         })
+    }
+
+    /// Reads an error as it travels.
+    ///
+    /// # Errors
+    ///
+    /// When it has no code or no message.
+    pub fn read_error(payload: &Object<'_>) -> Result<CallError, Refusal> {
+        let (code, message) = (text(payload, "code")?, text(payload, "message")?);
+        Ok(CallError::told(code, message, payload.get("details")))
     }
 
     /// Whose event it is.

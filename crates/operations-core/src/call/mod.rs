@@ -13,7 +13,9 @@ pub mod status;
 pub mod submission;
 mod wire;
 
-pub use delivery::{answered, with_delivery};
+pub use delivery::{
+    TooLarge, answered, cannot_be_sent, lost, output_cannot_be_sent, with_delivery,
+};
 pub use events::{CallEvent, EventType, Refusal, Refused, RequestedEvent, is_request_id};
 pub use outcome::{
     malformed_answer, timed_out, too_slow, took_too_long, was_aborted, was_silent, without_response,

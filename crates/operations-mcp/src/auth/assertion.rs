@@ -13,8 +13,8 @@ use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::pki_types::pem::PemObject;
 use serde_json::json;
 
-use super::dpop::Dpop;
-use super::{jwt, token_request};
+use super::jwt;
+use super::token_request::{self, Means};
 use crate::config::{Algorithm, ClientCredentials};
 
 /// How long an assertion is good for.
@@ -27,7 +27,7 @@ pub(super) async fn exchange(
     metadata: &AuthorizationMetadata,
     resource: &str,
     scopes: &[String],
-    dpop: Option<&Dpop>,
+    means: Means<'_>,
 ) -> Result<OAuthTokenResponse, String> {
     let audience = metadata.issuer.as_deref();
     let audience = audience.ok_or("the authorization server does not say who it is")?;
@@ -42,7 +42,7 @@ pub(super) async fn exchange(
     if !scope.is_empty() {
         form.push(("scope", &scope));
     }
-    token_request::token(metadata, &form, dpop).await
+    token_request::token(metadata, &form, means).await
 }
 
 /// The assertion that the client is who it says, for one authorization server.

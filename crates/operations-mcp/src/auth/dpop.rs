@@ -12,13 +12,13 @@ use reqwest::Method;
 use ring::digest::{SHA256, digest};
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
-use rmcp::transport::auth::{
-    OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest, default_oauth_http_client,
-};
+use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest};
 use serde_json::{Value, json};
 use url::Url;
 
-use super::{jwt, token_request};
+use super::jwt;
+use super::outbound::Outbound;
+use super::token_request::{self, Means};
 
 /// The header of a proof.
 pub(crate) const PROOF: HeaderName = HeaderName::from_static("dpop");
@@ -156,15 +156,12 @@ fn origin(url: &Url) -> String {
 /// The client that rmcp asks for tokens with: requests for tokens have a proof.
 pub(super) struct Proving {
     dpop: Arc<Dpop>,
-    others: Box<dyn OAuthHttpClient>,
+    outbound: Outbound,
 }
 
 impl Proving {
-    pub(super) fn new(dpop: Arc<Dpop>) -> Result<Self, rmcp::transport::AuthError> {
-        Ok(Self {
-            dpop,
-            others: Box::new(default_oauth_http_client()?),
-        })
+    pub(super) fn new(dpop: Arc<Dpop>, outbound: Outbound) -> Self {
+        Self { dpop, outbound }
     }
 }
 
@@ -178,16 +175,16 @@ impl OAuthHttpClient for Proving {
         });
         // Registrations are JSON, and everything else is asked for.
         if parts.method != Method::POST || !is_form {
-            return self.others.execute(request);
+            return self.outbound.execute(request);
         }
         Box::pin(async move {
             let url = Url::parse(&parts.uri.to_string())?;
             let body = request.request.into_body();
-            let answer = token_request::post(&url, &parts.headers, body, Some(&self.dpop)).await?;
-            let mut response = ::http::Response::new(answer.body);
-            *response.status_mut() = answer.status;
-            *response.headers_mut() = answer.headers;
-            Ok(response)
+            let means = Means {
+                outbound: &self.outbound,
+                dpop: Some(&self.dpop),
+            };
+            Ok(token_request::post(&url, &parts.headers, &body, means).await?)
         })
     }
 }

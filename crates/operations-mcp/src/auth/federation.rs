@@ -7,8 +7,8 @@ use rmcp::transport::auth::enterprise::{
 use rmcp::transport::auth::{AuthorizationMetadata, OAuthTokenResponse, default_oauth_http_client};
 use serde_json::json;
 
-use super::dpop::Dpop;
-use super::token_request;
+use super::outbound::Outbound;
+use super::token_request::{self, Means};
 use crate::config::{Enterprise, Workload};
 
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -20,7 +20,7 @@ pub(super) async fn workload(
     metadata: &AuthorizationMetadata,
     resource: &str,
     scopes: &[String],
-    dpop: Option<&Dpop>,
+    means: Means<'_>,
 ) -> Result<OAuthTokenResponse, String> {
     let scope = scopes.join(" ");
     let mut form = vec![
@@ -32,7 +32,7 @@ pub(super) async fn workload(
     if !scope.is_empty() {
         form.push(("scope", &scope));
     }
-    token_request::token(metadata, &form, dpop).await
+    token_request::token(metadata, &form, means).await
 }
 
 /// A token for a user whose company says in `id_token` who that is: the identity provider gives an assertion for it, and the
@@ -43,6 +43,7 @@ pub(super) async fn enterprise(
     metadata: &AuthorizationMetadata,
     resource: &str,
     scopes: &[String],
+    outbound: &Outbound,
 ) -> Result<OAuthTokenResponse, String> {
     let Enterprise {
         client_id,
@@ -51,7 +52,8 @@ pub(super) async fn enterprise(
     } = enterprise;
     let issuer = metadata.issuer.as_deref();
     let issuer = issuer.ok_or("the authorization server does not say who it is")?;
-    let http = default_oauth_http_client().map_err(|error| error.to_string())?;
+    // The user has configured where the company is, so that it may be anywhere.
+    let company_http = default_oauth_http_client().map_err(|error| error.to_string())?;
     let company = server(
         &idp.issuer,
         &idp.token_endpoint,
@@ -62,7 +64,7 @@ pub(super) async fn enterprise(
     let tools = server(issuer, endpoint, client_id, client_secret.as_deref())?;
     let granted = EmaExchangeRequest::new_with_id_token(company, tools, resource, id_token)
         .with_scopes(scopes.iter().cloned())
-        .exchange(&http, &http)
+        .exchange(&company_http, outbound)
         .await
         .map_err(|error| error.to_string())?;
     let mut scopes: Vec<String> = granted.scopes.into_iter().collect();

@@ -6,9 +6,12 @@ mod challenge;
 mod dpop;
 mod federation;
 mod jwt;
+mod outbound;
+mod reach;
 mod token_request;
 pub(crate) mod tokens;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -26,6 +29,8 @@ use url::Url;
 use self::callback::Callback;
 pub(crate) use self::challenge::Challenge;
 use self::dpop::{Dpop, Proving};
+use self::outbound::Outbound;
+use self::token_request::Means;
 use self::tokens::Tokens;
 use crate::client::{Host, Question};
 use crate::config::{ClientCredentials, Enterprise, OAuth, Workload};
@@ -38,6 +43,11 @@ const CLIENT_NAME: &str = "@alkdev/operations";
 const ASKS: u32 = 3;
 /// How often one request is tried in all.
 const TRIES: u32 = 8;
+
+/// How many scopes a user is asked for at once: a page has to show them.
+const MOST_SCOPES: usize = 200;
+/// How many of the requests for scopes are remembered that were in vain.
+const MOST_IN_VAIN: usize = 100;
 
 /// What was done for one request that a server refused.
 #[derive(Default)]
@@ -67,7 +77,7 @@ struct State {
     /// What the user was asked to allow.
     requested: Vec<String>,
     /// What was asked for in vain: the user is not asked for it again.
-    in_vain: Vec<String>,
+    in_vain: VecDeque<String>,
 }
 
 impl Authorization {
@@ -169,12 +179,16 @@ impl Authorization {
         Ok(manager)
     }
 
+    fn outbound(&self) -> Result<Outbound, AuthError> {
+        Outbound::new(&self.url).map_err(AuthError::InternalError)
+    }
+
     async fn manager(&self) -> Result<AuthorizationManager, AuthError> {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut manager = match &self.dpop {
             None => AuthorizationManager::new(self.url.as_str()).await?,
             Some(dpop) => {
-                let client = Arc::new(Proving::new(Arc::clone(dpop))?);
+                let client = Arc::new(Proving::new(Arc::clone(dpop), self.outbound()?));
                 AuthorizationManager::new_with_oauth_http_client(self.url.as_str(), client).await?
             }
         };
@@ -235,7 +249,11 @@ impl Authorization {
     ) -> Result<(), Failure> {
         let wanted = challenge.scope().unwrap_or_default();
         if attempts.asks >= ASKS {
-            state.in_vain.push(wanted.to_owned());
+            // A server can want something else each time.
+            if state.in_vain.len() >= MOST_IN_VAIN {
+                state.in_vain.pop_front();
+            }
+            state.in_vain.push_back(wanted.to_owned());
         }
         if state.in_vain.iter().any(|scope| scope == wanted) {
             return Err(challenge.failure());
@@ -247,6 +265,9 @@ impl Authorization {
         scopes.extend(wanted.split_whitespace().map(str::to_owned));
         let mut seen = std::collections::HashSet::new();
         scopes.retain(|scope| seen.insert(scope.clone()));
+        if scopes.len() > MOST_SCOPES {
+            return Err(challenge.failure());
+        }
         self.ask(state, challenge, scopes).await
     }
 
@@ -344,7 +365,11 @@ impl Authorization {
             (true, true) => manager.select_initial_scopes(&[]).await,
         };
         let metadata = &found.metadata;
-        let dpop = self.dpop.as_deref();
+        let outbound = self.outbound()?;
+        let means = Means {
+            outbound: &outbound,
+            dpop: self.dpop.as_deref(),
+        };
         let (client_id, token) = match grant {
             Grant::Credentials(ClientCredentials {
                 client_id,
@@ -363,19 +388,20 @@ impl Authorization {
                 return Ok((manager, scopes));
             }
             Grant::Credentials(credentials) => {
-                let token = assertion::exchange(credentials, metadata, &self.url, &scopes, dpop);
+                let token = assertion::exchange(credentials, metadata, &self.url, &scopes, means);
                 (&credentials.client_id, token.await)
             }
             Grant::Workload(workload) => {
                 let vouched = self.identity_token().await?;
                 let token =
-                    federation::workload(workload, &vouched, metadata, &self.url, &scopes, dpop);
+                    federation::workload(workload, &vouched, metadata, &self.url, &scopes, means);
                 (&workload.client_id, token.await)
             }
             Grant::Enterprise(enterprise) => {
                 let vouched = self.identity_token().await?;
-                let token =
-                    federation::enterprise(enterprise, &vouched, metadata, &self.url, &scopes);
+                let token = federation::enterprise(
+                    enterprise, &vouched, metadata, &self.url, &scopes, &outbound,
+                );
                 (&enterprise.client_id, token.await)
             }
         };

@@ -52,7 +52,7 @@ pub(crate) struct Call {
     rounds: usize,
     repeats: usize,
     pub(super) patience: Patience,
-    on_progress: Option<OnProgress>,
+    pub(super) on_progress: Option<OnProgress>,
     /// Whether the server may have carried it out, be it at an earlier attempt.
     may_have_executed: bool,
 }

@@ -1,18 +1,22 @@
 //! What we have asked on one connection and wait for: who gets each answer, until when, and whose progress it is.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use operations_core::lock::locked;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
+use super::task;
 use crate::error::Failure;
 use crate::transport::SpillSlot;
 
 /// Receives the parameters of a progress notification, as JSON.
 pub type OnProgress = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// The same, for as long as somebody else has it.
+type Listener = Weak<dyn Fn(&str) + Send + Sync>;
 
 /// Called once, by whichever thread learns how a request ended. The result is JSON as the server wrote it.
 pub(crate) type Done = Box<dyn FnOnce(Result<String, Failure>) + Send>;
@@ -65,6 +69,8 @@ struct Table {
     is_lost: bool,
     given_up: Option<u64>,
     answered_late: bool,
+    /// Who hears of the progress of requests that were answered with a task, for as long as somebody waits for the task.
+    tasks: Vec<(u64, Listener)>,
 }
 
 /// The requests that are under way on one connection.
@@ -136,7 +142,18 @@ impl Requests {
         let done = {
             let mut table = self.table();
             table.answered_late |= outcome.is_ok() && table.given_up == Some(id);
-            table.waiting.remove(&id)
+            let waiting = table.waiting.remove(&id);
+            if let (Some(listener), Ok(result)) = (
+                waiting.as_ref().and_then(|it| it.on_progress.as_ref()),
+                &outcome,
+            ) && result.contains(task::MARK)
+            {
+                table
+                    .tasks
+                    .retain(|(_, listener)| listener.strong_count() > 0);
+                table.tasks.push((id, Arc::downgrade(listener)));
+            }
+            waiting
         };
         let was_awaited = done.is_some();
         if let Some(Waiting { done, .. }) = done {
@@ -180,13 +197,17 @@ impl Requests {
     pub(crate) fn progress(&self, token: u64, params: &str) {
         let listener = {
             let mut table = self.table();
-            let Some(waiting) = table.waiting.get_mut(&token) else {
-                return;
-            };
-            if waiting.patience.reset_on_progress {
-                waiting.deadline = waiting.patience.deadline();
+            if let Some(waiting) = table.waiting.get_mut(&token) {
+                if waiting.patience.reset_on_progress {
+                    waiting.deadline = waiting.patience.deadline();
+                }
+                waiting.on_progress.clone()
+            } else {
+                // A token is valid for as long as the task of its request.
+                let mut tasks = table.tasks.iter();
+                let task = tasks.find(|(id, _)| *id == token);
+                task.and_then(|(_, listener)| listener.upgrade())
             }
-            waiting.on_progress.clone()
         };
         if let Some(listener) = listener {
             listener(params);
@@ -328,6 +349,21 @@ mod tests {
         requests.settle(id, Ok(String::new()));
         requests.progress(id, "3");
         drop(requests);
+        assert_eq!(told.iter().collect::<Vec<_>>(), ["1"]);
+    }
+
+    #[test]
+    fn progress_goes_on_while_somebody_waits_for_the_task() {
+        let requests = Requests::default();
+        let (tell, told) = mpsc::channel();
+        let listener: OnProgress = Arc::new(move |json: &str| tell.send(json.to_owned()).unwrap());
+        let waiting = Some(Arc::clone(&listener));
+        let id = requests.begin(Patience::of(LONG), waiting, Box::new(|_| {}));
+        let id = id.ok().unwrap();
+        requests.settle(id, Ok(r#"{"task":{"taskId":"a"}}"#.to_owned()));
+        requests.progress(id, "1");
+        drop(listener);
+        requests.progress(id, "2");
         assert_eq!(told.iter().collect::<Vec<_>>(), ["1"]);
     }
 

@@ -23,6 +23,8 @@ pub(super) const MARK: &str = "\"taskId\"";
 const USUAL_PAUSE: Duration = Duration::from_secs(1);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// How many questions a task may ask.
+const MOST_QUESTIONS: usize = 100;
 /// How long a server may take to hear that nobody wants its task any more.
 const PARTING: Duration = Duration::from_secs(5);
 
@@ -35,11 +37,50 @@ pub(super) struct Task<'a> {
     status: String,
     #[serde(alias = "pollInterval")]
     poll_interval_ms: Option<f64>,
+    status_message: Option<String>,
+    #[serde(borrow, rename = "_meta")]
+    meta: Option<Meta<'a>>,
     #[serde(borrow, default)]
     input_requests: HashMap<String, InputRequest<'a>>,
     #[serde(borrow)]
     result: Option<&'a RawValue>,
     error: Option<RpcError>,
+}
+
+/// What our own servers tell beside the words of the protocol.
+#[derive(Deserialize)]
+struct Meta<'a> {
+    /// The last sign of progress.
+    #[serde(borrow, rename = "alkdev.operations/progress")]
+    progress: Option<&'a RawValue>,
+}
+
+/// What was told of the progress of a task.
+#[derive(Default)]
+struct Told {
+    /// The last sign.
+    last: Option<String>,
+    signs: u32,
+}
+
+impl Told {
+    /// What is to be told now, as the parameters of a notification: what our servers say as it is; of others the message, with
+    /// the number of messages as the progress, because it has to increase.
+    fn next(&mut self, task: &Task<'_>) -> Option<String> {
+        let sign = task.meta.as_ref().and_then(|meta| meta.progress);
+        let sign = sign.map(RawValue::get);
+        let new = sign.or(task.status_message.as_deref())?;
+        if self.last.as_deref() == Some(new) {
+            return None;
+        }
+        self.signs = self.signs.saturating_add(1);
+        self.last = Some(new.to_owned());
+        let signs = self.signs;
+        Some(sign.map_or_else(
+            || format!(r#"{{"progress":{signs},"message":{}}}"#, message::text(new)),
+            str::to_owned,
+        ))
+    }
 }
 
 impl<'a> Task<'a> {
@@ -137,6 +178,7 @@ impl Client {
         let question = about("tasks/get", id);
         let patience = Patience::of(call.patience.limit);
         let mut answered = HashSet::new();
+        let mut told = Told::default();
         loop {
             sleep(pause).await;
             let text = match way.request(&question, patience, None, cancel).await {
@@ -150,6 +192,14 @@ impl Client {
             };
             let task: Task<'_> = serde_json::from_str(&text)
                 .map_err(|error| Failure::Odd(format!("its task cannot be read ({error})")))?;
+            if task.id != id {
+                return Err(Failure::Odd("it tells of another task".to_owned()));
+            }
+            if let Some(listener) = &call.on_progress
+                && let Some(sign) = told.next(&task)
+            {
+                listener(&sign);
+            }
             match task.status.as_str() {
                 "completed" => {
                     if let Some(result) = task.result {
@@ -193,6 +243,10 @@ impl Client {
         let mut answers = Vec::new();
         for (key, request) in &task.input_requests {
             if !answered.contains(key) {
+                if answered.len() >= MOST_QUESTIONS {
+                    let reason = format!("its task asks more than {MOST_QUESTIONS} questions");
+                    return Err(Failure::Odd(reason));
+                }
                 let answer = request.answer(way).await?;
                 answers.push(format!("{}:{answer}", message::text(key)));
                 answered.insert(key.clone());
@@ -236,6 +290,22 @@ impl Client {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn progress_is_told_once() {
+        let mut told = Told::default();
+        let mut next = |members: &str| {
+            let text = format!(r#"{{"taskId":"a","status":"working"{members}}}"#);
+            told.next(&serde_json::from_str(&text).unwrap())
+        };
+        assert_eq!(next(""), None);
+        let half = Some(r#"{"progress":1,"message":"half \"of\" it"}"#.to_owned());
+        assert_eq!(next(r#","statusMessage":"half \"of\" it""#), half);
+        assert_eq!(next(r#","statusMessage":"half \"of\" it""#), None);
+        let more = r#","statusMessage":"x","_meta":{"alkdev.operations/progress":{"progress":7}}"#;
+        assert_eq!(next(more), Some(r#"{"progress":7}"#.to_owned()));
+        assert_eq!(next(more), None);
+    }
 
     #[test]
     fn a_task_is_told_from_a_result() {

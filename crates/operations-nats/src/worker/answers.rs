@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use operations_core::call::timed_out;
+use operations_core::call::{TooLarge, output_cannot_be_sent, timed_out};
 use operations_core::error::CallError;
 use operations_core::json;
 
@@ -27,13 +27,14 @@ impl Worker {
             return Ok(true);
         }
         // It is one level down in its message.
-        json::check_below(1, output).map_err(|why| loss::unreadable(&running.operation, why))?;
+        json::check_below(1, output)
+            .map_err(|why| output_cannot_be_sent(&running.operation, why))?;
         let number = running.stream.as_ref().map(|stream| stream.sent + 1);
         let message = wire::responded(id, output, number);
         if message.len() > max_payload {
             let size = message.len();
             return Err(loss::too_large(
-                "output",
+                TooLarge::Output,
                 &running.operation,
                 size,
                 max_payload,

@@ -44,7 +44,21 @@ impl<'a> Object<'a> {
     ///
     /// When the text is not one JSON object.
     pub fn read(text: &'a str) -> Result<Self, Malformed> {
+        Self::scan(Scan::new(text))
+    }
+
+    /// The same for a text that is nested more deeply than [`MAX_DEPTH`]: enough to find out whose it is.
+    ///
+    /// # Errors
+    ///
+    /// When the text is not one JSON object.
+    pub fn read_however_deep(text: &'a str) -> Result<Self, Malformed> {
         let mut scan = Scan::new(text);
+        scan.deepest = usize::MAX;
+        Self::scan(scan)
+    }
+
+    fn scan(mut scan: Scan<'a>) -> Result<Self, Malformed> {
         scan.space();
         if scan.peek() != Some(b'{') {
             scan.document(&mut ())?;

@@ -95,6 +95,7 @@ pub(crate) fn serve(
         max_frame_bytes: door.max_frame_bytes,
         heartbeat: door.heartbeat,
         max_calls: door.max_calls,
+        max_operations: door.max_operations,
     };
     let name = upgrade::name_of(exchange.head.uri.query());
     let instance = upgrade::instance_of(&exchange.head.headers);

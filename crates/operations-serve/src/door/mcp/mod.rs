@@ -97,7 +97,10 @@ impl State {
             questions: Questions::default(),
             streams: Streams::default(),
             seal: Seal::new(door.and_then(|door| door.state_key.as_deref()))?,
-            tasks: door.and_then(|door| door.tasks.clone()).map(Tasks::new),
+            tasks: door
+                .and_then(|door| door.tasks.clone())
+                .map(Tasks::new)
+                .transpose()?,
             updates: broadcast::Sender::new(WAITING_UPDATES),
         })
     }

@@ -65,9 +65,9 @@ pub(super) async fn call(
                 let call = Underway::new(shared, new, Some(tasks::run::offers(asked)));
                 return tasks::begin(shared, asked, draft, call, finishing);
             }
-            Err(NoTask::Full) => return Reply::Refused(NoTask::Full.refusal()),
-            // It can be called, even so.
-            Err(NoTask::Broken) => {}
+            // It can be called, even so, unless it takes too long for that.
+            Err(NoTask::Broken) if !tool.task.is_some_and(|task| task.required) => {}
+            Err(why) => return Reply::Refused(why.refusal()),
         }
     }
     let later = wanted.and_then(|Wanted { keep, after }| Some((keep, after?)));

@@ -1,17 +1,18 @@
 //! The work on a task, which goes on when the request that began it was answered.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use operations_core::clock;
 use operations_core::error::CallError;
-use operations_core::json::Object;
 use operations_core::lock::locked;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
+use tokio::time::sleep;
 
 use super::store::{Record, Status};
-use super::{Live, Talk, wire};
+use super::{Live, Talk, Tasks, wire};
 use crate::door::mcp::generation::Generation;
 use crate::door::mcp::message::{INTERNAL_ERROR, Refusal};
 use crate::door::mcp::questions;
@@ -20,6 +21,10 @@ use crate::door::mcp::tools::Finishing;
 use crate::door::mcp::underway::Underway;
 use crate::line::{Questions, Told};
 use crate::service::Shared;
+
+/// How long it takes until an end that could not be kept is tried again.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// What a handler may say, as JSON. A client of the older generation cannot be asked by a task.
 pub(in super::super) fn offers(asked: &Asked) -> String {
@@ -70,19 +75,38 @@ pub(super) async fn run(
     drop(call);
     let (record, result) = outcome(&shared, &live, &finishing, ended);
     if let Some(tasks) = &shared.mcp.tasks {
-        let id = record.id;
-        let kept = tasks
-            .on_disk(move |store| store.finish(&record, result.as_deref()))
-            .await;
-        if let Err(error) = kept.and_then(|kept| kept) {
-            let error = CallError::failed(format!("The end of a task cannot be kept: {error}"));
-            shared.log_failure(&finishing.request_id, &error);
-        }
-        locked(&tasks.live).remove(&id);
+        keep(tasks, &shared, &finishing, &record, result.as_deref()).await;
+        locked(&tasks.live).remove(&record.id);
     }
     changed(&shared, &live);
     // Nobody may be waiting.
     let _ = end.send(true);
+}
+
+/// Keeps the end of a task. If that is not possible now, it is tried again for as long as the task is worth it.
+async fn keep(
+    tasks: &Tasks,
+    shared: &Shared,
+    finishing: &Finishing,
+    record: &Record,
+    result: Option<&str>,
+) {
+    let mut pause = FIRST_PAUSE;
+    while let Err(error) = tasks.store.finish(record, result).await {
+        if pause == FIRST_PAUSE {
+            let message = format!("The end of a task cannot be kept yet: {}", error.message);
+            shared.log_failure(&finishing.request_id, &CallError::failed(message));
+        }
+        if shared.closing.is_cancelled() || record.until() < clock::now() {
+            return;
+        }
+        tokio::select! {
+            () = sleep(pause) => {}
+            // Then there is one last try.
+            () = shared.closing.cancelled() => {}
+        }
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
 }
 
 /// Whoever listens is told.
@@ -143,11 +167,13 @@ impl Talk {
     /// A handler tells something. There is nobody to read log lines.
     fn hear(&mut self, told: Told) {
         let Told::Progress(note) = told else { return };
-        let note = Object::read(&note).ok();
-        let message = note.and_then(|note| note.string("message"));
-        if message.is_some() {
-            self.message = message;
+        let Ok(note) = serde_json::from_str::<Value>(&note) else {
+            return;
+        };
+        if let Some(message) = note.get("message").and_then(Value::as_str) {
+            self.message = Some(message.to_owned());
         }
+        self.progress = Some(note);
         self.updated = clock::now().floor();
     }
 

@@ -13,6 +13,9 @@ use crate::door::mcp::request::{Asked, SERVER_KEY};
 
 const RELATED_KEY: &str = "io.modelcontextprotocol/related-task";
 
+/// The last sign of progress as the handler gave it: a task of the protocol has a message only.
+const PROGRESS_KEY: &str = "alkdev.operations/progress";
+
 /// A task; `talk` is what its handler has said, while it is under way.
 pub(super) fn task(
     record: &Record,
@@ -45,6 +48,9 @@ pub(super) fn task(
     if let Some(message) = talk.and_then(|talk| talk.message.as_ref()) {
         add("statusMessage", json!(message));
     }
+    if let Some(progress) = talk.and_then(|talk| talk.progress.as_ref()) {
+        add("_meta", json!({ PROGRESS_KEY: progress }));
+    }
     if let Some(talk) = talk.filter(|_| is_asking && generation == Generation::Stateless) {
         let open = talk.open.iter();
         let open = open.map(|(name, (_, question))| (name.as_str(), question));
@@ -76,7 +82,10 @@ pub(super) fn members(members: Map<String, Value>) -> String {
 /// A result of the newer generation.
 pub(super) fn result(mut members: Map<String, Value>, asked: &Asked, kind: &str) -> String {
     members.insert("resultType".to_owned(), json!(kind));
-    members.insert("_meta".to_owned(), json!({ SERVER_KEY: asked.server }));
+    let meta = members.entry("_meta").or_insert_with(|| json!({}));
+    if let Some(meta) = meta.as_object_mut() {
+        meta.insert(SERVER_KEY.to_owned(), json!(asked.server));
+    }
     Value::Object(members).to_string()
 }
 

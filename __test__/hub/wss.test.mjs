@@ -1,0 +1,93 @@
+// A hub behind TLS, with a certificate of an authority that only these tests know.
+
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { makeCertificates } from "../http/certificates.mjs";
+import { deferred, failureOf, hubOf, operation, registryOf, spokeOf } from "./support.mjs";
+
+const folder = mkdtempSync(join(tmpdir(), "operations-hub-tls-"));
+after(() => rmSync(folder, { recursive: true, force: true }));
+const file = (name, text) => {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+};
+const { ca, cert, key } = makeCertificates();
+const caFile = file("ca.pem", ca);
+const tls = { certFile: file("cert.pem", cert), keyFile: file("key.pem", key) };
+const echo = operation({ namespace: "demo", name: "echo", handler: (input) => input });
+
+/** The certificate is for the name, not for the address. */
+async function secureHub(options = {}) {
+  const hub = await hubOf([echo], { tls, allowedHosts: ["localhost"], ...options });
+  const { port } = new URL(hub.url);
+  return { ...hub, port, address: `wss://localhost:${port}/hub` };
+}
+
+describe("wss://", () => {
+  it("connects with the authority in caFile, calls and serves", async () => {
+    const { address, registry } = await secureHub({ hub: { accept: ({ name }) => ({ namespace: name }) } });
+    const spoke = await spokeOf(address, { name: "far", caFile, token: "ada" });
+    assert.deepEqual((await spoke.callMap.call("demo.echo", { n: 1 })).data, { n: 1 });
+    const far = operation({ namespace: "any", name: "double", handler: ({ n }) => ({ n: n * 2 }) });
+    assert.deepEqual(await spoke.serve(registryOf(far)), { operations: ["far.double"] });
+    assert.deepEqual((await registry.execute("far.double", { n: 4 })).data, { n: 8 });
+  });
+
+  it("takes https:// for the same", async () => {
+    const { address } = await secureHub();
+    const spoke = await spokeOf(address.replace("wss", "https"), { caFile });
+    assert.deepEqual((await spoke.callMap.call("demo.echo", {})).data, {});
+  });
+
+  it("finds its hub again, and checks the certificate again", async () => {
+    const first = await secureHub();
+    const spoke = await spokeOf(first.address, { caFile, reconnect: { minDelay: 5, maxDelay: 20 } });
+    const lost = deferred();
+    spoke.on("disconnected", () => lost.resolve());
+    const back = deferred();
+    spoke.on("reconnected", () => back.resolve());
+    await first.served.close({ drain: 0 });
+    await lost.promise;
+    const call = spoke.callMap.call("demo.echo", { again: true });
+    await hubOf([echo], { tls, allowedHosts: ["localhost"], port: Number(first.port) });
+    await back.promise;
+    assert.deepEqual((await call).data, { again: true });
+  });
+
+  it("does not believe a hub that no known authority has signed for", async () => {
+    const { address, port } = await secureHub();
+    const strangers = file("strangers.pem", makeCertificates().ca);
+    for (const [url, options] of [
+      [address, {}],
+      [address, { caFile: strangers }],
+      // Signed, but for another name.
+      [`wss://127.0.0.1:${port}/hub`, { caFile }],
+    ]) {
+      const error = await failureOf(spokeOf(url, { token: "ada-secret", ...options }));
+      assert.equal(error.code, "EXECUTION_ERROR");
+      assert.equal(error.details.reason, "tls", error.message);
+      assert.equal(error.details.delivery, "none");
+      assert.match(error.message, /certificate/);
+      assert.doesNotMatch(JSON.stringify(error), /ada-secret/);
+    }
+  });
+
+  it("says when caFile cannot be used", async () => {
+    const { address } = await secureHub();
+    for (const name of [join(folder, "missing.pem"), file("broken.pem", "no certificate at all")]) {
+      const error = await failureOf(spokeOf(address, { caFile: name }));
+      assert.equal(error.code, "VALIDATION_ERROR");
+      assert.match(error.message, /caFile (cannot be used|holds no certificate)/);
+    }
+  });
+
+  it("is not spoken to a hub without TLS", async () => {
+    const { address } = await hubOf([echo]);
+    const error = await failureOf(spokeOf(address.replace("ws:", "wss:"), { caFile }));
+    assert.equal(error.details.reason, "tls", error.message);
+  });
+});

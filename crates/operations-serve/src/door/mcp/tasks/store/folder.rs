@@ -1,0 +1,339 @@
+//! Tasks in a folder. A task is two files: a small record, which is replaced as a whole, and the result. Each process holds a
+//! lock for as long as it lives; a process that no longer holds its lock has ended.
+
+use std::collections::HashMap;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use operations_core::clock;
+use operations_core::error::CallError;
+use operations_core::lock::locked;
+use operations_spill::private;
+use uuid::Uuid;
+
+use super::{Kept, Limits, NoRoom, Place, Record, Status};
+
+/// A folder with tasks.
+#[derive(Debug)]
+pub(super) struct Folder(Arc<Files>);
+
+#[derive(Debug)]
+struct Files {
+    folder: PathBuf,
+    instance: Uuid,
+    limits: Limits,
+    opened: Mutex<Option<Opened>>,
+}
+
+#[derive(Debug)]
+struct Opened {
+    /// Held until the process ends.
+    _lock: File,
+    known: Known,
+}
+
+/// The tasks that there are, and sums, so that a new one costs the same however many there are.
+#[derive(Debug)]
+struct Known {
+    tasks: HashMap<Uuid, Task>,
+    of_callers: HashMap<Option<String>, usize>,
+    bytes: u64,
+    /// When the next one is kept no longer.
+    soonest: f64,
+}
+
+#[derive(Debug)]
+struct Task {
+    caller: Option<String>,
+    until: f64,
+    /// Of its result.
+    bytes: u64,
+}
+
+impl Known {
+    fn new() -> Self {
+        Self {
+            tasks: HashMap::new(),
+            of_callers: HashMap::new(),
+            bytes: 0,
+            soonest: f64::INFINITY,
+        }
+    }
+
+    fn add(&mut self, record: &Record, bytes: u64) {
+        let task = Task {
+            caller: record.caller.clone(),
+            until: record.until(),
+            bytes,
+        };
+        *self.of_callers.entry(task.caller.clone()).or_default() += 1;
+        self.bytes += bytes;
+        self.soonest = self.soonest.min(task.until);
+        self.tasks.insert(record.id, task);
+    }
+
+    fn remove(&mut self, id: Uuid) {
+        let Some(Task { caller, bytes, .. }) = self.tasks.remove(&id) else {
+            return;
+        };
+        self.bytes = self.bytes.saturating_sub(bytes);
+        if let Some(count) = self.of_callers.get_mut(&caller) {
+            *count -= 1;
+            if *count == 0 {
+                self.of_callers.remove(&caller);
+            }
+        }
+    }
+
+    /// Takes out those that are kept no longer.
+    fn take_old(&mut self, now: f64) -> Vec<Uuid> {
+        if now <= self.soonest {
+            return Vec::new();
+        }
+        let old = self.tasks.iter().filter(|(_, task)| task.until < now);
+        let old: Vec<Uuid> = old.map(|(id, _)| *id).collect();
+        for id in &old {
+            self.remove(*id);
+        }
+        let left = self.tasks.values().map(|task| task.until);
+        self.soonest = left.fold(f64::INFINITY, f64::min);
+        old
+    }
+
+    fn has_room(&self, record: &Record, limits: Limits) -> bool {
+        let of_caller = self.of_callers.get(&record.caller).copied();
+        let of_caller = of_caller.unwrap_or_default();
+        self.tasks.len() < limits.tasks && of_caller < limits.of_one
+    }
+
+    /// Takes room for a result, if there is enough.
+    fn take_room(&mut self, id: Uuid, bytes: u64, limits: Limits) -> bool {
+        let is_enough = self.bytes.saturating_add(bytes) <= limits.bytes;
+        if is_enough && let Some(task) = self.tasks.get_mut(&id) {
+            self.bytes += bytes;
+            task.bytes += bytes;
+        }
+        is_enough
+    }
+}
+
+impl Folder {
+    /// The tasks in a folder, which is made when the first one is.
+    pub(super) fn new(folder: PathBuf, instance: Uuid, limits: Limits) -> Self {
+        Self(Arc::new(Files {
+            folder,
+            instance,
+            limits,
+            opened: Mutex::default(),
+        }))
+    }
+
+    /// Reads and writes files, which may take a while.
+    fn on_disk<T, E>(
+        &self,
+        work: impl FnOnce(&Files) -> Result<T, E> + Send + 'static,
+    ) -> BoxFuture<'_, Result<T, E>>
+    where
+        T: Send + 'static,
+        E: From<CallError> + Send + 'static,
+    {
+        let files = Arc::clone(&self.0);
+        async move {
+            let done = tokio::task::spawn_blocking(move || work(&files)).await;
+            done.unwrap_or_else(|error| Err(broken(&io::Error::other(error)).into()))
+        }
+        .boxed()
+    }
+}
+
+impl Place for Folder {
+    fn add<'a>(&'a self, record: &'a Record) -> BoxFuture<'a, Result<(), NoRoom>> {
+        let record = record.clone();
+        self.on_disk(move |files| files.add(&record))
+    }
+
+    fn read(&self, id: Uuid) -> BoxFuture<'_, Result<Option<Record>, CallError>> {
+        self.on_disk(move |files| files.read(id).map_err(|error| broken(&error)))
+    }
+
+    fn result(&self, id: Uuid) -> BoxFuture<'_, Result<String, CallError>> {
+        self.on_disk(move |files| {
+            fs::read_to_string(files.result_file(id)).map_err(|error| broken(&error))
+        })
+    }
+
+    fn end<'a>(
+        &'a self,
+        record: &'a Record,
+        result: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<Kept, CallError>> {
+        let (record, result) = (record.clone(), result.map(str::to_owned));
+        self.on_disk(move |files| {
+            files
+                .end(&record, result.as_deref())
+                .map_err(|error| broken(&error))
+        })
+    }
+
+    fn remove<'a>(&'a self, record: &'a Record) -> BoxFuture<'a, ()> {
+        let id = record.id;
+        let removed = self.on_disk(move |files| {
+            files.remove(id);
+            Ok::<_, CallError>(())
+        });
+        // Whatever cannot be removed goes with its time.
+        removed.map(drop).boxed()
+    }
+
+    fn is_alive(&self, owner: Uuid) -> BoxFuture<'_, Result<bool, CallError>> {
+        self.on_disk(move |files| Ok(files.is_alive(owner)))
+    }
+}
+
+fn broken(error: &io::Error) -> CallError {
+    CallError::failed(format!("The folder cannot be used: {error}"))
+}
+
+impl Files {
+    fn add(&self, record: &Record) -> Result<(), NoRoom> {
+        let mut opened = locked(&self.opened);
+        let opened = match &mut *opened {
+            Some(opened) => opened,
+            none => none.insert(self.open().map_err(|error| broken(&error))?),
+        };
+        self.forget_old(opened);
+        if !opened.known.has_room(record, self.limits) {
+            return Err(NoRoom::Full);
+        }
+        self.write(record).map_err(|error| broken(&error))?;
+        opened.known.add(record, 0);
+        Ok(())
+    }
+
+    fn read(&self, id: Uuid) -> io::Result<Option<Record>> {
+        let text = match fs::read(self.record_file(id)) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        serde_json::from_slice(&text)
+            .map(Some)
+            .map_err(io::Error::other)
+    }
+
+    fn end(&self, record: &Record, result: Option<&str>) -> io::Result<Kept> {
+        match self.read(record.id)? {
+            Some(known) if known.status == Status::Working => {}
+            Some(known) if known == *record => return Ok(Kept::Yes),
+            _ => return Ok(Kept::Over),
+        }
+        if let Some(result) = result {
+            if !self.has_room(record, result.len() as u64) {
+                return Ok(Kept::TooLarge);
+            }
+            private::replace(&self.result_file(record.id), result.as_bytes())?;
+        }
+        self.write(record)?;
+        Ok(Kept::Yes)
+    }
+
+    /// Takes room for a result, if there is enough.
+    fn has_room(&self, record: &Record, bytes: u64) -> bool {
+        let mut opened = locked(&self.opened);
+        let Some(opened) = opened.as_mut() else {
+            return bytes <= self.limits.bytes;
+        };
+        self.forget_old(opened);
+        opened.known.take_room(record.id, bytes, self.limits)
+    }
+
+    fn remove(&self, id: Uuid) {
+        if let Some(opened) = locked(&self.opened).as_mut() {
+            opened.known.remove(id);
+        }
+        let _ = fs::remove_file(self.record_file(id));
+    }
+
+    fn is_alive(&self, owner: Uuid) -> bool {
+        if owner == self.instance {
+            return true;
+        }
+        let Ok(lock) = File::open(self.lock_file(owner)) else {
+            return false;
+        };
+        match lock.try_lock() {
+            Ok(()) => {
+                // Nobody else will ever hold it.
+                let _ = fs::remove_file(self.lock_file(owner));
+                false
+            }
+            Err(TryLockError::WouldBlock) => true,
+            Err(TryLockError::Error(_)) => false,
+        }
+    }
+
+    fn open(&self) -> io::Result<Opened> {
+        private::folder(&self.folder)?;
+        let lock = private::new_file(&self.lock_file(self.instance))?;
+        lock.try_lock().map_err(io::Error::from)?;
+        let mut known = Known::new();
+        for entry in fs::read_dir(&self.folder)? {
+            let path = entry?.path();
+            let owner = path.file_stem().and_then(|name| name.to_str());
+            if path
+                .extension()
+                .is_some_and(|extension| extension == "lock")
+                && let Some(owner) = owner.and_then(|owner| Uuid::try_parse(owner).ok())
+            {
+                // Locks of processes that were killed go.
+                self.is_alive(owner);
+            } else if path
+                .extension()
+                .is_some_and(|extension| extension == "json")
+                && let Ok(text) = fs::read(&path)
+                && let Ok(record) = serde_json::from_slice::<Record>(&text)
+            {
+                let result = fs::metadata(self.result_file(record.id));
+                known.add(&record, result.map_or(0, |file| file.len()));
+            }
+        }
+        Ok(Opened { _lock: lock, known })
+    }
+
+    fn forget_old(&self, opened: &mut Opened) {
+        for id in opened.known.take_old(clock::now()) {
+            // Whatever cannot be removed is not found any more, even so.
+            let _ = fs::remove_file(self.record_file(id));
+            let _ = fs::remove_file(self.result_file(id));
+        }
+    }
+
+    fn write(&self, record: &Record) -> io::Result<()> {
+        let text = serde_json::to_vec(record).map_err(io::Error::other)?;
+        private::replace(&self.record_file(record.id), &text)
+    }
+
+    fn record_file(&self, id: Uuid) -> PathBuf {
+        self.folder.join(format!("{id}.json"))
+    }
+
+    fn result_file(&self, id: Uuid) -> PathBuf {
+        self.folder.join(format!("{id}.result"))
+    }
+
+    fn lock_file(&self, instance: Uuid) -> PathBuf {
+        self.folder.join(format!("{instance}.lock"))
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        if locked(&self.opened).take().is_some() {
+            let _ = fs::remove_file(self.lock_file(self.instance));
+        }
+    }
+}

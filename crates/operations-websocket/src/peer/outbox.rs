@@ -1,0 +1,112 @@
+//! What waits to be written into a connection.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// A request whose frame waits, by its id. The number tells it apart from an earlier request of the same id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Waiting {
+    pub(super) id: Arc<str>,
+    pub(super) number: u64,
+}
+
+struct Outgoing {
+    text: String,
+    /// The request that it is.
+    request: Option<Waiting>,
+}
+
+/// Frames in the order in which they are written.
+#[derive(Default)]
+pub(super) struct Outbox {
+    frames: VecDeque<Outgoing>,
+    bytes: usize,
+    /// Frames that are requests.
+    requests: usize,
+    /// Requests among them that have ended.
+    ended: usize,
+}
+
+impl Outbox {
+    pub(super) fn push(&mut self, text: String, request: Option<Waiting>) {
+        self.bytes += text.len();
+        self.requests += usize::from(request.is_some());
+        self.frames.push_back(Outgoing { text, request });
+    }
+
+    pub(super) fn push_first(&mut self, text: String) {
+        self.bytes += text.len();
+        let request = None;
+        self.frames.push_front(Outgoing { text, request });
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Requests that somebody still waits for.
+    pub(super) fn waiting(&self) -> usize {
+        self.requests.saturating_sub(self.ended)
+    }
+
+    /// A request has ended before it was written. What is left of such requests is removed when it is half of what there
+    /// is: without a connection nobody else would remove it.
+    pub(super) fn request_ended(&mut self, is_wanted: impl Fn(&Waiting) -> bool) {
+        self.ended += 1;
+        if self.ended * 2 > self.frames.len() {
+            self.remove_ended(is_wanted);
+        }
+    }
+
+    pub(super) fn remove_ended(&mut self, is_wanted: impl Fn(&Waiting) -> bool) {
+        if self.ended > 0 {
+            self.retain(|request| request.is_none_or(&is_wanted));
+            self.ended = 0;
+        }
+    }
+
+    /// The connection is lost: what was for it alone goes with it.
+    pub(super) fn keep_requests(&mut self) {
+        self.retain(|request| request.is_some());
+    }
+
+    fn retain(&mut self, keep: impl Fn(Option<&Waiting>) -> bool) {
+        self.frames.retain(|frame| keep(frame.request.as_ref()));
+        self.bytes = self.frames.iter().map(|frame| frame.text.len()).sum();
+        self.requests = self.frames.iter().filter(|it| it.request.is_some()).count();
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Takes frames out until they have this many bytes. `send` is told of each request, and says whether somebody still
+    /// waits for it.
+    pub(super) fn take(
+        &mut self,
+        bytes: usize,
+        mut send: impl FnMut(&Waiting) -> bool,
+    ) -> Vec<String> {
+        let mut taken = Vec::new();
+        let mut size = 0;
+        while size < bytes
+            && let Some(next) = self.frames.pop_front()
+        {
+            self.bytes -= next.text.len();
+            if let Some(request) = next.request {
+                self.requests -= 1;
+                if !send(&request) {
+                    self.ended = self.ended.saturating_sub(1);
+                    continue;
+                }
+            }
+            size += next.text.len();
+            taken.push(next.text);
+        }
+        taken
+    }
+}

@@ -1,0 +1,394 @@
+//! What was asked of the other end, and who waits for the answers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use operations_core::call::submission::NewRequest;
+use operations_core::call::{
+    Answer, CallEvent, Effect, EventType, Kind, PendingRequests, Refused, Request, TooLarge,
+    answered, cannot_be_sent, with_delivery,
+};
+use operations_core::error::CallError;
+use operations_core::json::Object;
+use operations_core::mailbox::{Item, Mailbox};
+use tokio::sync::{mpsc, oneshot};
+
+use super::outbound::Told;
+use super::outbox::{Outbox, Waiting};
+use super::questions::Questions;
+use crate::frame;
+use crate::limits::{MOST_BYTES_WAITING, MOST_WAITING, STREAM_WINDOW, WAITING_EVENTS};
+use crate::loss;
+
+/// Who waits for a request.
+pub(super) enum To {
+    /// JavaScript.
+    Host(Arc<Mailbox>),
+    /// Somebody here who wants one answer.
+    Call(oneshot::Sender<Told>),
+    /// Somebody here who wants many. What waits is bounded by the state machine.
+    Stream(mpsc::UnboundedSender<Told>),
+}
+
+struct Entry {
+    operation: Arc<str>,
+    to: To,
+    /// Tells it apart from another one of the same id.
+    number: u64,
+    /// The other end may have seen it.
+    is_sent: bool,
+    stream: Option<Flow>,
+}
+
+/// The flow of a subscription's events.
+#[derive(Debug, Default)]
+struct Flow {
+    arrived: u64,
+    consumed: u64,
+    /// What the other end was last told.
+    up_to: u64,
+}
+
+/// Whether there is a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Link {
+    Up,
+    /// Another one is being made.
+    Down,
+    /// For good, and why.
+    Over(String),
+}
+
+/// Everything about the other end.
+pub(super) struct State {
+    pub(super) name: String,
+    pub(super) pending: PendingRequests,
+    entries: HashMap<Arc<str>, Entry>,
+    /// Requests that were made.
+    made: u64,
+    pub(super) outbox: Outbox,
+    pub(super) max_waiting: usize,
+    pub(super) link: Link,
+    /// The other end knows of flow control.
+    pub(super) is_paced: bool,
+    pub(super) max_frame_bytes: usize,
+    pub(super) questions: Questions,
+    pub(super) refused: Refused,
+}
+
+impl State {
+    pub(super) fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            pending: PendingRequests::new(WAITING_EVENTS),
+            entries: HashMap::new(),
+            made: 0,
+            outbox: Outbox::default(),
+            max_waiting: MOST_WAITING,
+            link: Link::Down,
+            is_paced: false,
+            max_frame_bytes: usize::MAX,
+            questions: Questions::default(),
+            refused: Refused::default(),
+        }
+    }
+
+    /// Writes a frame that is no request; nowhere if there is no connection.
+    pub(super) fn write(&mut self, text: String) {
+        if self.link == Link::Up {
+            self.outbox.push(text, None);
+        }
+    }
+
+    /// Writes the first frame of a connection, before the requests that have waited for it.
+    pub(super) fn write_first(&mut self, text: String) {
+        if self.link == Link::Up {
+            self.outbox.push_first(text);
+        }
+    }
+
+    /// Whether the other end reads fast enough.
+    pub(super) fn is_read(&self) -> bool {
+        self.outbox.bytes() <= MOST_BYTES_WAITING
+    }
+
+    /// What is to be written next. It counts as sent.
+    pub(super) fn take(&mut self, bytes: usize) -> Vec<String> {
+        let Self {
+            outbox, entries, ..
+        } = self;
+        outbox.take(bytes, |request| {
+            let entry = entries.get_mut(&request.id);
+            // It may be over by now: then nobody needs to hear of it.
+            entry
+                .filter(|entry| entry.number == request.number)
+                .map(|entry| entry.is_sent = true)
+                .is_some()
+        })
+    }
+
+    pub(super) fn request(
+        &mut self,
+        now: f64,
+        request: NewRequest,
+        to: To,
+    ) -> Result<(), CallError> {
+        let NewRequest {
+            id,
+            operation_id,
+            payload,
+            kind,
+        } = request;
+        if let Link::Over(why) = &self.link {
+            return Err(loss::peer_lost(&operation_id, &self.name, why, false));
+        }
+        if !self.is_read() {
+            let entries = &self.entries;
+            self.outbox
+                .remove_ended(|request| is_waiting(entries, request));
+        }
+        let waiting = self.outbox.waiting();
+        if waiting >= self.max_waiting || !self.is_read() {
+            return Err(loss::overloaded(&operation_id, waiting));
+        }
+        // It was written by JavaScript, or here; half a surrogate pair is no text for the other end.
+        let read = Object::read(&payload).map_err(|why| cannot_be_sent(&operation_id, why))?;
+        CallEvent::read_payload(EventType::Requested, &read)
+            .map_err(|why| cannot_be_sent(&operation_id, why))?;
+        let parent = read.string("parentRequestId").map(Into::into);
+        let deadline = match kind {
+            Kind::Call { deadline } => deadline,
+            Kind::Subscription { .. } => None,
+        };
+        let text = frame::requested(&payload, deadline);
+        if text.len() > self.max_frame_bytes {
+            let limit = self.max_frame_bytes;
+            return Err(loss::too_large(
+                TooLarge::Input,
+                &operation_id,
+                text.len(),
+                limit,
+            ));
+        }
+        let id: Arc<str> = id.into();
+        let operation: Arc<str> = operation_id.into();
+        let opened = Request {
+            id: Arc::clone(&id),
+            operation_id: Arc::clone(&operation),
+            parent,
+            kind,
+        };
+        self.pending
+            .open(now, opened)
+            .map_err(|error| with_delivery(error, "none"))?;
+        let stream = matches!(kind, Kind::Subscription { .. }).then(Flow::default);
+        self.made += 1;
+        let number = self.made;
+        let entry = Entry {
+            operation,
+            to,
+            number,
+            is_sent: false,
+            stream,
+        };
+        self.entries.insert(Arc::clone(&id), entry);
+        self.outbox.push(text, Some(Waiting { id, number }));
+        Ok(())
+    }
+
+    pub(super) fn event(
+        &mut self,
+        now: f64,
+        event: CallEvent<'_>,
+        waking: &mut Vec<Arc<Mailbox>>,
+    ) -> bool {
+        let id = event.request_id().to_owned();
+        let Some(entry) = self.entries.get_mut(&*id) else {
+            // Whoever sends it should know that nobody listens: `call` of a subscription wants the first event only.
+            if matches!(event, CallEvent::Responded { .. }) {
+                self.write(frame::aborted(&id));
+                return self.is_read();
+            }
+            return true;
+        };
+        let (answer, output) = match event {
+            CallEvent::Responded {
+                output: Some(output),
+                ..
+            } => {
+                if let Some(flow) = &mut entry.stream {
+                    flow.arrived += 1;
+                }
+                (Answer::Responded, Some(output))
+            }
+            CallEvent::Responded { output: None, .. } => (Answer::Malformed, None),
+            CallEvent::Completed { .. } => (Answer::Completed, None),
+            CallEvent::Aborted { .. } => (Answer::Aborted, None),
+            CallEvent::Error { error, .. } => {
+                let error = answered(&entry.operation, error);
+                (Answer::Failed(error), None)
+            }
+            CallEvent::Requested(_) => return true,
+        };
+        let effects = self.pending.answer(now, &id, answer);
+        self.carry_out(effects, output, waking);
+        true
+    }
+
+    pub(super) fn consumed(&mut self, now: f64, id: &str, count: u64) {
+        let Some(flow) = self
+            .entries
+            .get_mut(id)
+            .and_then(|entry| entry.stream.as_mut())
+        else {
+            return;
+        };
+        let count = count.min(flow.arrived.saturating_sub(flow.consumed));
+        flow.consumed += count;
+        for _ in 0..count {
+            self.pending.ask(now, id);
+        }
+        let up_to = flow.consumed + STREAM_WINDOW;
+        if self.is_paced && up_to - flow.up_to.max(STREAM_WINDOW) >= STREAM_WINDOW / 2 {
+            flow.up_to = up_to;
+            let payload = serde_json::json!({ "requestId": id, "upTo": up_to });
+            self.write(frame::write("hub.credit", "", &payload.to_string()));
+        }
+    }
+
+    /// Does what the state machine says.
+    pub(super) fn carry_out(
+        &mut self,
+        effects: Vec<Effect>,
+        output: Option<&str>,
+        waking: &mut Vec<Arc<Mailbox>>,
+    ) {
+        // First tell the other end, while it is known what it has seen.
+        for effect in &effects {
+            if let Effect::SendAborted(id) = effect
+                && self.entries.get(id).is_some_and(|entry| entry.is_sent)
+            {
+                self.write(frame::aborted(id));
+            }
+        }
+        // Who has left is told nothing, and forgotten when everybody else was told.
+        let mut left = Vec::new();
+        for effect in effects {
+            let output = output.unwrap_or("null");
+            match effect {
+                Effect::Deliver(id) => match self.entries.get(&id).map(|entry| &entry.to) {
+                    Some(To::Host(mailbox)) => {
+                        post(mailbox, Item::event(&id, output), waking);
+                    }
+                    Some(To::Stream(events)) => drop(events.send(Ok(output.to_owned()))),
+                    Some(To::Call(_)) | None => {}
+                },
+                Effect::Resolve(id) => match self.remove(&id).map(|entry| entry.to) {
+                    Some(To::Host(mailbox)) => post(&mailbox, Item::done(&id, output), waking),
+                    Some(To::Call(told)) => drop(told.send(Ok(output.to_owned()))),
+                    Some(To::Stream(_)) | None => {}
+                },
+                Effect::Fail(id, error) => {
+                    let Some(entry) = self.remove(&id) else {
+                        continue;
+                    };
+                    let delivery = if entry.is_sent { "unknown" } else { "none" };
+                    let error = with_delivery(error, delivery);
+                    match entry.to {
+                        To::Host(mailbox) => post(&mailbox, Item::failed(&id, &error), waking),
+                        To::Call(told) => drop(told.send(Err(error))),
+                        To::Stream(events) => drop(events.send(Err(error))),
+                    }
+                }
+                Effect::End(id) => {
+                    if let Some(entry) = self.remove(&id)
+                        && let To::Host(mailbox) = entry.to
+                    {
+                        post(&mailbox, Item::ended(&id), waking);
+                    }
+                }
+                Effect::SendAborted(id) => left.push(id),
+            }
+        }
+        for id in left {
+            if !self.pending.contains(&id) {
+                self.remove(&id);
+            }
+        }
+    }
+
+    fn remove(&mut self, id: &str) -> Option<Entry> {
+        let entry = self.entries.remove(id)?;
+        if !entry.is_sent {
+            let entries = &self.entries;
+            self.outbox
+                .request_ended(|request| is_waiting(entries, request));
+        }
+        Some(entry)
+    }
+
+    /// The connection is gone: what was written into it, and what was for it alone.
+    pub(super) fn drop_connection(&mut self, why: &str, waking: &mut Vec<Arc<Mailbox>>) {
+        self.is_paced = false;
+        self.max_frame_bytes = usize::MAX;
+        self.questions.clear();
+        self.outbox.keep_requests();
+        let sent: Vec<Arc<str>> = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| entry.is_sent)
+            .map(|(id, _)| Arc::clone(id))
+            .collect();
+        let name = self.name.clone();
+        for id in sent {
+            self.fail(
+                &id,
+                |operation, was_sent| loss::peer_lost(operation, &name, why, was_sent),
+                waking,
+            );
+        }
+    }
+
+    /// There will be no connection any more: everything fails.
+    pub(super) fn end(
+        &mut self,
+        error: impl Fn(&str, bool) -> CallError,
+        why: &str,
+        waking: &mut Vec<Arc<Mailbox>>,
+    ) {
+        self.link = Link::Over(why.to_owned());
+        for id in self.entries.keys().cloned().collect::<Vec<_>>() {
+            self.fail(&id, &error, waking);
+        }
+        self.drop_connection(why, waking);
+        self.outbox.clear();
+    }
+
+    fn fail(
+        &mut self,
+        id: &str,
+        error: impl Fn(&str, bool) -> CallError,
+        waking: &mut Vec<Arc<Mailbox>>,
+    ) {
+        let Some(entry) = self.entries.get(id) else {
+            return;
+        };
+        let error = error(&entry.operation, entry.is_sent);
+        let effects = self.pending.give_up(id, error);
+        self.carry_out(effects, None, waking);
+    }
+}
+
+/// Whether somebody waits for a request that was not written yet.
+fn is_waiting(entries: &HashMap<Arc<str>, Entry>, request: &Waiting) -> bool {
+    entries
+        .get(&request.id)
+        .is_some_and(|entry| entry.number == request.number)
+}
+
+/// Puts an item into a mailbox, whose owner is woken when the lock is free.
+pub(super) fn post(mailbox: &Arc<Mailbox>, item: Item, waking: &mut Vec<Arc<Mailbox>>) {
+    if mailbox.add(vec![item]) {
+        waking.push(Arc::clone(mailbox));
+    }
+}

@@ -1,0 +1,163 @@
+//! Calls of the other end.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt};
+use operations_core::call::{Refusal, RequestedEvent, TooLarge, output_cannot_be_sent};
+use operations_core::error::CallError;
+use operations_core::json::check_below;
+use operations_core::lock::locked;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::{End, Session};
+use crate::frame;
+use crate::limits::STREAM_WINDOW;
+use crate::loss;
+use crate::serving::{Answered, Incoming};
+
+/// A call of the other end.
+#[derive(Debug, Default)]
+pub(super) struct Running {
+    pub(super) cancel: CancellationToken,
+    up_to: AtomicU64,
+    more: Notify,
+}
+
+impl Session {
+    /// Begins with a call of the other end.
+    pub(super) fn begin(self: &Arc<Self>, event: &RequestedEvent<'_>) -> Option<End> {
+        let refusal = {
+            let mut running = locked(&self.running);
+            if running.contains_key(&event.request_id) {
+                drop(running);
+                return self.refuse(&Refusal::Field("requestId"));
+            }
+            if self.closing.is_cancelled() {
+                Some(loss::closing(&event.operation_id))
+            } else if running.len() >= self.settings.max_calls {
+                let limit = self.settings.max_calls;
+                Some(loss::too_many_calls(&event.operation_id, limit))
+            } else {
+                let new = Arc::new(Running {
+                    up_to: AtomicU64::new(STREAM_WINDOW),
+                    ..Running::default()
+                });
+                running.insert(event.request_id.clone(), Arc::clone(&new));
+                let session = Arc::clone(self);
+                let incoming = Incoming::from(event);
+                self.tasks.spawn(session.answer(incoming, new));
+                None
+            }
+        };
+        if let Some(error) = refusal {
+            self.write(frame::error(&event.request_id, &error));
+        }
+        None
+    }
+
+    async fn answer(self: Arc<Self>, incoming: Incoming, running: Arc<Running>) {
+        let id = incoming.request_id.clone();
+        let operation = incoming.operation_id.clone();
+        let work = async {
+            match self.serving.call(incoming).await? {
+                Answered::One(output) => self.respond(&id, &operation, &output).map(|()| None),
+                Answered::Many(events) => {
+                    self.stream(&id, &operation, events, &running).await?;
+                    Ok(Some(frame::completed(&id)))
+                }
+            }
+        };
+        let work = AssertUnwindSafe(work).catch_unwind();
+        let outcome = tokio::select! {
+            biased;
+            () = running.cancel.cancelled() => None,
+            () = self.over.cancelled() => None,
+            outcome = work => Some(outcome),
+        };
+        // It is out of the way before its caller hears of it, and may use the id again.
+        locked(&self.running).remove(&id);
+        let outcome: Result<Option<String>, CallError> = match outcome {
+            None => return,
+            Some(Ok(outcome)) => outcome,
+            Some(Err(panic)) => Err(CallError::from_panic(&*panic)),
+        };
+        match outcome {
+            Ok(None) => {}
+            Ok(Some(text)) => self.write(text),
+            Err(error) => {
+                let mut text = frame::error(&id, &error);
+                if text.len() > self.peer.max_frame_bytes() {
+                    let short: String = error.message.chars().take(1_024).collect();
+                    text = frame::error(&id, &CallError::new(error.code, short));
+                }
+                self.write(text);
+            }
+        }
+    }
+
+    fn respond(&self, id: &str, operation: &str, output: &str) -> Result<(), CallError> {
+        // It is two levels down in its frame.
+        check_below(2, output).map_err(|why| output_cannot_be_sent(operation, why))?;
+        let text = frame::responded(id, output);
+        let limit = self.peer.max_frame_bytes();
+        if text.len() > limit {
+            return Err(loss::too_large(
+                TooLarge::Output,
+                operation,
+                text.len(),
+                limit,
+            ));
+        }
+        self.write(text);
+        Ok(())
+    }
+
+    async fn stream(
+        &self,
+        id: &str,
+        operation: &str,
+        mut events: BoxStream<'static, Result<String, CallError>>,
+        running: &Running,
+    ) -> Result<(), CallError> {
+        let mut sent = 0;
+        let flowing = async {
+            while let Some(next) = events.next().await {
+                self.respond(id, operation, &next?)?;
+                sent += 1;
+                while self.peer.is_paced() && sent >= running.up_to.load(Ordering::Acquire) {
+                    running.more.notified().await;
+                }
+                self.peer.room().await;
+            }
+            Ok(())
+        };
+        tokio::select! {
+            biased;
+            // A stream may have no end: nothing is gained by waiting for it.
+            () = self.closing.cancelled() => Err(loss::stream_closed(operation)),
+            outcome = flowing => outcome,
+        }
+    }
+
+    /// Ends a call of the other end. Says whether there is such a call.
+    pub(super) fn abort(&self, id: &str) -> bool {
+        let running = locked(&self.running).get(id).map(Arc::clone);
+        if let Some(running) = &running {
+            running.cancel.cancel();
+        }
+        running.is_some()
+    }
+
+    /// Events of a stream up to this number may be sent.
+    pub(super) fn credit(&self, id: &str, up_to: u64) {
+        let running = locked(&self.running).get(id).map(Arc::clone);
+        if let Some(running) = running {
+            running.up_to.fetch_max(up_to, Ordering::AcqRel);
+            running.more.notify_one();
+        }
+    }
+}
