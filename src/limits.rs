@@ -29,7 +29,7 @@ impl Limiter {
         let gate = runtime.gate();
         let settings: Settings = runtime.bridge.run(&env, || {
             serde_json::from_str(&settings)
-                .map_err(|error| CallError::unknown(format!("Limits that are none: {error}")))
+                .map_err(|error| CallError::unknown(format!("The limits cannot be read: {error}")))
         })?;
         Ok(Self {
             inner: gate.limiter(settings),

@@ -309,7 +309,7 @@ impl Document {
                 .ok_or_else(|| format!("no anchor {:?}", shorten(&pointer, 200)));
         }
         self.at(part, &pointer)
-            .ok_or_else(|| format!("{:?} leads nowhere", shorten(reference, 200)))
+            .ok_or_else(|| format!("{:?} does not exist in the document", shorten(reference, 200)))
     }
 
     /// Follows references until something else is found.
