@@ -128,9 +128,7 @@ pub fn wrong_type(request_id: &str) -> Response<Body> {
 pub fn unread(why: Unread, most: usize, request_id: &str) -> Response<Body> {
     match why {
         Unread::TooLarge => {
-            let message = format!(
-                "The body is larger than the limit of {most} bytes"
-            );
+            let message = format!("The body is larger than the limit of {most} bytes");
             refusal(StatusCode::PAYLOAD_TOO_LARGE, message, request_id)
         }
         Unread::TooSlow => {
