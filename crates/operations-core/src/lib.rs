@@ -22,6 +22,7 @@ pub mod registry;
 pub mod secrets;
 pub mod spec;
 pub mod trace;
+pub mod utf8;
 
 pub use operations_schema::json;
 

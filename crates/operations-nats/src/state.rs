@@ -218,7 +218,7 @@ impl State {
             .and_then(|()| Object::read(&request.payload))
             .map_err(Refusal::from)
             .and_then(|payload| CallEvent::read_payload(EventType::Requested, &payload))
-            .map_err(|refusal| cannot_be_sent(&request.operation_id, refusal))?;
+            .map_err(|refusal| cannot_be_sent(&request.operation_id, &refusal))?;
         let parent = match event {
             CallEvent::Requested(event) => event.parent_request_id,
             _ => None,

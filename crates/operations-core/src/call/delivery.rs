@@ -46,14 +46,14 @@ pub fn lost(reason: &str, delivery: &str, operation_id: &str, message: String) -
 
 /// A request that the other side would not read.
 #[must_use]
-pub fn cannot_be_sent(operation_id: &str, why: impl Display) -> CallError {
+pub fn cannot_be_sent(operation_id: &str, why: &impl Display) -> CallError {
     CallError::invalid(format!("The call of {operation_id} cannot be sent: {why}"))
         .with_details(json!({ "operationId": operation_id, "delivery": "none" }))
 }
 
 /// An output that the caller would not read.
 #[must_use]
-pub fn output_cannot_be_sent(operation_id: &str, why: impl Display) -> CallError {
+pub fn output_cannot_be_sent(operation_id: &str, why: &impl Display) -> CallError {
     CallError::failed(format!(
         "The output of {operation_id} cannot be sent: {why}"
     ))

@@ -158,6 +158,21 @@ impl Client {
         Ok(self.start(call, done))
     }
 
+    /// What this thread sends from now on may wait for [`Client::release`], which must follow soon. Requests that are made
+    /// together are then one write for us, and one read for the server.
+    pub fn hold(&self) {
+        if let Some(connection) = self.live() {
+            connection.transport.hold();
+        }
+    }
+
+    /// Sends what waits. On a connection that was lost nothing does.
+    pub fn release(&self) {
+        if let Some(connection) = self.live() {
+            Arc::clone(&connection.transport).release();
+        }
+    }
+
     /// Asks for something else than a tool. The answer is JSON as the server wrote it.
     ///
     /// # Errors

@@ -28,7 +28,7 @@ impl Worker {
         }
         // It is one level down in its message.
         json::check_below(1, output)
-            .map_err(|why| output_cannot_be_sent(&running.operation, why))?;
+            .map_err(|why| output_cannot_be_sent(&running.operation, &why))?;
         let number = running.stream.as_ref().map(|stream| stream.sent + 1);
         let message = wire::responded(id, output, number);
         if message.len() > max_payload {

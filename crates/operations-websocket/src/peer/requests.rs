@@ -152,9 +152,9 @@ impl State {
             return Err(loss::overloaded(&operation_id, waiting));
         }
         // It was written by JavaScript, or here; half a surrogate pair is no text for the other end.
-        let read = Object::read(&payload).map_err(|why| cannot_be_sent(&operation_id, why))?;
+        let read = Object::read(&payload).map_err(|why| cannot_be_sent(&operation_id, &why))?;
         CallEvent::read_payload(EventType::Requested, &read)
-            .map_err(|why| cannot_be_sent(&operation_id, why))?;
+            .map_err(|why| cannot_be_sent(&operation_id, &why))?;
         let parent = read.string("parentRequestId").map(Into::into);
         let deadline = match kind {
             Kind::Call { deadline } => deadline,

@@ -101,7 +101,7 @@ impl Session {
 
     fn respond(&self, id: &str, operation: &str, output: &str) -> Result<(), CallError> {
         // It is two levels down in its frame.
-        check_below(2, output).map_err(|why| output_cannot_be_sent(operation, why))?;
+        check_below(2, output).map_err(|why| output_cannot_be_sent(operation, &why))?;
         let text = frame::responded(id, output);
         let limit = self.peer.max_frame_bytes();
         if text.len() > limit {

@@ -360,7 +360,7 @@ impl World {
                     }
                     1 => {
                         let error = item[2].clone();
-                        side.served_by_other(id, &error);
+                        check_delivery(id, &error);
                         let code = error["code"].as_str().unwrap().to_owned();
                         *self.tally.entry(code).or_default() += 1;
                         if let Some(reason) = error["details"]["reason"].as_str() {
@@ -527,15 +527,13 @@ impl World {
     }
 }
 
-impl Side {
-    /// An error of a request says what its caller may conclude.
-    fn served_by_other(&self, id: &str, error: &Value) {
-        let delivery = error["details"]["delivery"].as_str();
-        assert!(
-            matches!(delivery, Some("none" | "unknown" | "done")),
-            "{id}: {error} does not say whether it was delivered"
-        );
-    }
+/// An error of a request says what its caller may conclude.
+fn check_delivery(id: &str, error: &Value) {
+    let delivery = error["details"]["delivery"].as_str();
+    assert!(
+        matches!(delivery, Some("none" | "unknown" | "done")),
+        "{id}: {error} does not say whether it was delivered"
+    );
 }
 
 async fn history(seed: u64, tally: &mut BTreeMap<String, u64>) {
