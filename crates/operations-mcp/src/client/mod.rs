@@ -7,6 +7,7 @@ pub(crate) mod conversation;
 mod handler;
 mod handshake;
 mod host;
+mod input_required;
 mod lifecycle;
 mod list;
 mod questions;
