@@ -17,16 +17,11 @@ export type {
 } from "./mcp/client-types.js";
 export type {
   MCPClientConfig,
-  MCPClientCredentials,
   MCPElicitation,
   MCPElicitationAnswer,
-  MCPEnterprise,
-  MCPOAuthConfig,
   MCPSampling,
   MCPSamplingAnswer,
   MCPSessions,
-  MCPTokenStore,
-  MCPWorkload,
 } from "./mcp/config.js";
 export { mapMCPContentBlocks } from "./mcp/content-blocks.js";
 export {
@@ -35,4 +30,11 @@ export {
   type MCPServers,
   type MCPServersFile,
 } from "./mcp/loader.js";
+export type {
+  MCPClientCredentials,
+  MCPEnterprise,
+  MCPOAuthConfig,
+  MCPTokenStore,
+  MCPWorkload,
+} from "./mcp/oauth-config.js";
 export type { MCPOperation, MCPToolProblem, ToolChanges as MCPToolChanges } from "./mcp/operations.js";

@@ -408,6 +408,9 @@ export interface McpClient {
     trace: string | undefined,
     spills: SpillStore | undefined,
   ): void;
+  /** Calls that follow may be sent together, by `release`. */
+  hold(): void;
+  release(): void;
   query(request: number, what: string, name?: string, input?: string, timeout?: number): void;
   close(request: number): void;
   cancel(request: number): void;

@@ -5,7 +5,7 @@
 //   npm run conformance -- --set 2026-07-28      one set
 //   npm run conformance -- --only auth/          scenarios whose name contains this
 //   npm run conformance -- --reference           the official SDK too, for comparison
-//   npm run conformance -- --table               writes the results into the guides
+//   npm run conformance -- --table               both, and writes the results into the guides
 //   npm run conformance -- --verbose             what the suite and the client print
 //
 // The suite's own summary is kind: a scenario without checks counts as passed, and so does one whose client failed. So
@@ -57,7 +57,9 @@ install();
 const node = nodeForSuite();
 const suite = join(installed, "node_modules/@modelcontextprotocol/conformance/dist/index.js");
 const expected = JSON.parse(readFileSync(join(folder, "expected-failures.json"), "utf8"));
-const who = options.reference ? ["ours", "reference"] : ["ours"];
+const who = options.reference || options.table ? ["ours", "reference"] : ["ours"];
+/** The headings of the table. */
+const COLUMNS = { ours: "ours", reference: "official SDK" };
 const rows = [];
 if (options.side.includes("server")) rows.push(...(await runInspector()));
 for (const side of options.side) for (const set of options.set) rows.push(...(await runSet(set, side)));
@@ -102,8 +104,7 @@ async function runSet(set, side) {
   heading(`${side}, ${set}: ${scenarios.length} scenarios`);
   const rows = scenarios.map((scenario) => ({ set, side, ...scenario }));
   const servers = side === "server" ? await startServers(SIDES[side].command) : undefined;
-  const waiting = rows.flatMap((row) => who.map((whose) => ({ row, whose })));
-  const worker = async () => {
+  const worker = async (waiting) => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const { row, whose } = next;
       const target =
@@ -112,8 +113,13 @@ async function runSet(set, side) {
       if (whose === "ours") print(row);
     }
   };
-  // A server has lists that some scenarios change and others look at.
-  await Promise.all(Array.from({ length: servers === undefined ? AT_ONCE : 1 }, worker));
+  if (servers === undefined) {
+    const waiting = rows.flatMap((row) => who.map((whose) => ({ row, whose })));
+    await Promise.all(Array.from({ length: AT_ONCE }, () => worker(waiting)));
+  } else {
+    // A server has lists that some scenarios change and others look at: one after the other.
+    await Promise.all(who.map((whose) => worker(rows.map((row) => ({ row, whose })))));
+  }
   for (const { stop } of Object.values(servers ?? {})) await stop();
   return rows;
 }
@@ -220,7 +226,7 @@ function report(rows) {
   heading("results");
   const cell = (passed, all) => `${passed} of ${all}`;
   const lines = [
-    `| side | set | scenarios | ${who.join(" | ")} |`,
+    `| side | set | scenarios | ${who.map((whose) => COLUMNS[whose]).join(" | ")} |`,
     `|---|---|---|${"---|".repeat(who.length)}`,
   ];
   for (const side of options.side) {
@@ -236,7 +242,7 @@ function report(rows) {
   }
   console.log(lines.join("\n"));
   if (options.table) writeTable(lines);
-  if (options.reference) {
+  if (who.includes("reference")) {
     const failed = rows.filter((row) => row.reference !== undefined);
     for (const { side, set, name, reference } of failed)
       console.log(`reference: ${side} ${set} ${name}: ${reference.slice(0, 200)}`);

@@ -145,6 +145,18 @@ impl McpClient {
         });
     }
 
+    /// Calls that follow may be sent together, once [`McpClient::release`] says so. It must follow in the same turn.
+    #[napi]
+    pub fn hold(&self) {
+        self.client.hold();
+    }
+
+    /// Sends what waits to be sent.
+    #[napi]
+    pub fn release(&self) {
+        self.client.release();
+    }
+
     /// Asks for something else than a tool.
     #[napi]
     pub fn query(

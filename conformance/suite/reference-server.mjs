@@ -354,12 +354,19 @@ async function bodyOf(request) {
 }
 
 const isLocal = [localhostHostValidation(), localhostOriginValidation()];
-const listener = createServer(async (request, response) => {
-  if (!isLocal.every((guard) => guard(request, response))) return;
+async function answer(request, response) {
   const body = request.method === "POST" ? await bodyOf(request) : undefined;
-  const isOlder = await isLegacyRequest(toWebRequest(request, body), body);
+  const isOlder = await isLegacyRequest(await toWebRequest(request, body), body);
   if (isOlder) await serveOlder(request, response, body);
   else await serveModern(request, response, body);
+}
+
+const listener = createServer((request, response) => {
+  if (!isLocal.every((guard) => guard(request, response))) return;
+  answer(request, response).catch((error) => {
+    console.error(error);
+    response.destroy();
+  });
 });
 listener.listen(0, "127.0.0.1", () => console.log(`http://127.0.0.1:${listener.address().port}/mcp`));
 process.stdin.resume().on("end", () => process.exit(0));

@@ -47,23 +47,31 @@ export abstract class EventIterator<T> implements AsyncGenerator<T, undefined, u
   }
 
   next(): Promise<Step<T>> {
-    if (this.#isOver) return this.#afterwards();
-    if (this.#consumers.length === 0) {
-      try {
-        const step = this.take();
-        if (step !== undefined) {
-          if (step.done === true) this.#finish();
-          return Promise.resolve(step);
-        }
-      } catch (error) {
-        this.#finish();
-        return Promise.reject(error);
-      }
+    try {
+      const step = this.now();
+      if (step !== undefined) return Promise.resolve(step);
+    } catch (error) {
+      return Promise.reject(error);
     }
     return new Promise((resolve, reject) => {
       this.#consumers.push({ resolve, reject });
       this.#wait();
     });
+  }
+
+  /** What `next()` would resolve to, if that can be had without waiting; throws what it would reject with. For those who
+   * hand events on: a promise for each would cost them more than the event. @internal */
+  now(): Step<T> | undefined {
+    if (this.#isOver) return this.#afterwards();
+    if (this.#consumers.length > 0) return undefined;
+    try {
+      const step = this.take();
+      if (step?.done === true) this.#finish();
+      return step;
+    } catch (error) {
+      this.#finish();
+      throw error;
+    }
   }
 
   async return(): Promise<Step<T>> {
@@ -123,10 +131,11 @@ export abstract class EventIterator<T> implements AsyncGenerator<T, undefined, u
     }
   }
 
-  #afterwards(): Promise<Step<T>> {
+  #afterwards(): Step<T> {
     const untold = this.#untold;
     this.#untold = undefined;
-    return untold === undefined ? Promise.resolve(DONE) : Promise.reject(untold.error);
+    if (untold !== undefined) throw untold.error;
+    return DONE;
   }
 
   /** Ends it, once: lets everyone who waits go, and closes the source. */

@@ -12,7 +12,7 @@ import type { Progress } from "./progress.js";
 import type { Terminal } from "./terminal.js";
 
 /** How a source is. */
-export interface SourceReport {
+interface SourceReport {
   readonly name: string;
   readonly kind: "mcp" | "openapi";
   readonly operations: number;

@@ -1,5 +1,6 @@
 // One MCP server: requests out, answers in.
 
+import { nextTick } from "node:process";
 import { numbers, PendingWork } from "../border/pending-work.js";
 import { kindOf, messageOf } from "../border/text.js";
 import { outgoingTrace } from "../border/trace.js";
@@ -93,6 +94,7 @@ export class Client implements MCPClientWrapper {
   #newest: ListedTools | undefined;
   #importing: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
+  #isHolding = false;
   client: MCPClient;
   tools: MCPOperation[] = [];
 
@@ -188,6 +190,8 @@ export class Client implements MCPClientWrapper {
     const { timeout, left, resetTimeoutOnProgress, onProgress } = options;
     const fields = outgoingTrace();
     const trace = fields === undefined ? undefined : JSON.stringify(fields);
+    // The only one is sent at once: there is nothing to wait for, whatever the caller does next.
+    if (this.#pending.size > 0) this.#hold();
     return this.#request(options, (request) =>
       this.#native.call(
         request,
@@ -202,6 +206,20 @@ export class Client implements MCPClientWrapper {
       ),
     );
   }
+
+  /** Has the calls of this turn of the event loop sent together: a write, and a read of the server's, cost more than a call. */
+  #hold(): void {
+    if (this.#isHolding) return;
+    this.#isHolding = true;
+    this.#native.hold();
+    // After all promises that are settled now were looked at, and before anything else.
+    nextTick(this.#release);
+  }
+
+  readonly #release = (): void => {
+    this.#isHolding = false;
+    this.#native.release();
+  };
 
   /** Where large results go, by the client's own configuration. */
   get spills(): Spills | undefined {

@@ -3,7 +3,6 @@ import {
   aDuration,
   aFunction,
   aList,
-  anObject,
   anything,
   aSecret,
   aSize,
@@ -14,7 +13,6 @@ import {
   oneOf,
   type Rules,
   refusal,
-  required,
   texts,
 } from "../border/options.js";
 import { quoted } from "../border/text.js";
@@ -23,6 +21,7 @@ import type { OutputMode } from "../registry/entry.js";
 import { type CallLimits, type CircuitBreaker, callLimits, circuitBreaker } from "../registry/limits.js";
 import { aSpill, type SpillOptions } from "../registry/spills.js";
 import type { OperationContext } from "../types.js";
+import { anOAuth, ignored, type MCPOAuthConfig, secretsOfOAuth } from "./oauth-config.js";
 import { expandReferences } from "./references.js";
 
 /**
@@ -88,149 +87,6 @@ export interface MCPSamplingAnswer {
   content: unknown;
   model: string;
   stopReason?: string;
-}
-
-/**
- * Where tokens are kept between runs. What is kept is opaque JSON.
- *
- * @example
- * ```ts
- * let kept: unknown;
- * const store: MCPTokenStore = {
- *   load: () => kept,
- *   save: (tokens) => void (kept = tokens),
- *   clear: () => void (kept = undefined),
- * };
- * ```
- */
-export interface MCPTokenStore {
-  load(): unknown | Promise<unknown>;
-  save(tokens: unknown): void | Promise<void>;
-  clear(): void | Promise<void>;
-}
-
-/**
- * Credentials of a program without a user: a secret or a private key.
- *
- * @example
- * ```ts
- * const clientCredentials: MCPClientCredentials = { clientId: "hub", clientSecret: process.env["MCP_SECRET"] ?? "" };
- * ```
- */
-export type MCPClientCredentials = { clientId: string } & (
-  | { clientSecret: string; privateKey?: undefined; algorithm?: undefined }
-  | {
-      clientSecret?: undefined;
-      /** A private key, as PKCS #8 in PEM. */
-      privateKey: string;
-      /** The signature algorithm of the key (default `"ES256"`). */
-      algorithm?: "ES256" | "ES384" | "RS256" | "RS384" | "RS512";
-    }
-);
-
-/**
- * A program that its platform vouches for (workload identity federation): what the platform says is exchanged for a token.
- *
- * @example
- * ```ts
- * import { readFile } from "node:fs/promises";
- *
- * const workload: MCPWorkload = { clientId: "nightly", token: () => readFile("/var/run/secrets/tokens/mcp", "utf8") };
- * ```
- */
-export interface MCPWorkload {
-  /** The name that the authorization server knows the program by. */
-  clientId: string;
-  /** Gives what the platform says, a JWT. It is asked whenever a new token is needed. */
-  token(): string | Promise<string>;
-}
-
-/**
- * A user whose company vouches for them (enterprise-managed authorization): the identity provider's ID token is exchanged for an
- * assertion there, and that for a token at the server's authorization server. The user is not asked.
- *
- * @example
- * ```ts
- * const enterprise: MCPEnterprise = {
- *   clientId: "hub",
- *   idp: { issuer: "https://login.example", tokenEndpoint: "https://login.example/token", clientId: "hub-at-login" },
- *   idToken: async () => "the ID token of the user's session",
- * };
- * ```
- */
-export interface MCPEnterprise {
-  /** The name of the program at the server's authorization server, and its secret there. */
-  clientId: string;
-  clientSecret?: string;
-  /** The company's identity provider. */
-  idp: { issuer: string; tokenEndpoint: string; clientId: string; clientSecret?: string };
-  /** Gives the user's ID token. It is asked whenever a new token is needed. */
-  idToken(): string | Promise<string>;
-}
-
-/**
- * How to get a token for a server that requires one (OAuth 2.1): from the user, or with the program's own credentials.
- *
- * @example
- * ```ts
- * const oauth: MCPOAuthConfig = { clientCredentials: { clientId: "hub", clientSecret: "..." } };
- * ```
- */
-export type MCPOAuthConfig = OAuthSettings &
-  (
-    | {
-        /** Shows the page to the user, in a browser. Resolve with the address that the browser was sent to
-         * afterwards, if the program sees it; otherwise with nothing, and a port of this machine receives it. */
-        onAuthorize(page: {
-          server: string;
-          url: string;
-          redirectUrl: string;
-          // biome-ignore lint/suspicious/noConfusingVoidType: callbacks that return nothing are what most people write
-        }): string | void | Promise<string | void>;
-        clientCredentials?: undefined;
-        workload?: undefined;
-        enterprise?: undefined;
-      }
-    | {
-        /** Credentials of the program, if there is no user. */
-        clientCredentials: MCPClientCredentials;
-        onAuthorize?: undefined;
-        workload?: undefined;
-        enterprise?: undefined;
-      }
-    | {
-        /** In place of a user: what the platform says about the program. */
-        workload: MCPWorkload;
-        onAuthorize?: undefined;
-        clientCredentials?: undefined;
-        enterprise?: undefined;
-      }
-    | {
-        /** In place of asking the user: what the company says about them. */
-        enterprise: MCPEnterprise;
-        onAuthorize?: undefined;
-        clientCredentials?: undefined;
-        workload?: undefined;
-      }
-  );
-
-interface OAuthSettings {
-  /** Without one, tokens live as long as the client. */
-  tokenStore?: MCPTokenStore;
-  /** A client that was registered by hand; otherwise one is registered when needed. */
-  clientId?: string;
-  clientSecret?: string;
-  /** Where the description of the client can be read (HTTPS): authorization servers that take it need no
-   * registration. */
-  clientMetadataUrl?: string;
-  scopes?: string[];
-  /** Where the browser is sent afterwards. By default a port of this machine. */
-  redirectUrl?: string;
-  /** The name that the user sees. */
-  clientName?: string;
-  /** Whether tokens are bound to a key of this client (DPoP, RFC 9449), so that nobody else can use them. The key is kept with the
-   * tokens. Authorization servers that do not know it hand out plain tokens, which are used as such. */
-  dpop?: boolean;
 }
 
 /**
@@ -340,63 +196,7 @@ export interface MCPClientConfig {
   type?: string;
 }
 
-/** Files that other programs read too have more in them. What is not misspelt is theirs. */
-const ignored = () => {};
 const strings = texts(() => true, "name");
-const credentials = group<MCPClientCredentials>(
-  {
-    clientId: required(aString),
-    clientSecret: aSecret,
-    privateKey: aSecret,
-    algorithm: oneOf("ES256", "ES384", "RS256", "RS384", "RS512"),
-  },
-  ignored,
-);
-const oauthFields = group<MCPOAuthConfig>(
-  {
-    onAuthorize: aFunction,
-    tokenStore: anObject,
-    clientId: aString,
-    clientSecret: aSecret,
-    clientMetadataUrl: aString,
-    clientCredentials: (value, path) => {
-      const checked = credentials(value, path) as MCPClientCredentials;
-      if ((checked.clientSecret === undefined) === (checked.privateKey === undefined)) {
-        throw refusal(path, "must have either clientSecret or privateKey");
-      }
-      return checked;
-    },
-    workload: group<MCPWorkload>({ clientId: required(aString), token: required(aFunction) }, ignored),
-    enterprise: group<MCPEnterprise>(
-      {
-        clientId: required(aString),
-        clientSecret: aSecret,
-        idp: required(
-          group<MCPEnterprise["idp"]>(
-            {
-              issuer: required(aString),
-              tokenEndpoint: required(aString),
-              clientId: required(aString),
-              clientSecret: aSecret,
-            },
-            ignored,
-          ),
-        ),
-        idToken: required(aFunction),
-      },
-      ignored,
-    ),
-    dpop: aBoolean,
-    scopes: aList,
-    redirectUrl: aString,
-    clientName: aString,
-  },
-  ignored,
-);
-
-/** Whoever is asked for a token: one of them. */
-const WAYS = ["onAuthorize", "clientCredentials", "workload", "enterprise"] as const;
-
 /** What a command or a URL must look like, and how long a limit may be, is checked natively. */
 const FIELDS: Fields<MCPClientConfig> = {
   command: aString,
@@ -407,21 +207,7 @@ const FIELDS: Fields<MCPClientConfig> = {
   url: aSecret,
   headers: (value, path) => (typeof value === "function" ? value : strings(value, path)),
   sessions: group<MCPSessions>({ most: aSize, idle: aDuration }),
-  oauth: (value, path) => {
-    const checked = oauthFields(value, path) as MCPOAuthConfig;
-    const ways = WAYS.filter((way) => checked[way] !== undefined);
-    if (ways.length === 0) {
-      throw refusal(
-        path,
-        "must have onAuthorize, which shows a page to the user, or clientCredentials, workload or enterprise",
-      );
-    }
-    if (ways.length > 1) throw refusal(path, `must have one way to a token, and has ${ways.join(" and ")}`);
-    if (checked.enterprise !== undefined && checked.dpop === true) {
-      throw refusal(`${path}.dpop`, "cannot be combined with enterprise");
-    }
-    return checked;
-  },
+  oauth: anOAuth,
   version: aString,
   timeout: aDuration,
   taskTimeout: aDuration,
@@ -483,16 +269,6 @@ function secretsOfURL(text: string | undefined): string[] {
   if (text === undefined || !URL.canParse(text)) return [];
   const { password, searchParams } = new URL(text);
   return [password, ...searchParams.values()];
-}
-
-function secretsOfOAuth(
-  oauth: Pick<MCPOAuthConfig, "clientSecret" | "clientCredentials" | "enterprise"> | undefined,
-): string[] {
-  const { clientSecret, privateKey } = oauth?.clientCredentials ?? {};
-  const { clientSecret: own, idp } = oauth?.enterprise ?? {};
-  return [oauth?.clientSecret, clientSecret, privateKey, own, idp?.clientSecret].filter(
-    (secret) => secret !== undefined,
-  );
 }
 
 /** The configuration as the native side wants it. */

@@ -135,7 +135,9 @@ export class EventStream extends EventIterator<ResponseEnvelope> {
     if (!this.#hasEvents) return { data, meta: { statusCode, headers, contentType, source: "http" } };
     const about = this.#batch[this.#at++];
     const sse: HTTPResponseMeta["sse"] = { event: this.#type, id: this.#id };
-    if (about !== 0) {
+    if (typeof about === "string") {
+      sse.id = this.#id = about;
+    } else if (about !== 0) {
       const [type, id, retry] = about as [string, (string | null)?, number?];
       sse.event = this.#type = type;
       if (id != null) sse.id = this.#id = id;

@@ -232,7 +232,7 @@ function isThenable(value: unknown): boolean {
   );
 }
 
-export function abortedWhileWaiting(id: string): CallError {
+function abortedWhileWaiting(id: string): CallError {
   return new CallError(InfrastructureErrorCode.ABORTED, `Operation ${id} was aborted before it started`, {
     operationId: id,
     reason: "aborted",

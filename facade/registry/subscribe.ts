@@ -71,7 +71,7 @@ abstract class Pulled extends EventIterator<ResponseEnvelope> {
   }
 
   protected override take(): Step<ResponseEnvelope> | undefined {
-    if (!this.#hasAnswer) return undefined;
+    if (!this.#hasAnswer) return this.#takeNow();
     this.#hasAnswer = false;
     // Until the answer proves otherwise: one that cannot be read is the end too.
     this.#isEnded = true;
@@ -79,6 +79,29 @@ abstract class Pulled extends EventIterator<ResponseEnvelope> {
     this.#answer = undefined;
     if (done === true) return DONE;
     this.#isEnded = false;
+    return this.#step(value);
+  }
+
+  /** From a stream of ours: what it has ready. */
+  #takeNow(): Step<ResponseEnvelope> | undefined {
+    const iterator = this.#iterator;
+    if (!(iterator instanceof EventIterator)) return undefined;
+    let step: Step<unknown> | undefined;
+    try {
+      step = iterator.now();
+    } catch (thrown) {
+      this.#isEnded = true;
+      const error = this.failure(thrown);
+      this.ended({ error });
+      throw error;
+    }
+    if (step === undefined) return undefined;
+    if (step.done !== true) return this.#step(step.value);
+    this.#isEnded = true;
+    return DONE;
+  }
+
+  #step(value: unknown): Step<ResponseEnvelope> {
     try {
       return { done: false, value: this.envelope(value) };
     } catch (error) {

@@ -17,11 +17,13 @@ pub mod lock;
 pub mod log;
 pub mod mailbox;
 pub mod nearest;
+pub mod number;
 pub mod panic;
 pub mod registry;
 pub mod secrets;
 pub mod spec;
 pub mod trace;
+pub mod utf8;
 
 pub use operations_schema::json;
 

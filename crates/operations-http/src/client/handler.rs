@@ -89,7 +89,7 @@ impl Handler for HttpHandler {
                 }
                 (Called::Reply(reply), _) => envelope_of(reply),
                 (Called::Passing(_), None) => {
-                    Err(CallError::failed("Nobody takes the body of the response").into())
+                    Err(CallError::failed("The body of the response has no receiver").into())
                 }
             }
         }

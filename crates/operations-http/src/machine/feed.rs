@@ -5,8 +5,9 @@
 //!
 //! - Lines: `[value, value, ...]`.
 //! - Events: `[data, about, data, about, ...]`, where `about` is `0` for the same type and id as the
-//!   event before (of the same response; at its beginning, `message` and no id), else `[type]`,
-//!   `[type, id]` or `[type, id, retry]`; an id of `null` is the one before. A long id so crosses once.
+//!   event before (of the same response; at its beginning, `message` and no id), a string for the same
+//!   type and this id, else `[type]`, `[type, id]` or `[type, id, retry]`; an id of `null` is the one before.
+//!   A long id so crosses once.
 //! - With something to say about the integers of a member, by its number: `{ "members": [...], "remarks": { "0": { notes,
 //!   bigints } } }`, with the array from above as `members`.
 
@@ -257,8 +258,13 @@ impl Writer {
         }
         self.text.push(',');
         let same_id = Arc::ptr_eq(&self.last_id, &event.id) || self.last_id == event.id;
-        if same_id && event.retry.is_none() && self.last_type == event.event {
-            self.text.push('0');
+        if event.retry.is_none() && self.last_type == event.event {
+            if same_id {
+                self.text.push('0');
+            } else {
+                push_string(&mut self.text, &event.id);
+                self.last_id = Arc::clone(&event.id);
+            }
             return;
         }
         self.text.push('[');
@@ -365,9 +371,13 @@ mod tests {
             &[
                 "event: a\nid: 1\ndata: x\n\nevent: a\ndata: x\n\nevent: b\ndata: x\n\n",
                 "event: b\nretry: 5\ndata: x\n\ndata: x\nid: 2\nretry: 7\n\n",
+                "id: 3\ndata: x\n\nid\ndata: x\n\nid: 3\nevent: a\ndata: x\n\n",
             ],
         );
-        let expected = r#"["x",["a","1"],"x",0,"x",["b"],"x",["b",null,5],"x",["message","2",7]]"#;
+        let expected = concat!(
+            r#"["x",["a","1"],"x",0,"x",["b"],"x",["b",null,5],"x",["message","2",7],"#,
+            r#""x","3","x","","x",["a","3"]]"#
+        );
         assert_eq!(text.as_deref(), Some(expected));
     }
 

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr;
 use operations_core::error::CallError;
+use operations_core::utf8::text_of;
 use serde_json::json;
 
 use crate::message::reply::is_json;
@@ -30,7 +32,7 @@ impl LineParser {
         mut piece: &[u8],
         on_line: &mut impl FnMut(&str),
     ) -> Result<(), CallError> {
-        while let Some(end) = piece.iter().position(|byte| *byte == b'\n') {
+        while let Some(end) = memchr(b'\n', piece) {
             let (line, rest) = piece.split_at(end);
             self.keep_within(line.len())?;
             piece = rest.get(1..).unwrap_or_default();
@@ -61,7 +63,7 @@ impl LineParser {
 
     fn hand_over(&mut self, line: &[u8], on_line: &mut impl FnMut(&str)) -> Result<(), CallError> {
         self.line += 1;
-        let text = String::from_utf8_lossy(line);
+        let text = text_of(line);
         let text = match (self.line, text) {
             (1, Cow::Borrowed(text)) => {
                 Cow::Borrowed(text.strip_prefix('\u{feff}').unwrap_or(text))
@@ -74,7 +76,7 @@ impl LineParser {
         }
         if !is_json(text) {
             let message = format!(
-                "The stream promised one JSON value per line, and line {} is none",
+                "The stream must have one JSON value per line, and line {} is not JSON",
                 self.line
             );
             return Err(CallError::failed(message).with_details(json!({ "line": self.line })));

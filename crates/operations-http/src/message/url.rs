@@ -105,7 +105,9 @@ impl BaseUrl {
             separator = '&';
         }
         let url = Url::parse(&text).map_err(|reason| {
-            CallError::invalid(format!("The path of the operation makes no URL: {reason}"))
+            CallError::invalid(format!(
+                "The path of the operation does not make a URL: {reason}"
+            ))
         })?;
         if url.origin() != self.url.origin() {
             return Err(CallError::invalid(

@@ -3,6 +3,8 @@
 //! A byte is looked at when it arrives and never again: where a piece ends, the state says what has
 //! been read of the line, and no line is kept.
 
+use memchr::memchr2;
+
 const BYTE_ORDER_MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
 
 /// The longest name of a [`Field`].
@@ -155,10 +157,7 @@ impl Lines {
 
     /// What there is of the line, without its end. `input` moves on to behind it.
     fn rest_of_line<'a>(&mut self, input: &mut &'a [u8]) -> &'a [u8] {
-        let length = input
-            .iter()
-            .position(|&byte| is_line_end(byte))
-            .unwrap_or(input.len());
+        let length = memchr2(b'\r', b'\n', input).unwrap_or(input.len());
         self.count(length);
         let (line, rest) = input.split_at_checked(length).unwrap_or((input, &[]));
         *input = rest;

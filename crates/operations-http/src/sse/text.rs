@@ -4,6 +4,8 @@
 //! characters around a value (colon, space, CR, LF) are ASCII, and no sequence of UTF-8, whole or
 //! broken, extends over one.
 
+use operations_core::utf8::text_of;
+
 /// A buffer that has held more than this is given back and not kept for the next event.
 const KEPT_CAPACITY: usize = 64 * 1024;
 
@@ -13,7 +15,7 @@ pub(super) fn take(bytes: &mut Vec<u8>) -> String {
     if bytes.capacity() > KEPT_CAPACITY {
         return into_text(std::mem::take(bytes));
     }
-    let text = String::from_utf8_lossy(bytes).into_owned();
+    let text = text_of(bytes).into_owned();
     bytes.clear();
     text
 }

@@ -5,8 +5,10 @@ pub(crate) mod callback;
 mod challenge;
 mod dpop;
 mod federation;
+mod grants;
 mod jwt;
 mod outbound;
+mod page;
 mod reach;
 mod token_request;
 pub(crate) mod tokens;
@@ -18,22 +20,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ::http::HeaderValue;
 use ::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use reqwest::{Request, Response, StatusCode};
-use rmcp::transport::auth::{AuthorizationSession, ClientCredentialsConfig, OAuthClientConfig};
-use rmcp::transport::{
-    AuthError, AuthorizationManager, AuthorizationRequest, CredentialStore, StoredCredentials,
-};
+use rmcp::transport::auth::{AuthorizationSession, OAuthClientConfig};
+use rmcp::transport::{AuthError, AuthorizationManager, AuthorizationRequest};
 use serde_json::json;
 use tokio::sync::Mutex;
-use url::Url;
 
 use self::callback::Callback;
 pub(crate) use self::challenge::Challenge;
 use self::dpop::{Dpop, Proving};
 use self::outbound::Outbound;
-use self::token_request::Means;
+use self::page::Page;
 use self::tokens::Tokens;
 use crate::client::{Host, Question};
-use crate::config::{ClientCredentials, Enterprise, OAuth, Workload};
+use crate::config::OAuth;
 use crate::error::Failure;
 use crate::secrets::Secrets;
 
@@ -318,101 +317,6 @@ impl Authorization {
         Ok((session.auth_manager, page.scopes))
     }
 
-    /// What there is in place of a user who is asked.
-    fn grant(&self) -> Option<Grant<'_>> {
-        let OAuth {
-            client_credentials,
-            workload,
-            enterprise,
-            ..
-        } = &self.settings;
-        let credentials = client_credentials.as_ref().map(Grant::Credentials);
-        let workload = workload.as_ref().map(Grant::Workload);
-        let enterprise = enterprise.as_ref().map(Grant::Enterprise);
-        credentials.or(workload).or(enterprise)
-    }
-
-    /// What somebody else says about who this is.
-    async fn identity_token(&self) -> Result<String, AuthError> {
-        let refused = |reason: String| AuthError::AuthorizationFailed(reason);
-        let asked = self.host.ask(Question::IdentityToken, "null".to_owned());
-        let answer = asked.await.map_err(refused)?;
-        let token = serde_json::from_str::<Option<String>>(&answer)
-            .ok()
-            .flatten();
-        let token = token.filter(|token| !token.is_empty());
-        let token = token.ok_or_else(|| refused("there is no identity token".to_owned()))?;
-        self.tokens.hide([token.clone()]);
-        Ok(token)
-    }
-
-    /// What the authorization server grants without asking anybody.
-    async fn granted(
-        &self,
-        grant: Grant<'_>,
-        challenge: &Challenge,
-        scopes: Vec<String>,
-    ) -> Result<(AuthorizationManager, Vec<String>), AuthError> {
-        let mut manager = self.manager().await?;
-        let found = manager
-            .resolve_metadata_from_challenge(Some(&challenge.header))
-            .await?;
-        manager.set_metadata(found.metadata.clone());
-        let configured = &self.settings.scopes;
-        let scopes = match (scopes.is_empty(), configured.is_empty()) {
-            (false, _) => scopes,
-            (true, false) => configured.clone(),
-            (true, true) => manager.select_initial_scopes(&[]).await,
-        };
-        let metadata = &found.metadata;
-        let outbound = self.outbound()?;
-        let means = Means {
-            outbound: &outbound,
-            dpop: self.dpop.as_deref(),
-        };
-        let (client_id, token) = match grant {
-            Grant::Credentials(ClientCredentials {
-                client_id,
-                client_secret: Some(secret),
-                ..
-            }) => {
-                let config = ClientCredentialsConfig::ClientSecret {
-                    client_id: client_id.clone(),
-                    client_secret: secret.clone(),
-                    scopes: scopes.clone(),
-                    resource: Some(self.url.clone()),
-                };
-                manager.validate_client_credentials_metadata(&config)?;
-                manager.configure_client_credentials(&config)?;
-                manager.exchange_client_credentials(&config).await?;
-                return Ok((manager, scopes));
-            }
-            Grant::Credentials(credentials) => {
-                let token = assertion::exchange(credentials, metadata, &self.url, &scopes, means);
-                (&credentials.client_id, token.await)
-            }
-            Grant::Workload(workload) => {
-                let vouched = self.identity_token().await?;
-                let token =
-                    federation::workload(workload, &vouched, metadata, &self.url, &scopes, means);
-                (&workload.client_id, token.await)
-            }
-            Grant::Enterprise(enterprise) => {
-                let vouched = self.identity_token().await?;
-                let token = federation::enterprise(
-                    enterprise, &vouched, metadata, &self.url, &scopes, &outbound,
-                );
-                (&enterprise.client_id, token.await)
-            }
-        };
-        let token = token.map_err(AuthError::ClientCredentialsError)?;
-        let stored = StoredCredentials::new(client_id.clone(), Some(token), scopes.clone(), None);
-        let stored = stored.with_issuer(found.metadata.issuer.clone());
-        self.tokens.save(stored).await?;
-        manager.configure_client_id(client_id)?;
-        Ok((manager, scopes))
-    }
-
     fn request(
         &self,
         redirect: &str,
@@ -455,14 +359,6 @@ impl Authorization {
     }
 }
 
-/// How to get a token without asking a user.
-#[derive(Clone, Copy)]
-enum Grant<'a> {
-    Credentials(&'a ClientCredentials),
-    Workload(&'a Workload),
-    Enterprise(&'a Enterprise),
-}
-
 /// That the user is being asked, for as long as this is there: whoever waits for it may leave.
 struct Asking<'a>(&'a AtomicBool);
 
@@ -484,59 +380,5 @@ fn failure(status: u16, scope: Option<String>, what: &str, error: &AuthError) ->
         status,
         scope,
         reason: format!("{what}: {error}"),
-    }
-}
-
-/// What is to be known about the page that the user is to visit.
-#[derive(Debug, PartialEq, Eq)]
-struct Page {
-    state: String,
-    scopes: Vec<String>,
-}
-
-impl Page {
-    /// The page comes from a server that nobody here controls, and programs hand it to whatever opens addresses: it
-    /// must be one of the web.
-    fn read(page: &str) -> Result<Self, String> {
-        let url =
-            Url::parse(page).map_err(|error| format!("the page to visit is no URL ({error})"))?;
-        if !matches!(url.scheme(), "http" | "https") {
-            return Err(format!(
-                "the page to visit is not of the web but of '{}'",
-                url.scheme()
-            ));
-        }
-        let find = |name: &str| {
-            let mut pairs = url.query_pairs();
-            pairs.find(|(key, _)| key == name).map(|(_, value)| value)
-        };
-        let scopes = find("scope").unwrap_or_default();
-        Ok(Self {
-            state: find("state")
-                .ok_or_else(|| "the page to visit has no state".to_owned())?
-                .into_owned(),
-            scopes: scopes.split_whitespace().map(str::to_owned).collect(),
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_pages_of_the_web_are_shown() {
-        let page = Page::read("https://a/b?x=1&state=s&scope=read+write").unwrap();
-        assert_eq!(page.state, "s");
-        assert_eq!(page.scopes, ["read", "write"]);
-        for page in [
-            "javascript:alert(1)?state=s",
-            "file:///etc/hosts?state=s",
-            "calc://x?state=s",
-            "x",
-            "http://a/",
-        ] {
-            assert!(Page::read(page).is_err(), "{page}");
-        }
     }
 }

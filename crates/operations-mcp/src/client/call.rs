@@ -1,20 +1,18 @@
 //! A call: what becomes of it when the server ends in the middle, and when it answers with a question.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::json::{MAX_ANSWER_DEPTH, is_too_deep};
 use operations_core::trace;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::Client;
 use super::connection::{Connection, Request};
+use super::input_required::{self, Incomplete};
 use super::requests::{OnProgress, Patience};
 use super::task::{self, Task};
 use crate::error::{Delivery, Failure};
@@ -383,65 +381,9 @@ impl Client {
     }
 }
 
-const MARK: &str = "input_required";
-
 /// Whether a result is certainly no question and no task, and can be handed on as it is. Almost every one is.
 fn is_plain(result: &str) -> bool {
-    !result.contains(MARK) && !result.contains(task::MARK) && !is_too_deep(result)
-}
-
-/// A result that is a question.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Incomplete<'a> {
-    result_type: String,
-    #[serde(borrow, default)]
-    input_requests: HashMap<String, InputRequest<'a>>,
-    #[serde(borrow)]
-    request_state: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct InputRequest<'a> {
-    method: String,
-    #[serde(borrow)]
-    params: Option<&'a RawValue>,
-}
-
-impl InputRequest<'_> {
-    /// Our answer, as JSON.
-    pub(super) async fn answer(&self, connection: &Connection) -> Result<String, Failure> {
-        let questions = &connection.conversation.questions;
-        let params = self.params.map(RawValue::get);
-        let answer = questions.answer(&self.method, params).await;
-        answer.map_err(Failure::Refused)
-    }
-}
-
-impl<'a> Incomplete<'a> {
-    /// The question in a result, if it is one.
-    fn read(result: &'a str) -> Option<Self> {
-        let read: Self = serde_json::from_str(result).ok()?;
-        (read.result_type == MARK).then_some(read)
-    }
-
-    /// Our answers, as further members of the parameters.
-    async fn answers(&self, connection: &Connection) -> Result<String, Failure> {
-        let mut answers = Vec::new();
-        for (key, request) in &self.input_requests {
-            let answer = request.answer(connection).await?;
-            answers.push(format!("{}:{answer}", message::text(key)));
-        }
-        let mut members = String::new();
-        if !answers.is_empty() {
-            members = format!(r#","inputResponses":{{{}}}"#, answers.join(","));
-        }
-        if let Some(state) = self.request_state {
-            members.push_str(r#","requestState":"#);
-            members.push_str(state.get());
-        }
-        Ok(members)
-    }
+    !result.contains(input_required::MARK) && !result.contains(task::MARK) && !is_too_deep(result)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ pub(crate) mod conversation;
 mod handler;
 mod handshake;
 mod host;
+mod input_required;
 mod lifecycle;
 mod list;
 mod questions;
@@ -156,6 +157,21 @@ impl Client {
     ) -> Result<Started, CallError> {
         let call = self.named("tools/call", name, arguments, options)?;
         Ok(self.start(call, done))
+    }
+
+    /// What this thread sends from now on may wait for [`Client::release`], which must follow soon. Requests that are made
+    /// together are then one write for us, and one read for the server.
+    pub fn hold(&self) {
+        if let Some(connection) = self.live() {
+            connection.transport.hold();
+        }
+    }
+
+    /// Sends what waits. On a connection that was lost nothing does.
+    pub fn release(&self) {
+        if let Some(connection) = self.live() {
+            Arc::clone(&connection.transport).release();
+        }
     }
 
     /// Asks for something else than a tool. The answer is JSON as the server wrote it.

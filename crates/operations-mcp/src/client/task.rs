@@ -11,8 +11,9 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::Client;
-use super::call::{Call, InputRequest};
+use super::call::Call;
 use super::connection::{Connection, Request};
+use super::input_required::InputRequest;
 use super::requests::Patience;
 use crate::error::Failure;
 use crate::transport::message::{self, RpcError};

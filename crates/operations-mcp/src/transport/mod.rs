@@ -57,6 +57,13 @@ pub(crate) trait Transport: Send + Sync {
     /// Sends a message, without waiting. If it is a request that cannot be sent, the conversation is told.
     fn send(self: Arc<Self>, message: Outgoing);
 
+    /// More will be sent by this thread at once: what it sends may wait for [`Transport::release`], so that it is sent
+    /// together.
+    fn hold(&self) {}
+
+    /// Sends what waits.
+    fn release(self: Arc<Self>) {}
+
     /// Nobody waits for the answer to a request any more. Whether the server has to be told by a message.
     fn withdraw(&self, request: u64) -> bool;
 

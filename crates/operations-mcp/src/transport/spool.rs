@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use operations_core::error::CallError;
 use operations_core::lock::locked;
+use operations_core::utf8::text_of;
 use operations_spill::{SpillFile, SpillStore, Spilled, preview};
 use serde_json::{Value, json};
 
@@ -223,7 +224,7 @@ impl Spool {
         };
         match read.await {
             Ok(bytes) => {
-                conversation.hear(&String::from_utf8_lossy(&bytes), way);
+                conversation.hear(&text_of(&bytes), way);
             }
             Err(error) => {
                 if let Some(number) = number {

@@ -1,17 +1,21 @@
 //! A connection over a child's standard streams: a message is a line.
 //!
 //! A line is written by the thread that has it, if the pipe takes it at once: handing it to another thread would
-//! cost more than writing it. What the pipe does not take waits in a queue for a task. Another task reads.
+//! cost more than writing it. What the pipe does not take waits in a queue for a task. Another task reads. A thread that
+//! has several lines says so before it sends them; then they are one write.
 
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
+use std::thread::{self, ThreadId};
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, poll_fn};
+use memchr::memchr;
 use operations_core::lock::locked;
+use operations_core::utf8::text_of;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -28,6 +32,8 @@ const WAITING_ANSWERS: usize = 1024;
 const EDGE: usize = 1024;
 /// How much is read at once.
 const READ: usize = 64 * 1024;
+/// How many lines are written at once.
+const LINES: usize = 64;
 
 type Stdin = Pin<Box<dyn AsyncWrite + Send>>;
 
@@ -39,10 +45,21 @@ struct Line {
     request: Option<u64>,
 }
 
+impl Line {
+    /// What is yet to be written. No line is empty: each has its end.
+    fn rest(&self) -> &[u8] {
+        self.text.get(self.written..).unwrap_or_default()
+    }
+}
+
 struct Output {
     /// Nothing, once the input has ended.
     stdin: Option<Stdin>,
     lines: VecDeque<Line>,
+    /// The pipe is full, and the task that writes waits for it.
+    is_blocked: bool,
+    /// The thread that has more to send. What others send does not wait for it: it may be busy by now.
+    holder: Option<ThreadId>,
 }
 
 impl Output {
@@ -51,17 +68,32 @@ impl Output {
         let Some(stdin) = &mut self.stdin else {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         };
-        while let Some(line) = self.lines.front_mut() {
-            let rest = line.text.get(line.written..).unwrap_or_default();
-            if rest.is_empty() {
-                self.lines.pop_front();
-                continue;
-            }
-            match stdin.as_mut().poll_write(context, rest) {
+        self.is_blocked = false;
+        while !self.lines.is_empty() {
+            let rest = |line| IoSlice::new(Line::rest(line));
+            let written = if let [line] = self.lines.make_contiguous() {
+                stdin.as_mut().poll_write(context, line.rest())
+            } else {
+                let lines: Vec<IoSlice<'_>> = self.lines.iter().take(LINES).map(rest).collect();
+                stdin.as_mut().poll_write_vectored(context, &lines)
+            };
+            let mut count = match written {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                Poll::Ready(Ok(count)) => line.written += count,
+                Poll::Ready(Ok(count)) => count,
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Pending => return Poll::Pending,
+                Poll::Pending => {
+                    self.is_blocked = true;
+                    return Poll::Pending;
+                }
+            };
+            while let Some(line) = self.lines.front_mut() {
+                let length = line.rest().len();
+                if count < length {
+                    line.written += count;
+                    break;
+                }
+                count -= length;
+                self.lines.pop_front();
             }
         }
         Poll::Ready(Ok(()))
@@ -99,6 +131,8 @@ impl StdioTransport {
             output: Mutex::new(Output {
                 stdin: Some(Box::pin(stdin)),
                 lines: VecDeque::new(),
+                is_blocked: false,
+                holder: None,
             }),
             queued: Notify::new(),
             runtime: Handle::current(),
@@ -111,6 +145,25 @@ impl StdioTransport {
 
     fn output(&self) -> MutexGuard<'_, Output> {
         locked(&self.output)
+    }
+
+    /// Writes what the pipe takes now, and leaves the rest to the task.
+    fn write_now(self: Arc<Self>, mut output: MutexGuard<'_, Output>) {
+        if output.is_blocked || output.stdin.is_none() {
+            return;
+        }
+        let runtime = self.runtime.enter();
+        let written = output.poll_write(&mut Context::from_waker(Waker::noop()));
+        drop((output, runtime));
+        match written {
+            Poll::Ready(Ok(())) => {}
+            Poll::Pending => self.queued.notify_one(),
+            // Whoever waits for an answer must not be told from here: it may be the caller.
+            Poll::Ready(Err(_)) => {
+                let transport = Arc::clone(&self);
+                self.runtime.spawn(async move { transport.lose() });
+            }
+        }
     }
 
     /// The other side is gone, or we are.
@@ -128,37 +181,37 @@ impl Transport for StdioTransport {
             Kind::Request { id, .. } => Some(id),
             Kind::Notification { .. } | Kind::Answer => None,
         };
-        let written = {
-            let mut output = self.output();
-            let waiting = output.lines.len();
-            let is_unheard = matches!(kind, Kind::Answer) && waiting >= WAITING_ANSWERS;
-            if is_unheard || output.stdin.is_none() {
-                return;
-            }
-            if let Some(id) = request {
-                self.conversation.requests.mark_sent(id);
-            }
-            output.lines.push_back(Line {
-                text,
-                written: 0,
-                request,
-            });
-            if waiting > 0 {
-                // Somebody is at it already.
-                return;
-            }
-            let _runtime = self.runtime.enter();
-            output.poll_write(&mut Context::from_waker(Waker::noop()))
-        };
-        match written {
-            Poll::Ready(Ok(())) => {}
-            Poll::Pending => self.queued.notify_one(),
-            // Whoever waits for an answer must not be told from here: it may be the caller.
-            Poll::Ready(Err(_)) => {
-                let transport = Arc::clone(&self);
-                self.runtime.spawn(async move { transport.lose() });
-            }
+        let way = Arc::clone(&self);
+        let mut output = self.output();
+        let is_unheard = matches!(kind, Kind::Answer) && output.lines.len() >= WAITING_ANSWERS;
+        if is_unheard || output.stdin.is_none() {
+            return;
         }
+        if let Some(id) = request {
+            self.conversation.requests.mark_sent(id);
+        }
+        output.lines.push_back(Line {
+            text,
+            written: 0,
+            request,
+        });
+        let is_held = output
+            .holder
+            .is_some_and(|holder| holder == thread::current().id());
+        if !is_held {
+            way.write_now(output);
+        }
+    }
+
+    fn hold(&self) {
+        self.output().holder = Some(thread::current().id());
+    }
+
+    fn release(self: Arc<Self>) {
+        let way = Arc::clone(&self);
+        let mut output = self.output();
+        output.holder = None;
+        way.write_now(output);
     }
 
     fn withdraw(&self, _: u64) -> bool {
@@ -223,7 +276,7 @@ async fn read(transport: Arc<StdioTransport>, mut stdout: impl AsyncBufRead + Un
             () = conversation.lost.cancelled() => break,
         };
         let Ok(piece @ [_, ..]) = piece else { break };
-        let end = piece.iter().position(|byte| *byte == b'\n');
+        let end = memchr(b'\n', piece);
         let length = end.map_or(piece.len(), |at| at + 1);
         let bytes = piece.get(..length).unwrap_or_default();
         if spool.is_none() && line.is_worth_a_file(bytes.len(), &conversation) {
@@ -254,7 +307,7 @@ async fn read(transport: Arc<StdioTransport>, mut stdout: impl AsyncBufRead + Un
 
 fn hear(conversation: &Arc<Conversation>, line: &[u8], way: &Arc<dyn Transport>) {
     // A broken character makes one text odd, not the whole line unreadable.
-    let text = String::from_utf8_lossy(line);
+    let text = text_of(line);
     let Some(slot) = place_for(line.len(), conversation).filter(|_| text.starts_with('{')) else {
         conversation.hear(&text, way);
         return;
@@ -432,5 +485,30 @@ mod tests {
         assert_eq!(outcomes(500).await, [unsent, unsent]);
         assert_eq!(outcomes(1_000).await, [sent, unsent]);
         assert_eq!(outcomes(1_999).await, [sent, sent]);
+    }
+
+    #[tokio::test]
+    async fn what_a_thread_holds_back_is_sent_when_it_lets_go_or_when_another_thread_sends() {
+        let (ours, mut theirs) = tokio::io::duplex(1000);
+        let transport = StdioTransport::new(ours, never(), conversation(1000));
+        let say = |text: &str| Outgoing {
+            kind: Kind::Answer,
+            text: text.to_owned(),
+        };
+        let mut read = [0; 4];
+        transport.hold();
+        Arc::clone(&transport).send(say("a"));
+        Arc::clone(&transport).send(say("b"));
+        assert!(theirs.read(&mut read).now_or_never().is_none());
+        Arc::clone(&transport).release();
+        assert_eq!(theirs.read_exact(&mut read).await.unwrap(), 4);
+        assert_eq!(&read, b"a\nb\n");
+        transport.hold();
+        Arc::clone(&transport).send(say("c"));
+        let (other, d) = (Arc::clone(&transport), say("d"));
+        thread::spawn(move || other.send(d)).join().unwrap();
+        assert_eq!(theirs.read_exact(&mut read).await.unwrap(), 4);
+        assert_eq!(&read, b"c\nd\n");
+        transport.lose();
     }
 }

@@ -159,8 +159,8 @@ pub const MAX_ANSWER_DEPTH: usize = 10_000;
 /// Whether a text, which is JSON, is nested more deeply than [`MAX_ANSWER_DEPTH`].
 #[must_use]
 pub fn is_too_deep(text: &str) -> bool {
-    // A text of one level has two brackets.
-    if text.len() <= 2 * MAX_ANSWER_DEPTH {
+    // Counting brackets takes a tenth of the time of following them, and almost no text has so many.
+    if openings(text) <= MAX_ANSWER_DEPTH {
         return false;
     }
     let mut depth = 0_usize;
@@ -179,6 +179,16 @@ pub fn is_too_deep(text: &str) -> bool {
         }
     }
     false
+}
+
+/// How many brackets open in a text, those in strings included.
+fn openings(text: &str) -> usize {
+    // So short that one byte counts all of them: the compiler then compares many at a time.
+    let counts = text.as_bytes().chunks(255).map(|chunk| {
+        let are_openings = chunk.iter().map(|byte| matches!(byte, b'[' | b'{'));
+        are_openings.map(u8::from).sum::<u8>()
+    });
+    counts.map(usize::from).sum()
 }
 
 /// Goes on after the end of a string whose first quote was read.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ::http::header::CONTENT_TYPE;
 use futures::StreamExt;
+use operations_core::utf8::text_of;
 use reqwest::{Response, StatusCode};
 
 use super::events::EventStream;
@@ -80,7 +81,7 @@ impl HttpTransport {
                 None => return Err(Failure::TooLarge(limit)),
             },
         };
-        let text = String::from_utf8_lossy(&body);
+        let text = text_of(&body);
         if !self.conversation.hear(&text, &way) {
             let what = format!("a body that is not a JSON-RPC message: {}", quote(&text));
             return Err(Failure::answered(what));

@@ -100,7 +100,7 @@ pub fn wrong_method_of(allowed: &[Method], request_id: &str) -> Response<Body> {
     let mut names: Vec<&str> = allowed.iter().map(Method::as_str).collect();
     names.sort_unstable();
     names.dedup();
-    let message = format!("What is here is called with {}", names.join(" or "));
+    let message = format!("This path accepts only {}", names.join(" or "));
     let mut response = refusal(StatusCode::METHOD_NOT_ALLOWED, message, request_id);
     if let Ok(value) = HeaderValue::from_str(&names.join(", ")) {
         response.headers_mut().insert(ALLOW, value);
@@ -135,9 +135,7 @@ pub fn wrong_type(request_id: &str) -> Response<Body> {
 pub fn unread(why: Unread, most: usize, request_id: &str) -> Response<Body> {
     match why {
         Unread::TooLarge => {
-            let message = format!(
-                "The body is larger than {most} bytes, which is the most that is taken here"
-            );
+            let message = format!("The body is larger than the limit of {most} bytes");
             refusal(StatusCode::PAYLOAD_TOO_LARGE, message, request_id)
         }
         Unread::TooSlow => {

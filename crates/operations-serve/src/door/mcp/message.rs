@@ -173,6 +173,13 @@ pub(super) fn one_line(text: String) -> String {
     text
 }
 
+/// The parameters of a message that was read.
+pub(super) fn params_text(text: &str) -> String {
+    let params = Object::read(text).ok();
+    let params = params.and_then(|message| message.get("params"));
+    params.unwrap_or("{}").to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::expect_used, reason = "tests: a failure should stop them")]

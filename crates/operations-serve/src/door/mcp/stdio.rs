@@ -151,7 +151,7 @@ impl Conversation {
                         let capabilities = params.object("capabilities");
                         self.abilities = Abilities::read(capabilities.as_ref());
                     }
-                    let text = super::params_text(line);
+                    let text = message::params_text(line);
                     self.answer(id, method, &params, text, generation);
                 }
             },

@@ -1,0 +1,322 @@
+//! Messages that are posted: what they ask is worked out, and what comes of it is an answer, a stream or a word of thanks.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt, stream};
+use http::header::ACCEPT;
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use operations_core::json::Object;
+use operations_http::message::mirrored::PREFIX;
+use tokio::sync::mpsc;
+
+use super::changes::{Audience, Subscription, Watcher};
+use super::client::{self, Abilities};
+use super::generation::{self, Generation};
+use super::message::{self, INVALID_REQUEST, Kind, Message, PARSE_ERROR, Refusal};
+use super::request::{self, Asked, Reply};
+use super::resumable::{self, ResumeOptions, Whose};
+use super::running::Key;
+use super::{
+    SESSION_HEADER, accepted, accepts, events, gone, is_over, json_response, plain_answer,
+    progress, refused, reply_text, session, session_of,
+};
+use crate::body::{self, Body};
+use crate::door::http::{problem, request as plain};
+use crate::options::McpDoor;
+use crate::service::{Answered, Exchange, Shared};
+
+/// The revision whose clients come back to a stream.
+const RESUMABLE: &str = "2025-11-25";
+/// Messages before an answer that wait to be sent; more are left out.
+const WAITING_MESSAGES: usize = 64;
+/// The most messages of a batch that are worked on at a time.
+const BATCH_AT_ONCE: usize = 16;
+
+/// What is the same for all messages of a request.
+struct Origin {
+    shared: Arc<Shared>,
+    door: McpDoor,
+    headers: HeaderMap,
+    caller: Arc<crate::identity::Caller>,
+    request_id: Arc<str>,
+    deadline: Option<f64>,
+}
+
+/// Answers what is posted.
+pub(super) async fn post(shared: &Arc<Shared>, door: &McpDoor, exchange: Exchange) -> Answered {
+    let Exchange {
+        head,
+        body,
+        request_id,
+        caller,
+        deadline,
+    } = exchange;
+    let headers = head.headers;
+    // A page may send a text without asking; only with this type does its browser ask us first.
+    if !plain::is_json(&headers) {
+        return Ok(problem::wrong_type(&request_id));
+    }
+    if headers.contains_key(ACCEPT) && !accepts(&headers, "application/json") {
+        let refusal = Refusal::new(
+            INVALID_REQUEST,
+            "Answers are application/json or text/event-stream, and both must be accepted",
+        );
+        return Ok(refused(
+            None,
+            &refusal.with_status(StatusCode::NOT_ACCEPTABLE),
+        ));
+    }
+    let (most, within) = (
+        shared.options.max_body_bytes,
+        shared.options.request_timeout,
+    );
+    let bytes = match body::read(body, most, within).await {
+        Ok(bytes) => bytes,
+        Err(why) => return Ok(problem::unread(why, most, &request_id)),
+    };
+    let Ok(text) = std::str::from_utf8(&bytes) else {
+        let refusal = Refusal::new(PARSE_ERROR, "The message is not UTF-8");
+        return Ok(refused(None, &refusal.with_status(StatusCode::BAD_REQUEST)));
+    };
+    let origin = Origin {
+        shared: Arc::clone(shared),
+        door: door.clone(),
+        headers,
+        caller,
+        request_id,
+        deadline,
+    };
+    if text.trim_start().starts_with('[') {
+        return Ok(origin.batch(text).await);
+    }
+    origin.single(text).await
+}
+
+impl Origin {
+    async fn single(&self, text: &str) -> Answered {
+        let message = match Message::read(text) {
+            Ok(message) => message,
+            Err(refusal) => return Ok(refused(None, &refusal)),
+        };
+        let session = session_of(&self.headers);
+        let is_over = is_over(&self.shared, session.as_deref(), self.caller.id());
+        let params = message.params;
+        let (id, method) = match message.kind {
+            _ if is_over => return Ok(gone(None)),
+            Kind::Answer { id, result, error } => {
+                self.answered(id, result, error);
+                return Ok(accepted());
+            }
+            Kind::Notification { method } => {
+                self.notified(&method, &params);
+                return Ok(accepted());
+            }
+            Kind::Request { id, method } => (id, method),
+        };
+        let generation = match generation::of(&method, &params, Some(&self.headers)) {
+            Ok(generation) => generation,
+            Err(refusal) => return Ok(refused(Some(id), &refusal)),
+        };
+        if method == "subscriptions/listen" && generation == Generation::Stateless {
+            return Ok(match Subscription::read(id, &params) {
+                Ok(subscription) => self.listening(subscription),
+                Err(refusal) => refused(Some(id), &refusal),
+            });
+        }
+        let is_greeting = method == "initialize" && generation == Generation::Handshake;
+        let (say, messages) = mpsc::channel(WAITING_MESSAGES);
+        let out = accepts(&self.headers, "text/event-stream").then_some(say);
+        let asked = self.asked(method, &params, message::params_text(text), generation, out);
+        let may_be_told = asked.out.is_some()
+            && (asked.token.is_some() || asked.level.is_some() || asked.client.any());
+        let resumable = asked
+            .out
+            .is_some()
+            .then(|| self.resumable(&asked))
+            .flatten();
+        let work = self.work(id, asked);
+        let mut response = if let Some((options, whose)) = resumable {
+            resumable::telling(&self.shared, options, whose, id, work, messages).await?
+        } else if may_be_told {
+            events::telling(id, work, messages).await?
+        } else {
+            plain_answer(id, work.await)?
+        };
+        if is_greeting {
+            let capabilities = params.object("capabilities");
+            let name = session::name(Abilities::read(capabilities.as_ref()));
+            if let Ok(name) = HeaderValue::try_from(name) {
+                response.headers_mut().insert(SESSION_HEADER, name);
+            }
+        }
+        Ok(response)
+    }
+
+    /// How the stream of a call can be resumed, if it can: earlier revisions do not know of it, and later ones have tasks.
+    fn resumable(&self, asked: &Asked) -> Option<(&ResumeOptions, Whose)> {
+        let options = self.door.resume.as_ref()?;
+        let session = asked.session.clone()?;
+        let version = self.headers.get("mcp-protocol-version")?;
+        let is_known = asked.method == "tools/call" && version == RESUMABLE;
+        is_known.then(|| {
+            let caller = self.caller.id().to_owned();
+            (options, Whose { session, caller })
+        })
+    }
+
+    fn listening(&self, subscription: Subscription) -> Response<Body> {
+        let audience = Audience::Subscription(subscription);
+        let watcher = Watcher::new(&self.shared, &self.caller, audience);
+        events::announcing(watcher, self.shared.closing.clone())
+    }
+
+    fn asked(
+        &self,
+        method: String,
+        params: &Object<'_>,
+        text: String,
+        generation: Generation,
+        out: Option<mpsc::Sender<String>>,
+    ) -> Asked {
+        let allowed = &self.shared.options.request_headers;
+        let session = session_of(&self.headers);
+        let (client, level) = match (generation, &session) {
+            (Generation::Stateless, _) => {
+                let level = client::level_of_request(params);
+                (Abilities::of_request(params), level)
+            }
+            (Generation::Handshake, None) => (Abilities::default(), None),
+            (Generation::Handshake, Some(session)) => {
+                let level = self.shared.mcp.sessions.level(session, self.caller.id());
+                (session::abilities(session), level)
+            }
+        };
+        Asked {
+            method,
+            params: text,
+            generation,
+            client,
+            level,
+            token: progress::token(params),
+            session,
+            caller: Arc::clone(&self.caller),
+            request_id: Arc::clone(&self.request_id),
+            deadline: self.deadline,
+            headers: (generation == Generation::Stateless).then(|| mirrored(&self.headers)),
+            metadata: Some(plain::metadata(&self.headers, allowed)),
+            trace: request::trace_of(params).or_else(|| plain::trace(&self.headers)),
+            out,
+            questions: self.shared.mcp.questions.clone(),
+            server: request::server_info(&self.door),
+        }
+    }
+
+    /// A client answers a question of ours.
+    fn answered(&self, id: &str, result: Option<&str>, error: Option<&str>) {
+        if let Some(key) = self.key(id) {
+            self.shared.mcp.questions.answered(&key, result, error);
+        }
+    }
+
+    /// The work on a request, which its client may cancel.
+    fn work(&self, id: &str, asked: Asked) -> BoxFuture<'static, Reply> {
+        let (shared, door) = (Arc::clone(&self.shared), self.door.clone());
+        // Whoever has no session goes away to cancel a call.
+        let entry = self.key(id).map(|key| shared.mcp.running.begin(key));
+        async move {
+            let answer = request::answer(&shared, &door, asked);
+            match entry {
+                None => answer.await,
+                Some(entry) => tokio::select! {
+                    biased;
+                    () = entry.cancel.cancelled() => Reply::Silence,
+                    reply = answer => reply,
+                },
+            }
+        }
+        .boxed()
+    }
+
+    fn key(&self, id: &str) -> Option<Key> {
+        Some(Key {
+            session: session_of(&self.headers)?,
+            caller: self.caller.id().to_owned(),
+            id: id.to_owned(),
+        })
+    }
+
+    fn notified(&self, method: &str, params: &Object<'_>) {
+        if method == "notifications/cancelled"
+            && let Some(key) = params.get("requestId").and_then(|id| self.key(id))
+        {
+            self.shared.mcp.running.cancel(&key);
+        }
+    }
+
+    /// Several messages at once, as revision 2025-03-26 has them.
+    async fn batch(&self, text: &str) -> Response<Body> {
+        let session = session_of(&self.headers);
+        if is_over(&self.shared, session.as_deref(), self.caller.id()) {
+            return gone(None);
+        }
+        let messages = match message::batch(text) {
+            Ok(messages) => messages,
+            Err(refusal) => return refused(None, &refusal),
+        };
+        let answering: Vec<BoxFuture<'_, Option<String>>> = messages
+            .into_iter()
+            .map(|text| self.of_batch(text).boxed())
+            .collect();
+        let answers: Vec<Option<String>> = stream::iter(answering)
+            .buffered(BATCH_AT_ONCE)
+            .collect()
+            .await;
+        let answers: Vec<String> = answers.into_iter().flatten().collect();
+        if answers.is_empty() {
+            return accepted();
+        }
+        json_response(StatusCode::OK, format!("[{}]", answers.join(",")))
+    }
+
+    async fn of_batch(&self, text: &str) -> Option<String> {
+        let message = match Message::read(text) {
+            Ok(message) => message,
+            Err(refusal) => return Some(message::error(None, &refusal)),
+        };
+        let (id, method) = match message.kind {
+            Kind::Answer { id, result, error } => {
+                self.answered(id, result, error);
+                return None;
+            }
+            Kind::Notification { method } => {
+                self.notified(&method, &message.params);
+                return None;
+            }
+            Kind::Request { id, method } => (id, method),
+        };
+        let generation = generation::of(&method, &message.params, Some(&self.headers));
+        let refusal = match generation {
+            Ok(Generation::Handshake) if method != "initialize" => {
+                let params = &message.params;
+                let text = message::params_text(text);
+                let asked = self.asked(method, params, text, Generation::Handshake, None);
+                return reply_text(id, self.work(id, asked).await);
+            }
+            Ok(_) => Refusal::new(INVALID_REQUEST, format!("{method} cannot be in a batch")),
+            Err(refusal) => refusal,
+        };
+        Some(message::error(Some(id), &refusal))
+    }
+}
+
+/// Those of the headers that are arguments too.
+fn mirrored(headers: &HeaderMap) -> HeaderMap {
+    let is_one = |name: &HeaderName| name.as_str().starts_with(PREFIX);
+    let all = headers.iter().filter(|(name, _)| is_one(name));
+    let mut found = HeaderMap::new();
+    for (name, value) in all {
+        found.append(name, value.clone());
+    }
+    found
+}
