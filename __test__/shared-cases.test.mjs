@@ -3,6 +3,7 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { describe, it } from "node:test";
 import {
   CallError,
@@ -11,6 +12,9 @@ import {
   InfrastructureErrorCode,
   isResponseEnvelope,
 } from "@alkdev/operations";
+
+const { operationNotFound } = createRequire(import.meta.url)("../dist/registry/nearest.js");
+const { traceIn } = createRequire(import.meta.url)("../dist/border/trace.js");
 
 function cases(file) {
   const url = new URL(`../crates/operations-core/tests/cases/${file}`, import.meta.url);
@@ -47,5 +51,18 @@ describe("shared table: access", () => {
         },
       );
     });
+  }
+});
+
+describe("shared table: traces", () => {
+  for (const { name, trace, kept } of cases("traces.json")) {
+    it(name, () => assert.deepEqual(traceIn(trace), kept));
+  }
+});
+
+describe("shared table: nearest names", () => {
+  for (const { wanted, names, nearest } of cases("nearest.json")) {
+    it(`${wanted.slice(0, 40)} among ${names.length}`, () =>
+      assert.equal(operationNotFound(wanted, names).details.nearest, nearest));
   }
 });

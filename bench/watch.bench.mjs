@@ -1,8 +1,11 @@
 // What it costs per call to watch a registry, by each of the ways to do so, next to a call that nobody watches.
 
+import { fork } from "node:child_process";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { OperationRegistry } from "@alkdev/operations";
+import { once } from "node:events";
+import { FromOpenAPI, OperationRegistry } from "@alkdev/operations";
 import { instrument } from "@alkdev/operations/otel";
+import { serve } from "@alkdev/operations/serve";
 import { configure, reset } from "@logtape/logtape";
 import {
   BasicTracerProvider,
@@ -79,3 +82,64 @@ printTable(
     `${(typical(times) - typical(bare)).toFixed(0)} ns`,
   ]),
 );
+
+// The same for calls that are served without JavaScript: an imported operation behind the HTTP door.
+const NATIVE_ROUNDS = 12;
+const NATIVE_CALLS = 1_500;
+const load = fork(new URL("watch-load.mjs", import.meta.url));
+const [{ port }] = await once(load, "message");
+const document = {
+  openapi: "3.1.0",
+  info: { title: "Items", version: "1" },
+  paths: {
+    "/items": {
+      get: {
+        operationId: "items",
+        responses: {
+          200: { description: "", content: { "application/json": { schema: { type: "object" } } } },
+        },
+      },
+    },
+  },
+};
+
+const lookers = {
+  nobody: ways.nobody,
+  'on("call")': ways['on("call")'],
+  audit: ways.audit,
+  "otel, spans in memory": ways["otel, spans in memory"],
+  "use, one middleware (leaves the native path)": ways["use, one middleware"],
+};
+const natives = [];
+for (const [name, watch] of Object.entries(lookers)) {
+  const registry = new OperationRegistry();
+  registry.registerAll(FromOpenAPI(document, { namespace: "api", baseUrl: `http://127.0.0.1:${port}` }));
+  const served = await serve(registry, { doors: { http: true } });
+  const stop = await watch(registry);
+  natives.push({ name, stop, served, times: [] });
+}
+for (let round = 0; round < NATIVE_ROUNDS; round++) {
+  for (const { served, times } of natives) {
+    const before = process.cpuUsage();
+    load.send({ url: `${served.url}/api/items`, calls: NATIVE_CALLS });
+    await once(load, "message");
+    const { user, system } = process.cpuUsage(before);
+    times.push((user + system) / NATIVE_CALLS);
+    exporter.reset();
+  }
+}
+const typicalNative = (times) => median(times.slice(NATIVE_ROUNDS / 3));
+const [{ times: unwatched }] = natives;
+printTable(
+  ["a served native call, watched by", "CPU µs per call", "more than nobody"],
+  natives.map(({ name, times }) => [
+    name,
+    typicalNative(times).toFixed(1),
+    `${(typicalNative(times) - typicalNative(unwatched)).toFixed(1)} µs`,
+  ]),
+);
+for (const { stop, served } of natives) {
+  await stop();
+  await served.close({ drain: 0 });
+}
+load.kill();

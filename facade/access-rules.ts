@@ -7,7 +7,7 @@ import { AccessControlSchema } from "./spec-schemas.js";
 const NAMES = Object.keys(AccessControlSchema.properties);
 
 /** A name that is no access rule, what to say about it, and the one that was probably meant. */
-export interface UnknownRule {
+interface UnknownRule {
   readonly name: string;
   readonly message: string;
   readonly nearest: string | undefined;

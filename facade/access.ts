@@ -2,7 +2,7 @@ import { CallError, InfrastructureErrorCode } from "./errors.js";
 import type { AccessRules, CallerIdentity } from "./types.js";
 
 /** Why a caller was refused. It names what was missing, never what the caller holds. */
-export interface Denial {
+interface Denial {
   readonly reason: string;
   readonly details: Record<string, unknown>;
 }

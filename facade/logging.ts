@@ -6,7 +6,7 @@ const CATEGORY = "operations";
 type Properties = Record<string, unknown>;
 
 /** What the parts of the package log through. Silent until the application configures a sink. */
-export interface ModuleLogger {
+interface ModuleLogger {
   debug(message: string, properties?: Properties): void;
   info(message: string, properties?: Properties): void;
   warn(message: string, properties?: Properties): void;

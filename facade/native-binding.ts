@@ -144,6 +144,8 @@ export interface NativeBinding {
   /** The status that the HTTP door answers a failed call with; nothing where it closes the connection. `error` and the errors that the
    * operation declares are JSON. */
   httpStatusOfFailure(runtime: Runtime, error: string, declared: string, hasIdentity: boolean): number | null;
+  /** Whether an operation can be a resource of MCP at this address. */
+  isResourceUri(uri: string): boolean;
   /** The same for a call that has not failed. */
   httpStatusOfAnswer(upstream: number | undefined | null, isToolError: boolean, hasContent: boolean): number;
   /** A registry that is served; `options` is JSON (`serve/options.ts`). */
@@ -345,6 +347,14 @@ export interface HttpService {
     headers: string | undefined,
     isStream: boolean,
   ): HttpMachine;
+  /** The URL that a call goes to, for those who watch: without secrets, as far as they can be known. */
+  target(
+    index: number,
+    input: string,
+    body: string | undefined,
+    blobs: Uint8Array[] | undefined,
+    headers: string | undefined,
+  ): string | null;
   driveText(url: string, headers: string, withAuth: boolean): HttpMachine;
   cancel(id: number): void;
   close(): void;

@@ -80,7 +80,7 @@ export function tooSlow(operationId: string, limit: number): CallError {
 
 export function malformedAnswer(requestId: string): CallError {
   return failed(
-    `The answer to request ${requestId} is no ResponseEnvelope: the other side does not follow the call protocol`,
+    `The answer to request ${requestId} is not a ResponseEnvelope: the other side does not follow the call protocol`,
     { requestId },
   );
 }

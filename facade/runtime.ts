@@ -1,6 +1,7 @@
 import { CallError } from "./errors.js";
 import { writeNativeLog } from "./logging.js";
 import { loadNative } from "./native.js";
+import { VERSION } from "./version.js";
 
 /** The compiled addon. */
 export const native = loadNative();
@@ -8,6 +9,14 @@ export const native = loadNative();
 /** The native state of this JavaScript environment: one for each process or worker thread, however
  * often and in whichever module format the package is imported. */
 export const runtime = new native.Runtime(makeCallError, writeNativeLog);
+
+const { version } = runtime;
+if (version !== VERSION) {
+  throw new Error(
+    `@alkdev/operations ${VERSION} has found a native binary of version ${version}. Both must be of one version. ` +
+      "Delete node_modules and install again; in a clone, run `npm run build`. If the lock file names two versions, update both packages.",
+  );
+}
 
 /** Native failures are thrown as the same class that users catch. */
 function makeCallError(code: string, message: string, details?: string | null): CallError {

@@ -332,7 +332,10 @@ export interface CallerIdentity extends Omit<Identity, "scopes" | "resources"> {
  */
 export interface CallContext extends Omit<OperationContext, "identity" | "onProgress"> {
   identity?: CallerIdentity | undefined;
-  /** Called with the progress of an MCP tool, if the server reports it. */
+  /**
+   * Called with the progress of an MCP tool, if the server reports it. A local handler gets this function as it is, and may also
+   * call it with up to three values: `onProgress(1, 2, "half")`.
+   */
   onProgress?(progress: { progress: number; total?: number; message?: string }): void;
 }
 

@@ -1,5 +1,5 @@
 // node scripts/check-versions.mjs [tag]: one version everywhere. Compares package.json with its lock file,
-// with Cargo.toml and with every platform package, and with the tag if there is one.
+// with Cargo.toml, with facade/version.ts and with every platform package, and with the tag if there is one.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -30,6 +30,8 @@ for (const manifest of ["Cargo.toml", ...crates()]) {
   const own = tomlVersion(manifest, "package");
   if (own !== "workspace") expect(`${manifest} [package]`, own, version);
 }
+
+expect("facade/version.ts", /VERSION = "([^"]*)"/.exec(text("facade", "version.ts"))?.[1], version);
 
 const triples = readdirSync(join(root, "npm")).sort();
 for (const triple of triples) {

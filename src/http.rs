@@ -180,6 +180,25 @@ impl HttpService {
         })
     }
 
+    /// The URL that a call goes to, for those who watch.
+    #[napi]
+    pub fn target(
+        &self,
+        env: Env,
+        index: u32,
+        input: String,
+        body: Option<String>,
+        blobs: Option<Vec<Uint8Array>>,
+        headers: Option<String>,
+    ) -> napi::Result<Option<String>> {
+        let input = encoded(input, body, blobs, headers);
+        self.bridge.run(&env, || {
+            let operation = self.operation(index)?;
+            let input = input.decode(&operation)?;
+            self.service.target(&operation, input)
+        })
+    }
+
     /// The same for a text that is no operation.
     #[napi]
     pub fn drive_text(

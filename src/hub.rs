@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use napi::bindgen_prelude::{Env, PromiseRaw};
 use napi_derive::napi;
-use operations_core::call::Kind;
 use operations_core::call::submission::NewRequest;
 use operations_core::clock;
 use operations_core::error::CallError;
@@ -58,15 +57,7 @@ impl HubPeer {
         payload: String,
         idle_timeout: Option<f64>,
     ) -> napi::Result<()> {
-        let request = NewRequest {
-            id,
-            operation_id,
-            payload,
-            kind: Kind::Subscription {
-                idle_timeout,
-                paced: true,
-            },
-        };
+        let request = NewRequest::subscription(id, operation_id, payload, idle_timeout);
         self.bridge
             .run(&env, || self.peer.subscribe_host(&self.mailbox, request))
     }

@@ -8,6 +8,7 @@ use napi_derive::napi;
 use operations_core::error::CallError;
 use operations_core::limits::{self, Entered, Gate, Limited, Settings, Verdict};
 use operations_core::mailbox::{self, Item};
+use operations_core::number::whole;
 use serde_json::Value;
 
 use crate::border::bridge::Bridge;
@@ -28,7 +29,7 @@ impl Limiter {
         let gate = runtime.gate();
         let settings: Settings = runtime.bridge.run(&env, || {
             serde_json::from_str(&settings)
-                .map_err(|error| CallError::unknown(format!("Limits that are none: {error}")))
+                .map_err(|error| CallError::unknown(format!("The limits cannot be read: {error}")))
         })?;
         Ok(Self {
             inner: gate.limiter(settings),
@@ -151,11 +152,7 @@ fn verdict(code: &str, details: Option<String>) -> Verdict {
     Verdict::of(code, details.as_ref())
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a ticket that we gave, with its sign taken off"
-)]
+/// A ticket that we gave, without its sign.
 fn number(ticket: f64) -> u64 {
-    ticket.abs() as u64
+    whole(ticket.abs())
 }

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use napi::bindgen_prelude::{Env, PromiseRaw};
 use napi_derive::napi;
-use operations_core::call::Kind;
+use operations_core::call::submission::NewRequest;
 use operations_core::clock;
 use operations_core::error::CallError;
 use operations_core::listed::Listed;
-use operations_nats::caller::NewRequest;
 use operations_nats::connection::{Asking, Told};
 use operations_nats::{Connection, Options, discovery, serving};
 
@@ -79,15 +78,7 @@ impl NatsConnection {
         payload: String,
         idle_timeout: Option<f64>,
     ) -> napi::Result<()> {
-        let request = NewRequest {
-            id,
-            operation_id,
-            payload,
-            kind: Kind::Subscription {
-                idle_timeout,
-                paced: true,
-            },
-        };
+        let request = NewRequest::subscription(id, operation_id, payload, idle_timeout);
         self.bridge.run(&env, || self.connection.request(request))
     }
 

@@ -223,7 +223,7 @@ pub(crate) fn imported_schema(schema: Result<Value, CallError>) -> Made {
 pub(crate) fn read<T: DeserializeOwned>(json: &str) -> Result<T, CallError> {
     serde_json::from_str(json).map_err(|error| {
         CallError::unknown(format!(
-            "The native registry was told something odd: {error}"
+            "The native registry cannot read what it was given: {error}"
         ))
     })
 }

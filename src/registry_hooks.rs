@@ -82,7 +82,7 @@ async fn run_one(
     event: &str,
     json: &mut String,
 ) -> Result<(), CallError> {
-    let odd = || CallError::unknown(format!("This is no request: {event}"));
+    let odd = || CallError::unknown(format!("This is not a request: {event}"));
     let payload = Object::read(event).map_err(|_| odd())?;
     let Ok(CallEvent::Requested(event)) = CallEvent::read_payload(EventType::Requested, &payload)
     else {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use napi::bindgen_prelude::{Env, Object, Unknown};
 use napi_derive::napi;
 use operations_core::error::CallError;
+use operations_core::number::whole;
 use operations_schema::bounds::{EMITTED_UNITS, WORK_FROM_OUTSIDE};
 use operations_schema::check::{Part, check_part, check_within};
 use operations_schema::compile::Draft;
@@ -315,14 +316,9 @@ impl Schema {
 
     /// What emitted code may still spend, in the engine's own units.
     fn left(&self, work: Option<f64>) -> Budget {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "the cast saturates, and that is what is wanted"
-        )]
         work.map_or_else(
             || self.program.budget(),
-            |work| Budget::new(work as u64 / EMITTED_UNITS),
+            |work| Budget::new(whole(work) / EMITTED_UNITS),
         )
     }
 

@@ -67,6 +67,13 @@ pub(crate) fn http_status_of_failure(
     })
 }
 
+/// Whether an operation can be a resource of MCP at this address.
+#[napi]
+#[must_use]
+pub(crate) fn is_resource_uri(uri: String) -> bool {
+    operations_serve::door::mcp::is_resource_uri(&uri)
+}
+
 /// The status that the HTTP door answers a call with that has not failed.
 #[napi]
 #[must_use]

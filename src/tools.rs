@@ -144,7 +144,7 @@ fn target_of(name: &str) -> Result<Target, CallError> {
 
 fn parsed(text: &str) -> Result<Value, CallError> {
     serde_json::from_str(text)
-        .map_err(|error| CallError::invalid(format!("Not usable as JSON: {error}")))
+        .map_err(|error| CallError::invalid(format!("The JSON cannot be read: {error}")))
 }
 
 fn or_root(path: &str) -> &str {

@@ -237,7 +237,7 @@ describe("over an EventTarget", () => {
     map["call.requested"].subscribe(({ requestId }) => {
       target.dispatchEvent(new CustomEvent("call.responded", { detail: { requestId, output: 5 } }));
     });
-    await assert.rejects(map.call("t.x", {}), { code: "EXECUTION_ERROR", message: /no ResponseEnvelope/ });
+    await assert.rejects(map.call("t.x", {}), { code: "EXECUTION_ERROR", message: /not a ResponseEnvelope/ });
   });
 
   it("passes through a bridge that serialises", async () => {

@@ -182,7 +182,7 @@ throughBothDrivers("calls", {
   },
   "a redirect to nowhere": {
     answer: to("mailto:somebody"),
-    gives: ({ got }) => assert.match(got[0].message, /no http or https URL$/),
+    gives: ({ got }) => assert.match(got[0].message, /not an http or https URL$/),
   },
   "a retry after a redirect begins at the beginning": {
     answer: (response, count) => {

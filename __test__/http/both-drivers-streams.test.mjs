@@ -47,7 +47,7 @@ throughBothDrivers("streams", {
     },
     gives: ({ got }) => {
       assert.equal(got[0].data, 1);
-      assert.match(got[1].message, /line 2 is none/);
+      assert.match(got[1].message, /line 2 is not JSON/);
     },
   },
   "JSON instead of a stream": {

@@ -181,7 +181,7 @@ describe("redirects", async () => {
     });
     await assert.rejects(follow("get", "/302/bad"), {
       code: "EXECUTION_ERROR",
-      message: /no http or https URL/,
+      message: /not an http or https URL/,
     });
   });
 });

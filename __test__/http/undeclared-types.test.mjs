@@ -51,7 +51,7 @@ for (const [name, fetch] of Object.entries(drivers)) {
         assert.equal(error.code, "EXECUTION_ERROR");
         assert.equal(
           error.message,
-          "Operation t.it was not answered as declared: " +
+          "Operation t.it answered differently than declared: " +
             "The response is text/x-json, and the document declares only application/json",
         );
         const { envelope, errors, reason, delivery } = error.details;

@@ -154,9 +154,9 @@ describe("within a process", () => {
     const registry = registryOf(named("tool", () => 1));
     const { tools, call } = toTools(registry, { target: "json-schema" });
     await call(tools[0].name, {});
-    const { attributes } = spanOf("execute_tool t.tool");
+    const { attributes } = spanOf("execute_tool t_tool");
     assert.equal(attributes["gen_ai.operation.name"], "execute_tool");
-    assert.equal(attributes["gen_ai.tool.name"], "t.tool");
+    assert.equal(attributes["gen_ai.tool.name"], "t_tool");
   });
 });
 

@@ -5,6 +5,12 @@ import { describe, it } from "node:test";
 import { createMCPClient, FromOpenAPI, OperationRegistry } from "@alkdev/operations";
 import { instrument } from "@alkdev/operations/otel";
 import { serve } from "@alkdev/operations/serve";
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  ParentBasedSampler,
+  SimpleSpanProcessor,
+} from "@opentelemetry/sdk-trace-base";
 import { answers, documentOf, sendJson, serve as upstream } from "../http/support.mjs";
 import { skip, until, useNats } from "../nats/support.mjs";
 import { operation, post, serving } from "../serve/support.mjs";
@@ -101,6 +107,10 @@ describe("a native call", () => {
       spans().map((span) => [span.name, span.kind, span.status, attributesOf(span)]),
     );
     assert.equal(natively.length, 6);
+    const urls = natively
+      .map(([, , , attributes]) => attributes["url.full"])
+      .filter((url) => url !== undefined);
+    assert.deepEqual(urls, [`${api.url}/items/7`, `${api.url}/items/missing`, `${api.url}/events`]);
   });
 
   it("begins a trace if its caller brings none", async () => {
@@ -115,6 +125,58 @@ describe("a native call", () => {
       api.received[0].headers.traceparent,
       `00-${idsOf(server).traceId}-${idsOf(client).spanId}-01`,
     );
+  });
+
+  it("is sampled as other calls are: once the sampler has dropped a trace, it is asked before one begins", async () => {
+    const decided = [];
+    // Every other new trace is recorded.
+    const root = {
+      shouldSample: () => ({ decision: decided.push("asked") % 2 === 0 ? 2 : 0 }),
+      toString: () => "",
+    };
+    const memory = new InMemorySpanExporter();
+    const sampled = new BasicTracerProvider({
+      sampler: new ParentBasedSampler({ root }),
+      spanProcessors: [new SimpleSpanProcessor(memory)],
+    });
+    const { url, native, registry, stop } = await instrumented(operations(), {
+      tracer: sampled.getTracer("t"),
+    });
+    const call = async (given) => {
+      api.received.length = 0;
+      await (await post(`${url}/api/api/item`, { id: "7" }, { headers: given })).text();
+      return api.received[0].headers.traceparent;
+    };
+    // Nobody knows of the sampler yet.
+    assert.match(await call({}), /-01$/);
+    await until(() => native.length === 1);
+    await until(() => decided.length === 1);
+    // A server looks now and then who wants to know what.
+    for (;;) {
+      const before = native.length;
+      await call({});
+      await until(() => native.length > before);
+      if (native.at(-1) === false) break;
+    }
+    memory.reset();
+    const parents = [];
+    for (let i = 0; i < 10; i++) parents.push(await call({}));
+    const recorded = parents.filter((parent) => parent.endsWith("-01"));
+    assert.equal(recorded.length, 5);
+    // What is recorded upstream is recorded here, under the same ids.
+    const sent = memory.getFinishedSpans().filter(({ name }) => name === "GET /items/{id}");
+    assert.deepEqual(
+      sent.map((span) => `00-${idsOf(span).traceId}-${idsOf(span).spanId}-01`),
+      recorded,
+    );
+    // A call that brings a trace needs no decision, and is native as before.
+    const asked = decided.length;
+    assert.match(await call({ traceparent: `00-${TRACE}-${PARENT}-00` }), /-00$/);
+    await until(() => native.at(-1) === true);
+    stop();
+    assert.equal(decided.length, asked);
+    assert.equal(registry.stats().unreported ?? 0, 0);
+    await sampled.shutdown();
   });
 
   it("goes on to MCP in the fields of its protocol, and comes over NATS", { skip }, async (t) => {

@@ -5,10 +5,11 @@ import { describe, it } from "node:test";
 import { CallError, createMCPClient, FromOpenAPI, OperationRegistry, subscribe } from "@alkdev/operations";
 import { instrument } from "@alkdev/operations/otel";
 import { serve } from "@alkdev/operations/serve";
+import { toTools } from "@alkdev/operations/tools";
 import { answers, documentOf, sendJson, serve as upstream } from "../http/support.mjs";
 import { skip, useNats } from "../nats/support.mjs";
 import { operation, post, serving } from "../serve/support.mjs";
-import { CLIENT, idsOf, parentOf, SERVER, spanOf, spans, useSdk } from "./support.mjs";
+import { CLIENT, exporter, idsOf, parentOf, SERVER, spanOf, spans, useSdk } from "./support.mjs";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 const PARENT = "b7ad6b7169203331";
@@ -169,6 +170,7 @@ describe("spans", () => {
       "operations.kind": "query",
       "http.request.method": "GET",
       "url.template": "/items/{id}",
+      "url.full": `${items.url}/items/7`,
       "server.address": "127.0.0.1",
       "server.port": port,
       "http.response.status_code": 200,
@@ -177,5 +179,59 @@ describe("spans", () => {
     const [point] = points.filter(({ attributes: of }) => of["server.port"] === port);
     assert.equal(point.value.count, 1);
     assert.equal(point.attributes["operations.request_id"], undefined);
+    assert.equal(point.attributes["url.full"], undefined);
+  });
+
+  it("of requests have a URL without its secrets", async () => {
+    const items = await api();
+    const parameters = ["q", "api_key", "sig"].map((name) => ({
+      name,
+      in: "query",
+      schema: { type: "string" },
+    }));
+    const found = { "/items/found": { get: { operationId: "found", parameters, responses: answers() } } };
+    const [, host] = items.url.split("//");
+    const { registry, url } = await serving(
+      FromOpenAPI(documentOf(found), {
+        namespace: "api",
+        baseUrl: `http://me:hunter21@${host}/?tenant=hunter22`,
+        auth: { type: "bearer", token: "hunter23" },
+        allowPrivateAddresses: true,
+      }),
+    );
+    const input = { q: "a b", api_key: "hunter24", sig: "hunter25" };
+    for (const isNative of [false, true]) {
+      const stop = instrument(registry);
+      if (isNative) await (await post(`${url}/api/api/found`, input)).text();
+      else await registry.execute("api.found", input);
+      stop();
+      const { attributes } = spanOf("GET /items/found", CLIENT);
+      assert.equal(
+        attributes["url.full"],
+        `${items.url}/items/found?tenant=REDACTED&q=a%20b&api_key=REDACTED&sig=REDACTED`,
+      );
+      assert.ok(!JSON.stringify(spans().map((span) => span.attributes)).includes("hunter"));
+      exporter.reset();
+    }
+    assert.match(items.received[1].url, /hunter22.*hunter24.*hunter25/);
+  });
+
+  it("of tools have the name that their callers know", async () => {
+    const long = "a".repeat(80);
+    const { registry, url } = await serving([operation({ namespace: "demo.long", name: long })], {
+      doors: { mcp: true },
+    });
+    instrument(registry);
+    const client = await createMCPClient("far", { url: `${url}/mcp` });
+    const [{ name, handler }] = client.tools;
+    await handler({}, {});
+    await client.close();
+    assert.notEqual(name, `demo.long_${long}`);
+    assert.equal(spanOf(`tools/call ${name}`, SERVER).attributes["gen_ai.tool.name"], name);
+    const { tools, call } = toTools(registry, { target: "anthropic" });
+    await call(tools[0].name, {});
+    const { attributes } = spanOf(`execute_tool ${tools[0].name}`);
+    assert.equal(attributes["gen_ai.tool.name"], tools[0].name);
+    assert.equal(attributes["operations.id"], `demo.long.${long}`);
   });
 });

@@ -68,7 +68,7 @@ describe("arguments that are headers too", () => {
       ],
       [{ region: "eu" }, { "mcp-param-region": "=?base64?*?=" }, /not encoded as it should be/],
       [{ user: { id: 7 } }, { "mcp-param-user": "8" }, /'user.id' differ/],
-      [{}, { "mcp-param-region": "eu" }, /has a value, and the argument 'region' has none/],
+      [{}, { "mcp-param-region": "eu" }, /has a value, and the argument 'region' has no value/],
     ]) {
       const { status, error } = await call(url, args, headers);
       assert.equal(status, 400, JSON.stringify(headers));

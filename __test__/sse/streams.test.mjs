@@ -333,7 +333,7 @@ describe("lines of JSON", () => {
     const stream = subscription({ baseUrl: url }, { responses: answers("application/x-ndjson") })({}, {});
     assert.equal((await stream.next()).value.data, 1);
     assert.equal((await stream.next()).value.data, 2);
-    await assert.rejects(stream.next(), { code: "EXECUTION_ERROR", message: /line 3 is none/ });
+    await assert.rejects(stream.next(), { code: "EXECUTION_ERROR", message: /line 3 is not JSON/ });
     assert.deepEqual(await stream.next(), { done: true, value: undefined });
   });
 });

@@ -5,8 +5,8 @@ import { describe, it } from "node:test";
 import { FromOpenAPI, OperationRegistry, OperationType } from "@alkdev/operations";
 import { projectSchema, toTools } from "@alkdev/operations/tools";
 import { Type } from "@sinclair/typebox";
+import { TARGETS } from "./support/exercise.mjs";
 
-const TARGETS = ["openai", "openai-strict", "anthropic", "gemini", "mcp", "json-schema"];
 /** Targets whose schemas say that there is nothing else. */
 const CLOSED = { "openai-strict": { required: [], additionalProperties: false } };
 

@@ -1,4 +1,5 @@
-// The name that somebody probably meant.
+// The name that somebody probably meant. `crates/operations-core/src/nearest.rs` has the same rule, for what is asked of servers;
+// `crates/operations-core/tests/cases/nearest.json` holds the two together.
 
 /** Longer names are not compared: they come from somewhere else than a keyboard. */
 const MAX_LENGTH = 200;

@@ -21,7 +21,7 @@ export interface Waiter {
 }
 
 /** Work with one result. */
-export interface Work<Id> {
+interface Work<Id> {
   /** Does the work. It is not collected before the end. */
   readonly owner: object;
   readonly signal?: AbortSignal | undefined;

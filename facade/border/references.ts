@@ -7,7 +7,7 @@ const REFERENCE = /\$\{(?:env:([^}:]+)(?::-([^}]*))?|file:([^}]+))\}/g;
 /** A larger file is not a secret. */
 const MAX_BYTES = 1024 * 1024;
 
-export interface ReferenceRules {
+interface ReferenceRules {
   /** Paths of files are relative to it. */
   readonly folder: string;
   /** Makes the error for a reference that leads nowhere. `hint` says what to do. */

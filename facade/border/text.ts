@@ -56,3 +56,8 @@ export function jsonOf(value: unknown, refuse: (reason: string) => Error): strin
     );
   }
 }
+
+/** `1 source`, `2 sources`. */
+export function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
+}

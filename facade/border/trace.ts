@@ -1,5 +1,6 @@
 // The trace that a call belongs to, as it travels (W3C Trace Context and Baggage). What is sent comes from whoever
-// instruments the package (`facade/otel/`); without that, nothing is sent. `crates/operations-core/src/trace.rs` has the same fields.
+// instruments the package (`facade/otel/`); without that, nothing is sent. `crates/operations-core/src/trace.rs` has the same
+// fields and rules; `crates/operations-core/tests/cases/traces.json` holds the two together.
 
 import type { ResponseEnvelope } from "../envelope.js";
 import { isRecord } from "./options.js";
@@ -18,17 +19,42 @@ export interface TraceContext {
   baggage?: string;
 }
 
-const FIELDS = { traceparent: 256, tracestate: 2_048, baggage: 8_192 } as const;
+// Versions to come may have more at the end.
+const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-[!-~]*)?$/;
+const LENGTH_OF_00 = 55;
+const STATE_MEMBER =
+  /^(?:[a-z][a-z0-9_*/-]{0,255}|[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13})=[ -<>-~]{1,256}$/;
+const MOST_MEMBERS = 32;
 
-/** The fields of something that came over a wire; nothing if it has none. */
+/** The longest value of each field that is handed on, and what it must be: it becomes a header of other requests. */
+const FIELDS: readonly (readonly [keyof TraceContext, number, (value: string) => boolean])[] = [
+  ["traceparent", 256, isTraceParent],
+  ["tracestate", 2_048, isTraceState],
+  // For the application. All that matters here is that it can be a header.
+  ["baggage", 8_192, (value) => /^[\t -~]*$/.test(value)],
+];
+
+function isTraceParent(value: string): boolean {
+  return TRACEPARENT.test(value) && (value.length === LENGTH_OF_00 || !value.startsWith("00"));
+}
+
+function isTraceState(value: string): boolean {
+  const all = value.split(",").map((member) => member.replace(/^[\t ]+|[\t ]+$/g, ""));
+  const members = all.filter((member) => member !== "");
+  return members.length <= MOST_MEMBERS && members.every((member) => STATE_MEMBER.test(member));
+}
+
+/** The well-formed fields of something that came over a wire; nothing if it has none. */
 export function traceIn(value: unknown): TraceContext | undefined {
   if (!isRecord(value)) return undefined;
   let trace: TraceContext | undefined;
-  for (const [name, most] of Object.entries(FIELDS)) {
+  for (const [name, most, holds] of FIELDS) {
+    // It belongs to its `traceparent`: without that it means nothing.
+    if (name === "tracestate" && trace === undefined) continue;
     const field: unknown = Object.hasOwn(value, name) ? value[name] : undefined;
-    if (typeof field !== "string" || field.length > most) continue;
+    if (typeof field !== "string" || field.length > most || !holds(field)) continue;
     trace ??= {};
-    trace[name as keyof TraceContext] = field;
+    trace[name] = field;
   }
   return trace;
 }
@@ -37,6 +63,8 @@ export function traceIn(value: unknown): TraceContext | undefined {
 export interface TraceSource {
   /** What goes along with a call that leaves. */
   outgoing(): TraceContext | undefined;
+  /** The request that is sent right now goes to this URL, which holds no secrets. */
+  sendsTo(url: string): void;
   /** Sends a call to others, within a span. */
   send<T extends ResponseEnvelope>(to: Sent, send: () => Promise<T>): Promise<T>;
   /** Sends a subscription to others, within a span. It is opened by whoever asks for the first event. */
@@ -66,6 +94,13 @@ export function askForTrace(source: TraceSource): () => void {
 /** The trace that a call is to be sent with. */
 export function outgoingTrace(): TraceContext | undefined {
   return sources.at(-1)?.outgoing();
+}
+
+/** Tells whoever makes spans to which URL a request goes. `url` is asked only if there is somebody. */
+export function tellTarget(url: () => string | undefined): void {
+  const source = sources.at(-1);
+  const told = source === undefined ? undefined : url();
+  if (told !== undefined) source?.sendsTo(told);
 }
 
 /** Sends a call to others, within a span if somebody makes them. */

@@ -16,7 +16,7 @@ import { wireText } from "./wire-value.js";
 const log = logger("call");
 
 /** What has calls for us and takes the answers. Outputs and details are JSON. */
-export interface Native {
+interface Native {
   /** Whether a call that is about to begin is still wanted. */
   begin(id: string): boolean;
   /** One line for each: an id, a tab and the answer as JSON; two tabs, if the work is over with it; or an id alone, the work

@@ -286,9 +286,11 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler & { sta
     return new Promise((resolve) => {
       running.settle = resolve;
       running.hasPlace = true;
-      if (places.enter(request, () => resolve(run(request, running)))) return;
-      running.hasPlace = false;
-      fail(request, running, overloaded(request.operationId));
+      const refuse = () => {
+        running.hasPlace = false;
+        fail(request, running, overloaded(request.operationId));
+      };
+      if (!places.enter(request, () => resolve(run(request, running)), refuse)) refuse();
     });
   }
 

@@ -73,7 +73,7 @@ const aChoice = must(
   (value) => isFunction(value) || isListOf(value, isString),
 );
 
-export const IMPORT_FIELDS = {
+const IMPORT_FIELDS = {
   namespace: aName,
   include: aChoice,
   exclude: aChoice,
@@ -133,7 +133,7 @@ export async function importedFrom(
   return imported;
 }
 
-export function idOf({ namespace, name }: { namespace: string; name: string }): string {
+function idOf({ namespace, name }: { namespace: string; name: string }): string {
   return `${namespace}.${name}`;
 }
 

@@ -6,7 +6,7 @@ import { outgoingTrace } from "../border/trace.js";
 import type { CallerIdentity, Identity } from "../types.js";
 import type { CallRequestedEvent } from "./event-types.js";
 
-export interface CommonOptions {
+interface CommonOptions {
   /** The call that makes this one: aborting it aborts this one too. */
   parentRequestId?: string | undefined;
   identity?: CallerIdentity | undefined;

@@ -3,7 +3,7 @@
 // many handlers running as they like.
 
 /** The work on one call. */
-export interface Work {
+interface Work {
   /** Its call has ended, its handler has not, and its place was given back. */
   runsOn: boolean;
 }

@@ -6,7 +6,7 @@ import { listenTo, type MessagePortLike, mustBePort } from "./port.js";
 import { WireTarget, type WireUse } from "./wire-target.js";
 import { restored, wireText } from "./wire-value.js";
 
-export type { EmittingPort, ListenablePort, MessagePortLike } from "./port.js";
+export type { MessagePortLike } from "./port.js";
 
 /**
  * An `EventTarget` whose events also arrive at the other end of a port.

@@ -22,7 +22,7 @@ import type { RemoteCallMap } from "./transport.js";
 import { restored, wireText } from "./wire-value.js";
 
 /** What sends requests to others, and tells what becomes of them through a mailbox. */
-export interface Native {
+interface Native {
   callAll(calls: string): void;
   subscribe(id: string, operationId: string, payload: string, idleTimeout: number | null): void;
   abort(id: string): void;

@@ -59,7 +59,7 @@ export class Interrupts {
   }
 }
 
-export class Interrupted extends Error {
+class Interrupted extends Error {
   constructor() {
     super("Interrupted");
   }

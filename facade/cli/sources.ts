@@ -1,5 +1,6 @@
 // The sources of a configuration, loaded into a registry. One that cannot be loaded does the others no harm.
 
+import { counted } from "../border/text.js";
 import { type CallError, mapError } from "../errors.js";
 import { MCPClientLoader } from "../mcp/loader.js";
 import { OpenAPIServiceRegistry } from "../openapi/service-registry.js";
@@ -11,7 +12,7 @@ import type { Progress } from "./progress.js";
 import type { Terminal } from "./terminal.js";
 
 /** How a source is. */
-export interface SourceReport {
+interface SourceReport {
   readonly name: string;
   readonly kind: "mcp" | "openapi";
   readonly operations: number;
@@ -104,7 +105,7 @@ export class Sources {
         if (!(await this.#tryOne(source))) return;
         this.#registerOne(source);
         if (!this.#failures.has(source.name)) {
-          this.#terminal.note(`${source.name}: available now, ${this.#count(source)} operations`);
+          this.#terminal.note(`${source.name}: available now, ${counted(this.#count(source), "operation")}`);
         }
       }),
     );
@@ -133,8 +134,9 @@ export class Sources {
   tellFailures(isStrict: boolean): void {
     for (const [name, error] of this.#failures)
       this.#terminal.note(`${name}: not available. ${error.message}`);
-    const unused = this.#failures.size === 0 ? this.#config.unusedRules() : [];
-    for (const pattern of unused) {
+    for (const pattern of this.#config.unusedRules()) {
+      // It may be meant for a source that is missing.
+      if ([...this.#failures.keys()].some((name) => mayFit(pattern, name))) continue;
       this.#terminal.note(`${this.#config.file}: access[${JSON.stringify(pattern)}] fits no operation`);
     }
     if (isStrict && this.#failures.size > 0) {
@@ -155,4 +157,11 @@ export class Sources {
   async close(): Promise<void> {
     await Promise.all([this.#servers.closeAll(), this.#services.closeAll()]);
   }
+}
+
+/** Whether a pattern of ids may fit operations of a namespace. */
+function mayFit(pattern: string, namespace: string): boolean {
+  const [literal = ""] = pattern.split("*", 1);
+  const ids = `${namespace}.`;
+  return literal.length < ids.length ? ids.startsWith(literal) : literal.startsWith(ids);
 }

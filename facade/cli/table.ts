@@ -67,7 +67,7 @@ const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Extended_Pictographic}/u;
 
 /** How many places a text takes. */
-export function widthOf(text: string): number {
+function widthOf(text: string): number {
   // Plain ASCII, the usual case.
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
   let width = 0;

@@ -287,7 +287,7 @@ export function argumentsOf(server: string, tool: string, input: unknown): strin
 }
 
 /** What of an operation's context concerns the request. */
-export function optionsOf(server: string, tool: string, context: OperationContext = {}): CallOptions {
+function optionsOf(server: string, tool: string, context: OperationContext = {}): CallOptions {
   const { signal, deadline, onProgress } = context;
   const timeout = steering(context, "timeout");
   const resetTimeoutOnProgress = steering(context, "resetTimeoutOnProgress");

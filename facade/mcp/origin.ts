@@ -16,7 +16,7 @@ const ERROR_KEY = "alkdev.operations/error";
 const INPUT_KEY = "alkdev.operations/input";
 
 /** The operation behind a tool. */
-export interface Origin {
+interface Origin {
   readonly namespace: string;
   readonly name: string;
   readonly version: string;

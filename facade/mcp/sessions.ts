@@ -19,8 +19,8 @@ interface Session<T> {
   idle: NodeJS.Timeout | undefined;
 }
 
-export const DEFAULT_SESSIONS = 100;
-export const DEFAULT_IDLE = 60_000;
+const DEFAULT_SESSIONS = 100;
+const DEFAULT_IDLE = 60_000;
 
 export class Sessions<T extends Closable> {
   readonly #server: string;

@@ -7,7 +7,7 @@ import { FetchDriver } from "./fetch-driver.js";
 import { HttpService, pending } from "./service.js";
 
 /** What is fetched besides operations: a document. */
-export interface TextOptions {
+interface TextOptions {
   accept: string;
   headers: Record<string, string>;
   /** Whether `config.auth` goes along. */

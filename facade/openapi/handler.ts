@@ -1,6 +1,7 @@
 // The handlers of imported operations.
 
 import { onAbort } from "../border/abort.js";
+import { tellTarget } from "../border/trace.js";
 import { restored } from "../call/wire-value.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
@@ -112,6 +113,7 @@ async function call(
   if (signal?.aborted === true) throw abortedBefore();
   const encoding = service.encode(index, input, context);
   const outgoing = encoding instanceof Promise ? await unlessAborted(encoding, signal) : encoding;
+  tellTargetOf(service, index, outgoing);
   const fetch = replacedFetch(service.config);
   if (fetch !== undefined) {
     const { input: text, body, blobs, headers } = outgoing;
@@ -143,10 +145,31 @@ function openStream(
   context: OperationContext | undefined,
 ): NativeSource | FetchSource {
   const outgoing = service.encode(index, input, context);
+  if (outgoing instanceof Promise) outgoing.then((sent) => tellTargetOf(service, index, sent), ignored);
+  else tellTargetOf(service, index, outgoing);
   const fetch = replacedFetch(service.config);
   if (fetch === undefined) return new NativeSource(service.native, index, outgoing);
   return new FetchSource(fetch, service, index, outgoing);
 }
+
+/** For those who watch. What is wrong with a request, the request itself will tell. */
+function tellTargetOf(
+  { native: service }: HttpService,
+  index: number,
+  { input, blobs, headers }: OutgoingCall,
+): void {
+  tellTarget(() => {
+    try {
+      // A body is not in the URL; large ones need not cross twice.
+      const none = blobs?.map(() => new Uint8Array());
+      return service.target(index, input, undefined, none, headers) ?? undefined;
+    } catch {
+      return undefined;
+    }
+  });
+}
+
+function ignored(): void {}
 
 /** What a call waits for before it is sent: a `Blob`, or a function of the user's, which may take for ever. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {

@@ -28,6 +28,7 @@ export const ATTR = {
   RPC_SYSTEM_NAME: "rpc.system.name",
   SERVER_ADDRESS: "server.address",
   SERVER_PORT: "server.port",
+  URL_FULL: "url.full",
   URL_PATH: "url.path",
   URL_SCHEME: "url.scheme",
   URL_TEMPLATE: "url.template",

@@ -40,7 +40,7 @@ export function describe(call: MiddlewareCall, about: SourceAbout | undefined): 
   const via = viaIn(call.context);
   if (call.isServed && via?.door !== "tool") spans.push(served(call, via));
   if (about !== undefined) spans.push(about.source === "http" ? sentHttp(call, about) : sentMcp(call, about));
-  else if (spans.length === 0) spans.push(local(call, via?.door === "tool"));
+  else if (spans.length === 0) spans.push(local(call, via));
   return spans;
 }
 
@@ -74,7 +74,7 @@ function served(call: MiddlewareCall, via: Via | undefined): Described {
     };
   }
   if (via?.door === "mcp") {
-    const tool = `${namespace}_${name}`;
+    const tool = via.tool ?? `${namespace}_${name}`;
     const method = via.method ?? "tools/call";
     return {
       ...base,
@@ -156,19 +156,22 @@ function sentMcp(call: MiddlewareCall, about: SourceAbout & { source: "mcp" }): 
   };
 }
 
-function local(call: MiddlewareCall, isTool: boolean): Described {
+function local(call: MiddlewareCall, via: Via | undefined): Described {
   const { operationId } = call;
+  const base = { kind: SpanKind.INTERNAL, metric: OWN.DURATION };
+  if (via?.door !== "tool") {
+    return { ...base, name: operationId, content: CONTENT, attributes: common(call) };
+  }
+  // What the model calls it, which is not our id.
+  const tool = via.tool ?? operationId;
   return {
-    name: isTool ? `${EXECUTE_TOOL} ${operationId}` : operationId,
-    kind: SpanKind.INTERNAL,
-    content: isTool ? TOOL_CONTENT : CONTENT,
-    metric: OWN.DURATION,
+    ...base,
+    name: `${EXECUTE_TOOL} ${tool}`,
+    content: TOOL_CONTENT,
     attributes: {
       ...common(call),
-      ...(isTool && {
-        [ATTR.GEN_AI_OPERATION_NAME]: EXECUTE_TOOL,
-        [ATTR.GEN_AI_TOOL_NAME]: operationId,
-      }),
+      [ATTR.GEN_AI_OPERATION_NAME]: EXECUTE_TOOL,
+      [ATTR.GEN_AI_TOOL_NAME]: tool,
     },
   };
 }

@@ -3,9 +3,11 @@ import {
   type Attributes,
   type Context,
   context as contexts,
+  createContextKey,
   defaultTextMapGetter,
   defaultTextMapSetter,
   type Histogram,
+  isSpanContextValid,
   type Meter,
   metrics,
   propagation,
@@ -13,6 +15,7 @@ import {
   type Span,
   SpanStatusCode,
   type TextMapPropagator,
+  TraceFlags,
   type Tracer,
   trace as traces,
 } from "@opentelemetry/api";
@@ -68,6 +71,9 @@ const MOST_CONTENT = 4_096;
 /** The context of OpenTelemetry within calls: for programs that have registered no context manager. */
 const within = new AsyncLocalStorage<Context>();
 
+/** The span of the request that is made right now. */
+const REQUEST_SPAN = createContextKey("@alkdev/operations: request");
+
 /** What runs right now belongs to. */
 function current(): Context {
   const active = contexts.active();
@@ -109,6 +115,8 @@ class Instruments implements Observer, TraceSource {
   readonly #histograms = new Map<string, Histogram>();
   /** Whether spans can be given the ids that were chosen for them. */
   #canName = true;
+  /** Whether the sampler drops traces. Then it is asked before one begins. */
+  decidesRoots = false;
 
   constructor(registry: OperationRegistry, { tracer, meter, propagator, record }: InstrumentOptions) {
     this.#registry = registry;
@@ -125,6 +133,11 @@ class Instruments implements Observer, TraceSource {
     this.#propagator.inject(current(), carrier, defaultTextMapSetter);
     return traceIn(carrier);
   };
+
+  sendsTo(url: string): void {
+    const span = current().getValue(REQUEST_SPAN) as Span | undefined;
+    span?.setAttribute(ATTR.URL_FULL, url);
+  }
 
   readonly middleware: Middleware = async (call, next) => {
     const watched = this.#begin(call);
@@ -221,8 +234,13 @@ class Instruments implements Observer, TraceSource {
       // What was refused has sent nothing on.
       if (time === undefined) break;
       const [from, to] = [native.startedAt + time[0], native.startedAt + time[1]];
-      const { name, kind: spanKind, attributes } = each;
+      const { name, kind: spanKind } = each;
+      const attributes = {
+        ...each.attributes,
+        ...(isRequest(each) && native.target !== undefined && { [ATTR.URL_FULL]: native.target }),
+      };
       const span = this.#tracer.startSpan(name, { kind: spanKind, attributes, startTime: from }, context);
+      if (at === 0 && native.trace?.traceparent === undefined && isDropped(span)) this.decidesRoots = true;
       if (!nameSpan(span, native.traceId, ids[at] as string)) this.#canName = false;
       context = traces.setSpan(context, span);
       ends.push(() => endSpan(span, each, ended, (to - from) / 1_000, this.#measure, to));
@@ -246,6 +264,7 @@ class Instruments implements Observer, TraceSource {
       if (this.#record.inputs === true) span.setAttribute(content[0], contentOf(call.input));
       spans.push([span, described]);
       context = traces.setSpan(context, span);
+      if (isRequest(described)) context = context.setValue(REQUEST_SPAN, span);
     }
     return new TracedCall(
       spans,
@@ -275,7 +294,7 @@ const BOUNDARIES = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.
 type Measure = (metric: string, seconds: number, attributes: Attributes) => void;
 
 /** Attributes that would make a series of each call. */
-const NOT_MEASURED: ReadonlySet<string> = new Set([OWN.REQUEST_ID, OWN.EVENTS, ATTR.URL_PATH]);
+const NOT_MEASURED: ReadonlySet<string> = new Set([OWN.REQUEST_ID, OWN.EVENTS, ATTR.URL_FULL, ATTR.URL_PATH]);
 
 /** The spans of one call. They end once. */
 class TracedCall {
@@ -347,13 +366,13 @@ function endSpan(
       : isToolError === true
         ? { type: "tool_error", message: "The tool says that it failed" }
         : undefined;
-  const isRequest = described.attributes[ATTR.URL_TEMPLATE] !== undefined;
-  const status = isRequest ? statusIn(ended) : described.status?.(ended);
+  const isSent = isRequest(described);
+  const status = isSent ? statusIn(ended) : described.status?.(ended);
   if (status !== undefined) own[ATTR.HTTP_RESPONSE_STATUS_CODE] = status;
   // Whom a server has refused has made a mistake; the server has not.
   const isTheirs = described.status !== undefined && status !== undefined && status < 500;
   if (failure !== undefined && !isTheirs) {
-    own[ATTR.ERROR_TYPE] = isRequest && status !== undefined ? String(status) : failure.type;
+    own[ATTR.ERROR_TYPE] = isSent && status !== undefined ? String(status) : failure.type;
     span.setStatus({ code: SpanStatusCode.ERROR, message: failure.message });
   }
   if (failure !== undefined && described.attributes[ATTR.RPC_METHOD] !== undefined) {
@@ -364,6 +383,17 @@ function endSpan(
   const measured = all.filter(([name]) => !NOT_MEASURED.has(name));
   measure(described.metric, seconds, Object.fromEntries(measured));
   span.end(endedAt);
+}
+
+/** Whether a span is that of a request of HTTP that we send. */
+function isRequest({ attributes }: Described): boolean {
+  return attributes[ATTR.URL_TEMPLATE] !== undefined;
+}
+
+/** Whether a sampler has decided against a span. Without an SDK there is none, and its spans have no ids. */
+function isDropped(span: Span): boolean {
+  const context = span.spanContext();
+  return isSpanContextValid(context) && (context.traceFlags & TraceFlags.SAMPLED) === 0;
 }
 
 /** The status that a server has answered with. */

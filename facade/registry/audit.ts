@@ -61,7 +61,7 @@ export function identityIdOf(identity: Identity | undefined): string | undefined
 }
 
 /** The rules that a caller meets who may call. */
-export function metRules(rules: AccessControl): string {
+function metRules(rules: AccessControl): string {
   const met: string[] = [];
   if (rules.requiredScopes.length > 0) met.push("requiredScopes");
   if (rules.requiredScopesAny !== undefined && rules.requiredScopesAny.length > 0)

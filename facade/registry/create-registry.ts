@@ -2,7 +2,8 @@ import { isObject, refusal } from "../border/options.js";
 import { kindOf } from "../border/text.js";
 import type { OperationsOf } from "../operation-types.js";
 import type { AnyOperation } from "../types.js";
-import { OperationRegistry, type RegistryOptions } from "./registry.js";
+import { OperationRegistry } from "./registry.js";
+import type { RegistryOptions } from "./registry-options.js";
 
 /**
  * A registry that knows its operations: the compiler checks ids, inputs and results of `execute`, `subscribe` and

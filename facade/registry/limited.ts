@@ -11,6 +11,7 @@ import { identityIn } from "./authorise.js";
 import { isEndingItself, within } from "./deadline.js";
 import { LimitedStream } from "./limited-stream.js";
 import type { Limiter } from "./limits.js";
+import { steering } from "./protocol-context.js";
 
 /** Calls that wait. One mailbox for all, so that one wake-up lets all of them begin that can. */
 const waiting = new PendingWork<number>(numbers());
@@ -159,7 +160,7 @@ export class Place {
     let forget: (() => void) | undefined;
     const ended = (error?: unknown, isFailure = false): void => {
       forget?.();
-      if (isFailure) this.failed(error);
+      if (isFailure) this.failed(isOwnTimeout(error, context) ? undefined : error);
       else this.leave();
     };
     try {
@@ -217,6 +218,12 @@ export class Place {
   }
 }
 
+/** A caller who allows a call next to no time says nothing about its source, as with a deadline. */
+function isOwnTimeout(error: unknown, context: OperationContext): boolean {
+  const isTimeout = error instanceof CallError && error.code === InfrastructureErrorCode.TIMEOUT;
+  return isTimeout && steering(context, "timeout") !== undefined;
+}
+
 function isThenable(value: unknown): boolean {
   return (
     (typeof value === "object" || typeof value === "function") &&
@@ -225,7 +232,7 @@ function isThenable(value: unknown): boolean {
   );
 }
 
-export function abortedWhileWaiting(id: string): CallError {
+function abortedWhileWaiting(id: string): CallError {
   return new CallError(InfrastructureErrorCode.ABORTED, `Operation ${id} was aborted before it started`, {
     operationId: id,
     reason: "aborted",

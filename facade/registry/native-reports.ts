@@ -2,14 +2,13 @@
 // (`crates/operations-core/src/registry/reports.rs`, `watched.rs`).
 
 import type { TraceContext } from "../border/trace.js";
-import type { ResponseSource } from "../envelope.js";
 import { CallError } from "../errors.js";
 import { unmetRule } from "./audit.js";
 import type { Via } from "./protocol-context.js";
-import type { AccessReport, CallKind, CallReport } from "./watch-types.js";
+import type { AccessReport, CallReport } from "./watch-types.js";
 
 /** What can be told, as the native side counts it. */
-export const WANTS = { calls: 1, denials: 2, grants: 4, spans: 8, traces: 16 } as const;
+export const WANTS = { calls: 1, denials: 2, grants: 4, spans: 8, traces: 16, sampling: 32 } as const;
 
 /** What spans are made of, beside the report. Their ids are chosen already: what the call sent on has named its parent. */
 export interface NativeSpans {
@@ -25,6 +24,8 @@ export interface NativeSpans {
   readonly startedAt: number;
   /** When the work began and ended, in milliseconds from there. Absent where it never began. */
   readonly worked?: readonly [began: number, ended: number];
+  /** The URL of the request that was sent on, if it was one of HTTP. */
+  readonly target?: string;
   /** Of an answer that came over HTTP. */
   readonly statusCode?: number;
   /** Whether there is an answer with something in it. */
@@ -37,25 +38,15 @@ interface ToldError {
   readonly details?: unknown;
 }
 
-interface ToldDecision {
-  readonly operationId: string;
-  readonly identityId?: string;
-  readonly requestId?: string;
-  readonly at: number;
+/** What is the same of everything that is told here, or follows from what is told. */
+type Known = "isServed" | "isNative";
+
+interface ToldDecision extends Omit<AccessReport, Known | "isGranted" | "rule" | "reason"> {
   readonly rule?: string;
   readonly error?: ToldError;
 }
 
-interface ToldCall {
-  readonly operationId: string;
-  readonly kind: CallKind;
-  readonly startedAt: number;
-  readonly duration: number;
-  readonly events?: number;
-  readonly requestId?: string;
-  readonly parentRequestId?: string;
-  readonly identityId?: string;
-  readonly source?: ResponseSource;
+interface ToldCall extends Omit<CallReport, Known | "outcome" | "code" | "error"> {
   readonly isToolError?: true;
   readonly error?: ToldError;
 }
@@ -65,7 +56,7 @@ type Told =
   | [kind: 1, call: ToldCall, spans?: Omit<NativeSpans, "startedAt">];
 
 /** Those who are told. */
-export interface Listening {
+interface Listening {
   decided(report: AccessReport): void;
   endedNatively(report: CallReport, spans: NativeSpans | undefined): void;
 }

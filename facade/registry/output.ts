@@ -89,7 +89,7 @@ export function wrapped(entry: Entry, result: unknown, registryMode: OutputMode)
 /** Worded as in `crates/operations-core/src/registry/output.rs`. */
 function undeclared(entry: Entry, envelope: ResponseEnvelope): CallError {
   const errors = envelope.meta.notes;
-  return failed(`Operation ${entry.id} was not answered as declared: ${errors?.[0]?.message}`, {
+  return failed(`Operation ${entry.id} answered differently than declared: ${errors?.[0]?.message}`, {
     operationId: entry.id,
     errors,
     envelope,

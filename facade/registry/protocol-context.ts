@@ -85,6 +85,8 @@ export interface Via {
   /** Whether it is answered with the whole envelope. */
   readonly wantsEnvelope?: boolean;
   readonly transport?: "tcp" | "pipe";
+  /** The name of the tool that was called, as its caller knows it. */
+  readonly tool?: string | null;
 }
 
 const ways: Marks<OperationContext, Via> = marks();

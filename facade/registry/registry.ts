@@ -1,128 +1,51 @@
-import { isShownTo } from "../access.js";
-import {
-  aBoolean,
-  aFunction,
-  anObject,
-  checkedOptions,
-  type Fields,
-  must,
-  oneOf,
-  optionOf,
-} from "../border/options.js";
-import { messageOf, nameOf } from "../border/text.js";
+import { aFunction, oneOf, optionOf } from "../border/options.js";
+import { nameOf } from "../border/text.js";
 import type { ResponseEnvelope } from "../envelope.js";
-import { CallError, failed, InfrastructureErrorCode, invalid } from "../errors.js";
+import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { CallId, OperationById, Query, Signature, StreamId, Subscription } from "../operation-types.js";
-import { defaultAdapter, fromStandard, type SchemaAdapter } from "../schema/adapters.js";
-import { isTypeBoxSchema } from "../schema/guards.js";
-import { copyOf, isLazySchema, SCHEMA_FIELDS } from "../schema/lazy.js";
-import { rememberOriginal, type SchemaMode, validatorOf } from "../schema/standard.js";
-import { schemaNode } from "../schema/typebox-kinds.js";
+import { defaultAdapter, type SchemaAdapter } from "../schema/adapters.js";
+import { copyOf } from "../schema/lazy.js";
 import type { AnySchema } from "../schema-types.js";
 import type {
   AnyOperation,
   CallContext,
   OperationContext,
-  OperationDraft,
   OperationHandler,
   OperationSpec,
+  OperationType,
   SubscriptionHandler,
 } from "../types.js";
-import { OperationType } from "../types.js";
 import { admit, refuseEnded } from "./admit.js";
 import { accessReport, type Decision, told } from "./audit.js";
-import { type AuthorisedCall, authorise, type CustomAuth, holdsScopes, identityIn } from "./authorise.js";
+import { authorise, type CustomAuth, holdsScopes, identityIn } from "./authorise.js";
 import { assertMayReplace } from "./claims.js";
-import { endingItself, isAhead, isEndingItself, refuseLate, withinDeadline } from "./deadline.js";
+import { isAhead, isEndingItself, refuseLate, withinDeadline } from "./deadline.js";
 import { type AnyHandler, Entry, type OutputMode } from "./entry.js";
-import { type CallLimits, callLimits, Limiter, operationLimiter, type RegistryStats } from "./limits.js";
+import { Limiter, operationLimiter, type RegistryStats } from "./limits.js";
 import { NativeTwin } from "./native-twin.js";
-import { operationNotFound } from "./nearest.js";
+import { notCallable } from "./not-callable.js";
 import { answerOf, envelopeOf } from "./output.js";
 import { admitWithOwnChecks, callWithOwnChecks, ownStream } from "./own-checks.js";
 import { granted, isDirect, type Manner, WITHIN, within } from "./protocol-context.js";
+import {
+  adapted,
+  apart,
+  type RegisteredOperation,
+  type Registrable,
+  refuseCollision,
+  together,
+} from "./registration.js";
+import { type RegistryOptions, registryOptions } from "./registry-options.js";
 import { assertHandler, assertSpec, operationId } from "./spec-check.js";
-import { spilledIfLarge } from "./spill-result.js";
-import { spillsOf, withFiles, withoutFiles } from "./spilling.js";
-import { aSpill, type SpillOptions, Spills } from "./spills.js";
+import { handlerOf, inFiles, spillsOf, then } from "./spilling.js";
+import { Spills } from "./spills.js";
 import { subscribe } from "./subscribe.js";
 import { isTold } from "./told.js";
 import { NOBODY, type Observer, Watch } from "./watch.js";
 import type { AccessReport, Middleware, RegistryEvents } from "./watch-types.js";
 import { watchedCall } from "./watched-call.js";
 
-/**
- * How a registry treats schemas, access and outputs.
- *
- * @example
- * ```ts
- * const options: RegistryOptions = { output: "keep", customAuth: { isOwner: (identity) => identity?.id === "ada" } };
- * ```
- */
-export interface RegistryOptions {
-  /**
-   * Converts schemas to TypeBox schemas at registration. Libraries that follow Standard Schema and have a JSON Schema
-   * export (Zod 4, Valibot 1, ArkType) need no adapter.
-   */
-  schemaAdapter?: SchemaAdapter;
-  /** Functions that `accessControl.customAuth` names. */
-  customAuth?: Record<string, CustomAuth>;
-  /** Direct calls of `execute` and `subscribe` skip access control. Calls through the call protocol never do. */
-  trustDirectCalls?: boolean;
-  /**
-   * What happens to outputs that do not match their schema. `"normalise"` (default): they are brought into the declared
-   * shape. `"keep"`: the same, but nothing is removed. `"off"`: they are only checked. `"strict"`: the call rejects.
-   */
-  output?: OutputMode;
-  /**
-   * Large results go to files: `data` is then the beginning, and `meta.spill` names the file. Without it, and for
-   * callers over NATS or Redis, results stay in memory.
-   */
-  spill?: SpillOptions;
-  /** Limits for all calls of the registry together. Operations and adapters may have limits of their own. */
-  limits?: CallLimits;
-}
-
-const FIELDS: Fields<RegistryOptions> = {
-  schemaAdapter: must("a SchemaAdapter", (value) => typeof value === "object" || typeof value === "function"),
-  customAuth: (value, path) => {
-    for (const [name, rule] of Object.entries(anObject(value, path) as object)) {
-      if (rule !== undefined) aFunction(rule, `${path}.${name}`);
-    }
-    return value;
-  },
-  trustDirectCalls: aBoolean,
-  output: oneOf("normalise", "keep", "off", "strict"),
-  spill: aSpill,
-  limits: callLimits,
-};
-
 const anEvent = oneOf("call", "denied", "registered", "unregistered");
-
-/**
- * What `register` takes: what `defineOperation` takes. Only where the type of operation is not known, as with what
- * `get` and the adapters return, may there be no handler.
- */
-export type Registrable<
-  TType extends OperationType,
-  TInput extends AnySchema,
-  TOutput extends AnySchema,
-  TContext extends OperationContext,
-> = [OperationType] extends [TType]
-  ? Omit<OperationDraft<string, string, TType, TInput, TOutput, TContext>, "handler"> &
-      Partial<Pick<OperationDraft<string, string, TType, TInput, TOutput, TContext>, "handler">>
-  : OperationDraft<string, string, TType, TInput, TOutput, TContext>;
-
-/**
- * An operation as `get` and `list` return it.
- *
- * @example
- * ```ts
- * const operation: RegisteredOperation | undefined = registry.get("demo.greet");
- * if (operation?.handler === undefined) console.log("nobody does the work");
- * ```
- */
-export type RegisteredOperation = OperationSpec & { handler?: OperationHandler | SubscriptionHandler };
 
 /**
  * Holds operations by id (`namespace.name`) and calls them. `createRegistry` makes one that knows their types.
@@ -153,7 +76,7 @@ export class OperationRegistry<TOperations = any> {
   #watch: Watch | undefined;
 
   constructor(options: RegistryOptions = {}) {
-    const checked = checkedOptions<RegistryOptions>(options, FIELDS, { prefix: "RegistryOptions." });
+    const checked = registryOptions(options);
     const { schemaAdapter } = checked;
     this.#adapter = schemaAdapter === defaultAdapter ? undefined : schemaAdapter;
     this.#customAuth = { ...checked.customAuth };
@@ -231,7 +154,7 @@ export class OperationRegistry<TOperations = any> {
 
   #add(original: OperationSpec, handler: AnyHandler | undefined): void {
     const id = operationId(original);
-    const spec = this.#adapted(id, original);
+    const spec = adapted(id, original, this.#adapter);
     assertSpec(spec);
     refuseCollision(id, spec, this.#entries.get(id)?.spec);
     if (handler !== undefined) assertHandler(id, spec, handler);
@@ -350,43 +273,6 @@ export class OperationRegistry<TOperations = any> {
     return this.#entries.get(id);
   }
 
-  /** The spec with its schemas as TypeBox schemas. Those that are not made yet will be. */
-  #adapted(id: string, spec: OperationSpec): OperationSpec {
-    const fields = SCHEMA_FIELDS.filter((field) => !isLazySchema(spec, field));
-    if (fields.some((field) => spec[field] === undefined)) return spec;
-    for (const field of fields) spec[field] = this.#adapt(spec, id, field);
-    return spec;
-  }
-
-  #adapt(spec: OperationSpec, id: string, field: "inputSchema" | "outputSchema"): AnySchema {
-    try {
-      return this.#toTypeBox(spec[field], field === "inputSchema" ? "input" : "output", spec.visibility);
-    } catch (error) {
-      const reason = messageOf(error);
-      throw invalid(`Cannot register operation ${id}: ${field}: ${reason}`, {
-        operationId: id,
-        field,
-        reason,
-      });
-    }
-  }
-
-  /** The schema as a TypeBox schema; one that its own library checks can be asked for that. */
-  #toTypeBox(schema: unknown, mode: SchemaMode, visibility: OperationSpec["visibility"]): AnySchema {
-    const convert = this.#adapter;
-    if (isTypeBoxSchema(schema) || validatorOf(schema) === undefined) {
-      return (convert ?? defaultAdapter).toTypeBox(schema, mode) as AnySchema;
-    }
-    try {
-      const converted = convert === undefined ? fromStandard(schema, mode) : convert.toTypeBox(schema, mode);
-      return isTypeBoxSchema(converted) ? rememberOriginal(converted, schema) : converted;
-    } catch (error) {
-      // Nobody outside sees it, so nobody needs its JSON Schema.
-      if (visibility === "internal") return rememberOriginal(schemaNode("Unknown"), schema) as never;
-      throw error;
-    }
-  }
-
   /** Returns spec and handler. */
   get(id: string): RegisteredOperation | undefined {
     const entry = this.#entries.get(id);
@@ -464,7 +350,7 @@ export class OperationRegistry<TOperations = any> {
         entry.isSubscription ||
         (isServed && entry.isInternal)
       ) {
-        throw this.#notCallable(entry, id, isServed ? context : undefined);
+        throw notCallable(this.#entries.values(), entry, id, isServed ? context : undefined);
       }
       const isUsual = by === undefined && this.#spills === undefined;
       const spills = isUsual ? undefined : this.#spillsFor(entry, by);
@@ -623,13 +509,8 @@ export class OperationRegistry<TOperations = any> {
   async openSubscription(id: string, input: unknown, context: OperationContext): Promise<OpenSubscription> {
     const entry = this.#entries.get(id);
     const isServed = !isDirect(context);
-    if (
-      entry === undefined ||
-      entry.handler === undefined ||
-      !entry.isSubscription ||
-      (isServed && entry.isInternal)
-    ) {
-      throw this.#notCallable(entry, id, isServed ? context : undefined);
+    if (entry === undefined || !entry.isCallable(true, isServed)) {
+      throw notCallable(this.#entries.values(), entry, id, isServed ? context : undefined);
     }
     if (this.#watch?.isAuditing === true) await this.#audited(entry, input, context, isServed);
     else if (!this.#isTrusted(context)) await this.#authorise(entry, input, context);
@@ -649,26 +530,6 @@ export class OperationRegistry<TOperations = any> {
     };
   }
 
-  /** Why an operation cannot be called this way. Somebody from outside (`served` is their context) is not told about
-   * operations that they may not call. */
-  #notCallable(entry: Entry | undefined, id: unknown, served: OperationContext | undefined): CallError {
-    if (entry !== undefined && !(served !== undefined && entry.isInternal)) {
-      return entry.handler === undefined ? noHandler(entry) : wrongWay(entry);
-    }
-    return operationNotFound(id, this.#idsFor(served));
-  }
-
-  #idsFor(served: OperationContext | undefined): string[] {
-    const entries = Array.from(this.#entries.values());
-    const seen =
-      served === undefined
-        ? entries
-        : entries.filter(
-            ({ isInternal, spec }) => !isInternal && isShownTo(served.identity, () => spec.accessControl),
-          );
-    return seen.map(({ id }) => id);
-  }
-
   #isTrusted(context: OperationContext): boolean {
     return (
       (context.trusted === true && optionOf(context, "trusted") === true) ||
@@ -682,35 +543,9 @@ export class OperationRegistry<TOperations = any> {
   }
 }
 
-/** The language's own, as `await` has it: a promise may have been given another. */
-const { then } = Promise.prototype;
-
 export interface OpenSubscription {
   readonly source: unknown;
   envelope(value: unknown): ResponseEnvelope;
-}
-
-/** What does the work of a call, with large results in files or not. */
-function handlerOf(entry: Entry, by: Manner | undefined, spills: Spills | undefined): OperationHandler {
-  const handler = entry.handler as OperationHandler;
-  const chosen =
-    spills !== undefined
-      ? withFiles(handler, entry.id, spills)
-      : by?.takesFiles === false
-        ? withoutFiles(handler)
-        : handler;
-  if (chosen === handler) return entry.run as OperationHandler;
-  // The same work, behind the same limits.
-  const marked = isEndingItself(handler) ? endingItself(chosen) : chosen;
-  return (entry.gate?.around(marked, false) ?? marked) as OperationHandler;
-}
-
-/** The answer, or, if it is large and there is a place for that, one that names a file. */
-function inFiles(spills: Spills | undefined, answered: Promise<ResponseEnvelope>): Promise<ResponseEnvelope> {
-  if (spills === undefined) return answered;
-  return then.call(answered, (envelope) =>
-    spilledIfLarge(envelope as ResponseEnvelope, spills),
-  ) as Promise<ResponseEnvelope>;
 }
 
 /** A call that had to wait for the application's own rule. */
@@ -730,48 +565,3 @@ async function callAfter<TOutput>(
   refuseEnded(entry, context);
   return envelopeOf(entry, await handler(input, context), mode) as ResponseEnvelope<TOutput>;
 }
-
-function wrongWay({ id, spec }: Entry): CallError {
-  const message =
-    spec.type === OperationType.SUBSCRIPTION
-      ? `Operation ${id} is a subscription: use subscribe() instead of execute()`
-      : `Operation ${id} is a ${spec.type}: use execute() instead of subscribe()`;
-  return failed(message, { operationId: id });
-}
-
-function noHandler({ id }: Entry): CallError {
-  return new CallError(
-    InfrastructureErrorCode.OPERATION_NOT_FOUND,
-    `No handler registered for operation: ${id}`,
-    { operationId: id },
-  );
-}
-
-/** Two pairs of namespace and name that make one id would overwrite each other unseen. */
-function refuseCollision(id: string, spec: OperationSpec, present: OperationSpec | undefined): void {
-  if (present === undefined || present.namespace === spec.namespace) return;
-  const words = ({ namespace, name }: OperationSpec) =>
-    `${JSON.stringify(name)} in namespace ${JSON.stringify(namespace)}`;
-  throw invalid(
-    `Cannot register operation ${words(spec)}: its id is ${id}, and so is that of operation ${words(present)}, ` +
-      "which is registered already. Rename one of them",
-    { operationId: id },
-  );
-}
-
-/** Copies of the spec, whose schemas are not made by it, and of the handler. */
-function apart(operation: RegisteredOperation): { handler: AnyHandler | undefined; spec: OperationSpec } {
-  const copy = copyOf(Object(operation) as RegisteredOperation);
-  const { handler } = copy;
-  if (Object.hasOwn(copy, "handler")) delete copy.handler;
-  // Once more, because an object that lost a property is a slow one.
-  return { handler, spec: copyOf(copy) };
-}
-
-function together({ spec, handler }: Entry): RegisteredOperation {
-  const operation: RegisteredOperation = copyOf(spec);
-  if (handler !== undefined) operation.handler = handler;
-  return operation;
-}
-
-export type { AuthorisedCall };

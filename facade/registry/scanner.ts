@@ -8,7 +8,7 @@ import { SCHEMA_FIELDS } from "../schema/lazy.js";
 import { validatorOf } from "../schema/standard.js";
 import { OperationSpecSchema } from "../spec-schemas.js";
 import type { OperationSpec } from "../types.js";
-import type { RegisteredOperation } from "./registry.js";
+import type { RegisteredOperation } from "./registration.js";
 
 /**
  * A file system to scan, so that the scanner depends on no runtime.

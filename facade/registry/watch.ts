@@ -23,6 +23,8 @@ export interface Observer {
   readonly takesNative: boolean;
   /** Whether they are to hand their trace on. */
   readonly sendsTraces: boolean;
+  /** Whether it has to be asked before a call begins a trace of its own. */
+  readonly decidesRoots: boolean;
   /** A call has ended that was done without JavaScript. */
   ended(report: CallReport, spans: NativeSpans): void;
 }
@@ -63,8 +65,9 @@ export class Watch {
     if (this.isReporting) wants |= WANTS.calls;
     if (this.#listeners.denied.size > 0) wants |= WANTS.denials;
     if (this.#auditors.size > 0) wants |= WANTS.grants;
-    for (const { sendsTraces } of this.#observers.values()) {
+    for (const { sendsTraces, decidesRoots } of this.#observers.values()) {
       wants |= sendsTraces ? WANTS.spans | WANTS.traces : WANTS.spans;
+      if (decidesRoots) wants |= WANTS.sampling;
     }
     return wants;
   }

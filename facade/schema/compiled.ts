@@ -33,7 +33,7 @@ export interface Normalised {
 }
 
 /** How to read a schema. */
-export interface CompileOptions {
+interface CompileOptions {
   /** The draft of documents without `$schema`, by the URI of its meta-schema. */
   draft?: string;
   /** Whether known formats are asserted in JSON Schemas. */

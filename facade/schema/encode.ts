@@ -20,7 +20,7 @@ import {
 } from "./typebox-kinds.js";
 
 /** A schema in the engine's encoding. */
-export interface EncodedSchema {
+interface EncodedSchema {
   /** The encoded text. */
   text: string;
   /** Live values that the text refers to by position. */

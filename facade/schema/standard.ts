@@ -38,7 +38,7 @@ interface Standard {
   readonly jsonSchema?: unknown;
 }
 
-export function standardOf(schema: unknown): Standard | undefined {
+function standardOf(schema: unknown): Standard | undefined {
   if (!hasProperty(schema, "~standard")) return undefined;
   const standard = schema["~standard"];
   return typeof standard === "object" && standard !== null ? standard : undefined;

@@ -70,7 +70,7 @@ export function kindOf(value: unknown): string | undefined {
 }
 
 /** An own tag of an object. Most objects have none at all, which is found out by the cheap test first. */
-export function tagOf(value: unknown, tag: symbol): unknown {
+function tagOf(value: unknown, tag: symbol): unknown {
   if (typeof value !== "object" || value === null) return undefined;
   const found = (value as Record<symbol, unknown>)[tag];
   return found === undefined || !Object.hasOwn(value, tag) ? undefined : found;

@@ -1,10 +1,11 @@
 // What is served, as the native side shows it to clients (`crates/operations-serve/src/door/mcp/catalog.rs`).
 
-import { isRecord, optionOf } from "../border/options.js";
+import { optionOf } from "../border/options.js";
 import { errorsOf, rulesOf, schemaText, wellFormed } from "../registry/described.js";
 import { isCopyOf } from "../registry/native-rules.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { type AccessControl, type OperationSpec, OperationType } from "../types.js";
+import { lookOf } from "./mcp-look.js";
 
 /** The access rules that were told, to notice when a user changes them in place. */
 export class ToldRules {
@@ -86,48 +87,6 @@ function describe(spec: OperationSpec, rules: AccessControl, spills: boolean, ma
 function operationOf(spec: OperationSpec, access: AccessControl): object {
   const { namespace, name, version } = spec;
   return { namespace, name, version: String(version), access, errors: errorsOf(spec) };
-}
-
-/** How an operation appears (`_meta.mcp`). What is declared to be a prompt or a resource is a tool only if it says so. */
-function lookOf(spec: OperationSpec): object {
-  const mcp = Object(optionOf(Object(spec._meta), "mcp"));
-  const prompt = optionOf(mcp, "prompt");
-  const resource = optionOf(mcp, "resource");
-  const tool = optionOf(mcp, "tool");
-  const isPrompt = prompt !== undefined && prompt !== false;
-  const { uri, mimeType } = isRecord(resource) ? resource : {};
-  const isResource = typeof uri === "string";
-  return {
-    tool: tool === undefined ? !isPrompt && !isResource : tool !== false,
-    name: isRecord(tool) && typeof tool.name === "string" ? tool.name : undefined,
-    task: taskOf(optionOf(mcp, "task")),
-    prompt: isPrompt,
-    resource: isResource ? { uri, mimeType: typeof mimeType === "string" ? mimeType : undefined } : undefined,
-    requires: textsIn(optionOf(mcp, "requires")),
-    complete: completionsIn(optionOf(mcp, "complete")),
-  };
-}
-
-/** Whether and when a call of it is a task. */
-function taskOf(given: unknown): { required: boolean; after?: number } | undefined {
-  if (given === true || given === "optional") return { required: false };
-  if (given === "required") return { required: true };
-  if (!isRecord(given)) return undefined;
-  const { required, after } = given;
-  const isTime = typeof after === "number" && Number.isFinite(after) && after >= 0;
-  return { required: required === true, ...(isTime && { after }) };
-}
-
-function textsIn(list: unknown): string[] {
-  return Array.isArray(list) ? list.filter((each) => typeof each === "string") : [];
-}
-
-/** By argument: words, or the id of an operation that has them. */
-function completionsIn(given: unknown): Record<string, string | string[]> {
-  if (!isRecord(given)) return {};
-  return Object.fromEntries(
-    Object.entries(given).map(([name, from]) => [name, typeof from === "string" ? from : textsIn(from)]),
-  );
 }
 
 /** What an MCP server said about a tool that was imported from it. */

@@ -333,6 +333,7 @@ export function checkedServe(options: ServeOptions, who = "serve"): ServeOptions
       "needs the HTTP door, through which it calls operations: { http: true, explorer: true }",
     );
   }
+  refuseSamePaths(checked.doors, `${who}: `);
   const { cors } = checked;
   if (typeof cors === "object" && cors.credentials === true && checked.allowedOrigins?.includes("*")) {
     throw refusal(
@@ -344,6 +345,25 @@ export function checkedServe(options: ServeOptions, who = "serve"): ServeOptions
     throw refusal(`${who}: tokens`, "and identify exclude each other: identify can look at tokens itself");
   }
   return checked;
+}
+
+/** Where each door is by default. */
+export const DOOR_PATHS = { http: "/api", mcp: "/mcp", hub: "/hub", explorer: "/" } as const;
+
+/** Two doors cannot be at one place: requests would reach the first of them only. */
+function refuseSamePaths(doors: ServeDoors, prefix: string): void {
+  const taken = new Map<string, string>();
+  for (const [name, usual] of Object.entries(DOOR_PATHS)) {
+    const given = doors[name as keyof ServeDoors];
+    if (!isOpen(given)) continue;
+    const path = (Object(given) as { path?: string }).path ?? usual;
+    const other = taken.get(path);
+    if (other !== undefined) {
+      const message = `is ${path}, which is also the path of the door ${other}. Give one of them another path`;
+      throw refusal(`${prefix}doors.${name}.path`, message);
+    }
+    taken.set(path, name);
+  }
 }
 
 /** What the native side is told. */

@@ -1,5 +1,6 @@
 // A model's call of a tool: its arguments, the operation, and what the model is told.
 
+import { nearestName } from "../border/nearest-name.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { isTimeout } from "../error-guards.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
@@ -19,7 +20,7 @@ const LISTEN_FOR = 30_000;
 /** Calls an operation for a model. Never rejects. */
 export async function callTool(
   registry: OperationRegistry,
-  tool: Pick<ListedTool, "id" | "spec" | "projection">,
+  tool: Pick<ListedTool, "id" | "name" | "spec" | "projection">,
   input: unknown,
   context: CallContext,
   form: ResultForm,
@@ -29,7 +30,7 @@ export async function callTool(
     // A copy: a model is never trusted for being called directly, and the user's own context stays unmarked.
     const given = { ...context } as OperationContext;
     alwaysEnforceAccess(given);
-    markVia(given, { door: "tool" });
+    markVia(given, { door: "tool", tool: tool.name });
     if (given.env === undefined) offerEnv(registry, given);
     if (tool.spec.type === OperationType.SUBSCRIPTION) {
       return resultOf(await firstEvents(registry, tool.id, restored, given, form.maxResultBytes), form);
@@ -86,9 +87,13 @@ export async function firstEvents(
 
 /** A name that no tool has. */
 export function unknownTool(name: unknown, names: readonly string[], form: ResultForm): ToolResult {
-  const some = names.slice(0, 30).join(", ");
-  const more = names.length > 30 ? `, and ${names.length - 30} more` : "";
-  const known = names.length === 0 ? "There are no tools." : `The tools are: ${some}${more}.`;
+  const nearest = nearestName(name, names);
+  const known =
+    names.length === 0
+      ? "There are no tools."
+      : nearest !== undefined
+        ? `Did you mean ${nearest}?`
+        : `The tools are: ${names.slice(0, 30).join(", ")}${names.length > 30 ? `, and ${names.length - 30} more` : ""}.`;
   const error = new CallError(
     InfrastructureErrorCode.OPERATION_NOT_FOUND,
     `There is no tool ${JSON.stringify(name)}. ${known}`,

@@ -1,6 +1,6 @@
 // A catalogue as three operations: a model that cannot be told about ten thousand tools is told about these.
 
-import { type CallError, invalid } from "../errors.js";
+import { CallError, InfrastructureErrorCode, invalid } from "../errors.js";
 import { operationNotFound } from "../registry/nearest.js";
 import { offerEnv } from "../registry/offered-env.js";
 import { alwaysEnforceAccess } from "../registry/protocol-context.js";
@@ -125,7 +125,8 @@ export function operationsOf(
     outputSchema: Type.Unknown(),
     handler: async ({ id, input }: { id: string; input?: unknown }, context: OperationContext) => {
       const entry = registry.entry(id);
-      if (entry === undefined || !isShown(entry) || !isOffered(entry)) throw notFound(id, context);
+      if (entry === undefined || !isShown(entry) || !isOffered(entry))
+        throw notRun(notFound(id, context), id);
       // A copy, which nothing marks as trusted: whatever was found, access is checked here.
       const { trusted: _, ...given } = { ...context };
       const caller = callerOf(context);
@@ -133,15 +134,34 @@ export function operationsOf(
       alwaysEnforceAccess(forCall);
       // Of this registry, which may be another than the one that these three are called in.
       offerEnv(registry, forCall);
-      const read = inputOf(input, entry.spec);
-      if (entry.isSubscription) return firstEvents(registry, id, read, forCall, MAX_STREAM_BYTES);
-      return registry.execute(id, read, forCall);
+      try {
+        const read = inputOf(input, entry.spec);
+        if (entry.isSubscription) return await firstEvents(registry, id, read, forCall, MAX_STREAM_BYTES);
+        return await registry.execute(id, read, forCall);
+      } catch (error) {
+        throw notRun(error, id);
+      }
     },
   };
 
   const three: CatalogueOperations = [search, describe, call];
   for (const { handler } of three) markAsOwn(handler);
   return three;
+}
+
+/** What has refused a call before anything was done says so: to whoever serves this operation, it is the handler that has failed.
+ * `crates/operations-serve/src/failure.rs` asks the same of errors about its own operations. */
+function notRun(error: unknown, id: string): unknown {
+  if (!(error instanceof CallError)) return error;
+  const { code, message, details } = error;
+  const isRefusal =
+    code === InfrastructureErrorCode.VALIDATION_ERROR
+      ? message.startsWith(`Validation failed for input of operation ${id}:`)
+      : (code === InfrastructureErrorCode.OPERATION_NOT_FOUND ||
+          code === InfrastructureErrorCode.ACCESS_DENIED) &&
+        Object(details).operationId === id;
+  if (!isRefusal || Object(details).delivery !== undefined) return error;
+  return new CallError(code, message, { ...Object(details), delivery: "none" });
 }
 
 /** Some models write the input as text. */

@@ -335,6 +335,6 @@ function headOf({
 }
 
 /** What is said of an operation where there is room for a sentence. */
-export function describedIn({ title, description }: OperationSpec): string {
+function describedIn({ title, description }: OperationSpec): string {
   return title?.trim() || description?.trim() || "";
 }

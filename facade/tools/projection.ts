@@ -152,7 +152,7 @@ export function schemaTextOf(spec: OperationSpec, field: "inputSchema" | "output
 }
 
 /** A schema as JSON text; nothing for one that contains itself or a bigint. */
-export function jsonOf(schema: unknown): string | undefined {
+function jsonOf(schema: unknown): string | undefined {
   try {
     return typeof schema === "object" || typeof schema === "boolean" ? JSON.stringify(schema) : undefined;
   } catch {

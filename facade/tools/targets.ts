@@ -122,7 +122,7 @@ export type ToolFor<TTarget extends ToolTarget, TApi extends "responses" | "chat
 }[TTarget];
 
 /** What every form is made of. */
-export interface ToolParts {
+interface ToolParts {
   name: string;
   description: string;
   spec: OperationSpec;

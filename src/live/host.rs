@@ -1,6 +1,7 @@
 //! Reading live values.
 
 use num_bigint::BigInt;
+use operations_core::number;
 use operations_schema::host::{Class, Host, Interrupt, Name, OwnKeys, Prices, Result};
 use operations_schema::ir::{Format, FormatId, KindNode, PatternId};
 use operations_schema::patterns::{Dialect, Pattern};
@@ -24,13 +25,8 @@ pub(crate) struct LiveHost<'call> {
 
 /// A length that JavaScript told. A proxy may tell anything: what is no length reads as none, or as the
 /// largest there is.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the cast saturates, and that is what is wanted"
-)]
 fn whole(length: f64) -> usize {
-    length.min(f64::from(u32::MAX)) as usize
+    number::size(length.min(f64::from(u32::MAX)))
 }
 
 /// The own keys of an object while they are walked over.
@@ -325,12 +321,7 @@ impl Host for LiveHost<'_> {
         let limit = self.raw.number(limit as f64);
         let limit = self.keep(limit)?;
         let count = self.ask_number("countNodes", &[value, limit])?;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a count below the limit"
-        )]
-        Ok(count.map_or(1, |count| count as u64))
+        Ok(count.map_or(1, number::whole))
     }
 
     fn enter(&mut self) -> Result<Scope> {

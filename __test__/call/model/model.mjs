@@ -141,6 +141,6 @@ const tooSlow = (operationId, maxWaitingEvents) => [
 ];
 const malformed = (requestId) => [
   "EXECUTION_ERROR",
-  `The answer to request ${requestId} is no ResponseEnvelope: the other side does not follow the call protocol`,
+  `The answer to request ${requestId} is not a ResponseEnvelope: the other side does not follow the call protocol`,
   { requestId },
 ];

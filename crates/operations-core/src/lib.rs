@@ -16,6 +16,8 @@ pub mod listed;
 pub mod lock;
 pub mod log;
 pub mod mailbox;
+pub mod nearest;
+pub mod number;
 pub mod panic;
 pub mod registry;
 pub mod secrets;

@@ -1,6 +1,7 @@
 //! The trace that a call belongs to, as it travels (W3C Trace Context and Baggage): `traceparent`, `tracestate` and `baggage`,
-//! in the headers of HTTP and NATS, in the `_meta` of MCP, and in the events of the call protocol. Nothing here believes
-//! what is in it: it is text that is handed on.
+//! in the headers of HTTP and NATS, in the `_meta` of MCP, and in the events of the call protocol. Peers choose these values, and
+//! they become headers of other requests. So a value that is not in the grammar of its field is dropped here, wherever it
+//! came from. `facade/border/trace.ts` has the same rules; `tests/cases/traces.json` holds the two together.
 
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -14,14 +15,11 @@ pub const FIELDS: [(&str, usize); 3] = [
     ("baggage", 8_192),
 ];
 
-/// The fields that `find` has, as a JSON object; nothing if there are none.
+/// The fields that `find` has and that are well-formed, as a JSON object; nothing if there are none.
 pub fn carried(find: impl Fn(&str) -> Option<String>) -> Option<String> {
-    let found: Map<String, Value> = FIELDS
-        .into_iter()
-        .filter_map(|(name, most)| {
-            let value = find(name).filter(|value| value.len() <= most)?;
-            Some((name.to_owned(), Value::String(value)))
-        })
+    let found = well_formed(find).into_iter();
+    let found: Map<String, Value> = found
+        .map(|(name, value)| (name.to_owned(), Value::String(value)))
         .collect();
     (!found.is_empty()).then(|| Value::Object(found).to_string())
 }
@@ -35,16 +33,88 @@ pub fn carried_in(object: &Object<'_>) -> Option<String> {
 /// The fields of what [`carried`] wrote, or of what somebody else says to be that.
 #[must_use]
 pub fn fields(trace: &str) -> Vec<(&'static str, String)> {
-    let Ok(object) = Object::read(trace) else {
-        return Vec::new();
+    Object::read(trace).map_or_else(
+        |_| Vec::new(),
+        |object| well_formed(|name| object.string(name)),
+    )
+}
+
+/// Whether a trace, as [`carried`] writes it, says to which span its call belongs.
+#[must_use]
+pub fn has_parent(trace: Option<&str>) -> bool {
+    let fields = trace.map(fields).unwrap_or_default();
+    fields.iter().any(|(name, _)| *name == "traceparent")
+}
+
+/// The fields that are in their grammar. A `tracestate` belongs to its `traceparent`: without that it means nothing.
+fn well_formed(find: impl Fn(&str) -> Option<String>) -> Vec<(&'static str, String)> {
+    let mut found: Vec<(&'static str, String)> = Vec::new();
+    for (name, most) in FIELDS {
+        if name == "tracestate" && !found.iter().any(|(other, _)| *other == "traceparent") {
+            continue;
+        }
+        let value = find(name).filter(|value| value.len() <= most && is_well_formed(name, value));
+        found.extend(value.map(|value| (name, value)));
+    }
+    found
+}
+
+fn is_well_formed(name: &str, value: &str) -> bool {
+    match name {
+        "traceparent" => {
+            value.bytes().all(|byte| byte.is_ascii_graphic()) && Parent::read(value).is_some()
+        }
+        "tracestate" => is_trace_state(value),
+        // Baggage is for the application. All that matters here is that it can be a header.
+        _ => value
+            .bytes()
+            .all(|byte| matches!(byte, b'\t' | b' '..=b'~')),
+    }
+}
+
+/// The most members that a `tracestate` may have.
+const MOST_MEMBERS: usize = 32;
+
+/// A list of `key=value`, as W3C Trace Context has it. Members may be empty.
+fn is_trace_state(value: &str) -> bool {
+    let mut members = 0;
+    value.split(',').all(|member| {
+        let member = member.trim_matches([' ', '\t']);
+        if member.is_empty() {
+            return true;
+        }
+        members += 1;
+        let Some((key, value)) = member.split_once('=') else {
+            return false;
+        };
+        members <= MOST_MEMBERS && is_state_key(key) && is_state_value(value)
+    })
+}
+
+/// `vendor`, or `tenant@vendor`.
+fn is_state_key(key: &str) -> bool {
+    let is_name = |name: &str, most: usize, may_begin: fn(&u8) -> bool| {
+        name.len() <= most
+            && name.as_bytes().first().is_some_and(may_begin)
+            && name
+                .bytes()
+                .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' | b'*' | b'/'))
     };
-    FIELDS
-        .into_iter()
-        .filter_map(|(name, most)| {
-            let value = object.string(name).filter(|value| value.len() <= most)?;
-            Some((name, value))
-        })
-        .collect()
+    match key.split_once('@') {
+        None => is_name(key, 256, u8::is_ascii_lowercase),
+        Some((tenant, vendor)) => {
+            is_name(tenant, 241, |byte| {
+                byte.is_ascii_lowercase() || byte.is_ascii_digit()
+            }) && is_name(vendor, 14, u8::is_ascii_lowercase)
+        }
+    }
+}
+
+fn is_state_value(value: &str) -> bool {
+    (1..=256).contains(&value.len())
+        && value
+            .bytes()
+            .all(|byte| matches!(byte, b' '..=b'~') && byte != b'=')
 }
 
 /// What a `traceparent` says.

@@ -1,6 +1,7 @@
 //! One connection without its I/O: a message, a call of JavaScript's or the passing of time goes in, and what is to
 //! be done about it comes out.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -257,7 +258,7 @@ impl State {
         todo: &mut Todo,
     ) -> Result<(), Refusal> {
         let mut arrival = Arrival::read(text)?;
-        arrival.event.trace = arrival.event.trace.or(trace);
+        arrival.event.trace = arrival.event.trace.or(trace.map(Cow::Borrowed));
         if token.is_some_and(|token| !is_token_of(token, &arrival.event.operation_id)) {
             return Err(Refusal::Field("operationId"));
         }

@@ -308,8 +308,12 @@ impl Document {
                 .by_anchor(&format!("#{pointer}"))
                 .ok_or_else(|| format!("no anchor {:?}", shorten(&pointer, 200)));
         }
-        self.at(part, &pointer)
-            .ok_or_else(|| format!("{:?} leads nowhere", shorten(reference, 200)))
+        self.at(part, &pointer).ok_or_else(|| {
+            format!(
+                "{:?} does not exist in the document",
+                shorten(reference, 200)
+            )
+        })
     }
 
     /// Follows references until something else is found.

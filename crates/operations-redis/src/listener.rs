@@ -94,7 +94,7 @@ impl Listener {
             self.follow(plan, &mut sink, session).await?;
             tokio::select! {
                 message = stream.next() => self.deliver(&message.ok_or_else(|| {
-                    Problem::passing(format!("Redis at {} closed it", self.options.server()))
+                    Problem::passing(format!("Redis at {} closed the connection", self.options.server()))
                 })?),
                 () = self.wanted.changed() => {}
                 () = until(look_again) => {}

@@ -262,7 +262,7 @@ impl Sender {
             self.logger.log(
                 Level::Warning,
                 "redis",
-                format!("{answers} events that nobody waits for here {fate}: {problem}"),
+                format!("{answers} events that no caller waits for {fate}: {problem}"),
                 [("server", json!(self.options.server()))],
             );
         }

@@ -368,6 +368,7 @@ fn native_call(call: &NewCall, cancel: &CancellationToken) -> Call {
             deadline: call.deadline,
             cancel: cancel.clone(),
             takes_files: call.takes_files,
+            target: None,
             pieces: None,
         },
     }

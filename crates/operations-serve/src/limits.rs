@@ -1,9 +1,11 @@
-//! How many calls are worked on at a time. Above a limit a call waits; beyond that it is refused. The rules are those of
+//! How many calls are worked on at a time. Above a limit a call waits; beyond that it is refused. Callers wait in lines of their
+//! own, which take turns; where all waiting places are taken, the last of the longest line makes room. The rules are those of
 //! `facade/call/places.ts`.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
 
+use indexmap::IndexMap;
 use operations_core::error::CallError;
 use operations_core::lock::locked;
 use tokio::sync::oneshot;
@@ -25,7 +27,11 @@ struct State {
     taken: usize,
     by_operation: HashMap<String, usize>,
     by_caller: HashMap<String, usize>,
-    waiting: VecDeque<Waiting>,
+    /// Those who wait, by caller, in the order of the callers' turns.
+    lines: IndexMap<String, VecDeque<Waiting>>,
+    waiting: usize,
+    /// Those who have a place.
+    holding: HashSet<u64>,
     last_ticket: u64,
 }
 
@@ -33,8 +39,8 @@ struct State {
 struct Waiting {
     ticket: u64,
     operation: String,
-    caller: String,
-    begin: oneshot::Sender<()>,
+    /// Told whether it may begin.
+    begin: oneshot::Sender<bool>,
 }
 
 /// A place, or the wish for one. It is given back when this is dropped.
@@ -77,18 +83,21 @@ impl Places {
             return Ok(None);
         }
         let (place, granted) = self.queue_up(operation, caller)?;
-        if let Some(granted) = granted {
-            // It is sent before its sender goes: whoever waits is in the queue, or has a place.
-            let _ = granted.await;
-        }
-        Ok(Some(place))
+        let may_begin = match granted {
+            // Whoever waits is in a line until they are told.
+            Some(granted) => granted.await.unwrap_or(false),
+            None => true,
+        };
+        may_begin
+            .then_some(Some(place))
+            .ok_or_else(|| overloaded(operation))
     }
 
     fn queue_up(
         self: &Arc<Self>,
         operation: &str,
         caller: &str,
-    ) -> Result<(Place, Option<oneshot::Receiver<()>>), CallError> {
+    ) -> Result<(Place, Option<oneshot::Receiver<bool>>), CallError> {
         let mut state = locked(&self.state);
         state.last_ticket += 1;
         let place = |ticket| Place {
@@ -97,21 +106,26 @@ impl Places {
             operation: operation.to_owned(),
             caller: caller.to_owned(),
         };
+        let ticket = state.last_ticket;
         if self.has_place(&state, operation, caller) {
-            take(&mut state, operation, caller);
-            return Ok((place(state.last_ticket), None));
+            state.take(ticket, operation, caller);
+            return Ok((place(ticket), None));
         }
-        if state.waiting.len() >= self.limits.queue.unwrap_or(DEFAULT_QUEUE) {
-            return Err(overloaded(operation));
+        if state.waiting >= self.limits.queue.unwrap_or(DEFAULT_QUEUE) {
+            let in_the_way = state.in_the_way_of(caller);
+            let in_the_way = in_the_way.ok_or_else(|| overloaded(operation))?;
+            // If nobody waits for it any more, nothing is lost.
+            let _ = in_the_way.begin.send(false);
         }
         let (begin, granted) = oneshot::channel();
-        let ticket = state.last_ticket;
-        state.waiting.push_back(Waiting {
-            ticket,
-            operation: operation.to_owned(),
-            caller: caller.to_owned(),
-            begin,
-        });
+        state.line_up(
+            caller,
+            Waiting {
+                ticket,
+                operation: operation.to_owned(),
+                begin,
+            },
+        );
         Ok((place(ticket), Some(granted)))
     }
 
@@ -126,18 +140,66 @@ impl Places {
             && is_below(count(&state.by_caller, caller), self.limits.per_caller)
     }
 
+    /// Takes out the next who has a place: callers take turns, and each has its own calls in their order.
+    fn next(&self, state: &mut State) -> Option<(String, Waiting)> {
+        let (caller, at) = state.lines.iter().find_map(|(caller, line)| {
+            let mut line = line.iter();
+            let at = line.position(|each| self.has_place(state, &each.operation, caller))?;
+            Some((caller.clone(), at))
+        })?;
+        let next = state.take_out(&caller, at)?;
+        if let Some(rest) = state.lines.shift_remove(&caller) {
+            state.lines.insert(caller.clone(), rest);
+        }
+        Some((caller, next))
+    }
+
     /// How many hold a place, and how many wait.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
         let state = locked(&self.state);
-        (state.taken, state.waiting.len())
+        (state.taken, state.waiting)
     }
 }
 
-fn take(state: &mut State, operation: &str, caller: &str) {
-    state.taken += 1;
-    *state.by_operation.entry(operation.to_owned()).or_default() += 1;
-    *state.by_caller.entry(caller.to_owned()).or_default() += 1;
+impl State {
+    fn take(&mut self, ticket: u64, operation: &str, caller: &str) {
+        self.taken += 1;
+        self.holding.insert(ticket);
+        *self.by_operation.entry(operation.to_owned()).or_default() += 1;
+        *self.by_caller.entry(caller.to_owned()).or_default() += 1;
+    }
+
+    fn line_up(&mut self, caller: &str, waiting: Waiting) {
+        let line = self.lines.entry(caller.to_owned()).or_default();
+        line.push_back(waiting);
+        self.waiting += 1;
+    }
+
+    /// Takes one out of its line.
+    fn take_out(&mut self, caller: &str, at: usize) -> Option<Waiting> {
+        let line = self.lines.get_mut(caller)?;
+        let waiting = line.remove(at)?;
+        if line.is_empty() {
+            self.lines.shift_remove(caller);
+        }
+        self.waiting -= 1;
+        Some(waiting)
+    }
+
+    /// Where there is no room for one more: takes out the last of the longest line, if that is longer than the caller's own will
+    /// be. Otherwise a caller could keep all others out by waiting often enough.
+    fn in_the_way_of(&mut self, caller: &str) -> Option<Waiting> {
+        let own = self.lines.get(caller).map_or(0, VecDeque::len);
+        let newest = |line: &VecDeque<Waiting>| line.back().map(|last| last.ticket);
+        let lines = self.lines.iter();
+        let (longest, line) = lines.max_by_key(|(_, line)| (line.len(), newest(line)))?;
+        if line.len() <= own + 1 {
+            return None;
+        }
+        let (longest, last) = (longest.clone(), line.len() - 1);
+        self.take_out(&longest, last)
+    }
 }
 
 fn release(counts: &mut HashMap<String, usize>, key: &str) {
@@ -153,28 +215,24 @@ impl Drop for Place {
     fn drop(&mut self) {
         let places = &self.places;
         let mut state = locked(&places.state);
-        let queued = state.waiting.iter();
-        if let Some(at) = queued
-            .map(|each| each.ticket)
-            .position(|ticket| ticket == self.ticket)
-        {
-            state.waiting.remove(at);
+        if !state.holding.remove(&self.ticket) {
+            // It waits still, or was refused.
+            let line = state.lines.get(&self.caller);
+            let at = line.and_then(|line| line.iter().position(|each| each.ticket == self.ticket));
+            if let Some(at) = at {
+                state.take_out(&self.caller, at);
+            }
             return;
         }
         state.taken -= 1;
         release(&mut state.by_operation, &self.operation);
         release(&mut state.by_caller, &self.caller);
-        // All that have a place now, in their order: one operation's or caller's queue does not keep the others waiting, and
+        // All that have a place now: one operation's or caller's queue does not keep the others waiting, and
         // where there is more than one limit, one place can be what several waited for.
-        while let Some(next) = state
-            .waiting
-            .iter()
-            .position(|each| places.has_place(&state, &each.operation, &each.caller))
-            .and_then(|at| state.waiting.remove(at))
-        {
-            take(&mut state, &next.operation, &next.caller);
+        while let Some((caller, next)) = places.next(&mut state) {
+            state.take(next.ticket, &next.operation, &caller);
             // If nobody waits for it any more, their place is given back as this one is.
-            let _ = next.begin.send(());
+            let _ = next.begin.send(true);
         }
     }
 }
@@ -289,6 +347,72 @@ mod tests {
             drop(first);
             assert_eq!(places.counts(), (1, 0));
         }
+        assert_eq!(places.counts(), (0, 0));
+    }
+
+    #[test]
+    fn a_caller_who_floods_keeps_nobody_out() {
+        let places = places(1, None, 4);
+        let place = |caller| places.enter("a", caller);
+        let first = place("flood").now_or_never().expect("at once");
+        let mut flood: Vec<_> = (0..4).map(|_| Box::pin(place("flood"))).collect();
+        for each in &mut flood {
+            assert!(each.as_mut().now_or_never().is_none());
+        }
+        let refused = place("flood").now_or_never().expect("at once");
+        assert!(refused.is_err(), "its own line is the longest");
+        let mut other = Box::pin(place("other"));
+        assert!(other.as_mut().now_or_never().is_none());
+        let mut second = Box::pin(place("other"));
+        assert!(second.as_mut().now_or_never().is_none());
+        assert_eq!(places.counts(), (1, 4));
+        // Those who had to make room are told.
+        for _ in 0..2 {
+            let made_room = flood.pop().expect("one of four");
+            assert!(made_room.now_or_never().expect("told").is_err());
+        }
+        assert!(
+            place("other").now_or_never().expect("at once").is_err(),
+            "both lines are as long now"
+        );
+        // They take turns.
+        drop(first);
+        let mut begun = Vec::new();
+        for _ in 0..4 {
+            let is_flood = flood
+                .first_mut()
+                .and_then(|next| next.as_mut().now_or_never());
+            let held = if let Some(held) = is_flood {
+                begun.push("flood");
+                drop(flood.remove(0));
+                held
+            } else if let Some(held) = other.as_mut().now_or_never() {
+                begun.push("other");
+                std::mem::swap(&mut other, &mut second);
+                held
+            } else {
+                panic!("nobody has begun after {begun:?}");
+            };
+            drop(held);
+        }
+        assert_eq!(begun, ["flood", "other", "flood", "other"]);
+        assert_eq!(places.counts(), (0, 0));
+    }
+
+    #[test]
+    fn whoever_made_room_and_left_before_being_told_gives_nothing_back() {
+        let places = places(1, None, 2);
+        let first = now(&places, "a");
+        let mut flood: Vec<_> = (0..2).map(|_| Box::pin(places.enter("a", "f"))).collect();
+        for each in &mut flood {
+            assert!(each.as_mut().now_or_never().is_none());
+        }
+        let mut other = Box::pin(places.enter("a", "o"));
+        assert!(other.as_mut().now_or_never().is_none());
+        drop(flood);
+        assert_eq!(places.counts(), (1, 1));
+        drop(first);
+        assert!(other.now_or_never().expect("its turn").is_ok());
         assert_eq!(places.counts(), (0, 0));
     }
 

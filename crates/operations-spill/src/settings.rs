@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use operations_core::clock::milliseconds;
 use operations_core::error::CallError;
+use operations_core::number::{size, whole};
 use serde::Deserialize;
 
 /// What a configuration says about large results.
@@ -37,20 +38,10 @@ impl SpillSettings {
         let raw: Raw = serde_json::from_str(json)
             .map_err(|error| CallError::unknown(format!("`spill` cannot be read: {error}")))?;
         Ok(Self {
-            over: usize::try_from(bytes(raw.over)).unwrap_or(usize::MAX),
+            over: size(raw.over),
             dir: raw.dir.into(),
             keep: milliseconds(raw.keep),
-            quota: bytes(raw.quota),
+            quota: whole(raw.quota),
         })
     }
-}
-
-/// A number of bytes, as JavaScript has it.
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the conversion saturates"
-)]
-fn bytes(number: f64) -> u64 {
-    number as u64
 }

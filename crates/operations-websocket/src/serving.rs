@@ -36,7 +36,7 @@ impl From<&RequestedEvent<'_>> for Incoming {
             deadline: event.deadline,
             identity: event.identity.map(ToOwned::to_owned),
             metadata: event.metadata.map(ToOwned::to_owned),
-            trace: event.trace.map(str::to_owned),
+            trace: event.trace.as_deref().map(str::to_owned),
         }
     }
 }

@@ -48,8 +48,15 @@ function contextFor(at: Workplace, config: HubConfig): CallContext {
     signal: interrupts.signal,
     ...(identity !== undefined && { identity }),
     ...(isTrusted && { trusted: true }),
-    onProgress: (told: unknown) => {
-      const { progress: done, total, message } = Object(told) as Record<string, unknown>;
+    // A local handler may say the same with three values.
+    onProgress: (told: unknown, ofAll?: unknown, said?: unknown) => {
+      const {
+        progress: done,
+        total,
+        message,
+      } = (
+        typeof told === "number" ? { progress: told, total: ofAll, message: said } : Object(told)
+      ) as Record<string, unknown>;
       const far = total === undefined ? String(done) : `${done} of ${total}`;
       progress.show(message === undefined ? far : `${far}: ${message}`);
     },

@@ -1,4 +1,4 @@
-import { messageOf } from "../../border/text.js";
+import { counted, messageOf } from "../../border/text.js";
 import { CallError, failed } from "../../errors.js";
 import type { MCPClientWrapper } from "../../mcp/client-types.js";
 import type { MCPClientConfig } from "../../mcp/config.js";
@@ -96,7 +96,7 @@ async function showDocument({ report, operations, service }: ImportedService, at
     await terminal.print(table(["STATUS", "NAME", "METHOD", "PATH", "PROBLEMS"], rows, terminal.width));
   }
   await terminal.print(
-    `${report.length} operations: ${totals.imported} imported, ${totals.degraded} degraded, ${totals.skipped} skipped`,
+    `${counted(report.length, "operation")}: ${totals.imported} imported, ${totals.degraded} degraded, ${totals.skipped} skipped`,
   );
 }
 

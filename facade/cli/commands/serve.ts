@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { setTimeout } from "node:timers";
-import type { ServeOptions } from "../../serve/options.js";
+import { counted } from "../../border/text.js";
+import { DOOR_PATHS, type ServeOptions } from "../../serve/options.js";
 import { serve } from "../../serve/serve.js";
 import { serveStdio } from "../../serve/stdio.js";
 import type { HubConfig } from "../config/hub.js";
@@ -17,7 +18,7 @@ const DRAIN = 5_000;
 const FIRST_PAUSE = 5_000;
 const LONGEST_PAUSE = 300_000;
 /** Where doors are if the file does not say it. */
-const PATHS: Record<string, string> = { mcp: "/mcp", http: "/api", hub: "/hub", explorer: "/" };
+const PATHS: Record<string, string> = DOOR_PATHS;
 
 export async function serveCommand(at: Workplace): Promise<number> {
   const { options, words, terminal } = at;
@@ -52,7 +53,8 @@ async function check(config: HubConfig, { terminal }: Workplace): Promise<number
   for (const source of config.sources) source.config();
   const names = config.sources.map(({ name }) => name);
   if (terminal.isJson) await terminal.printJson({ file: config.file, sources: names });
-  else await terminal.print(`${config.file} is right: ${names.length} sources (${names.join(", ")})`);
+  else
+    await terminal.print(`${config.file} is right: ${counted(names.length, "source")} (${names.join(", ")})`);
   return EXIT.OK;
 }
 
@@ -94,7 +96,7 @@ async function tellWhere(
     const width = Math.max(...Object.keys(doors).map((name) => name.length));
     const available = report.filter(({ error }) => error === undefined);
     const lines = [
-      `Serving ${operations.length} operations of ${available.length} sources at ${url}`,
+      `Serving ${counted(operations.length, "operation")} of ${counted(available.length, "source")} at ${url}`,
       ...Object.entries(doors).map(([name, address]) => `  ${name.padEnd(width)}  ${address}`),
       "Ctrl+C stops it.",
     ];
@@ -103,7 +105,7 @@ async function tellWhere(
   const open = operations.filter(({ accessControl }) => accessOf(accessControl) === "open").length;
   if (!/^https?:\/\/(127\.|localhost|\[::1\])/.test(url) && open > 0) {
     terminal.note(
-      `Warning: ${open} operations are open to everybody who reaches ${url}. \`access\` in the configuration protects them.`,
+      `Warning: ${counted(open, "operation")} ${open === 1 ? "is" : "are"} open to everybody who reaches ${url}. \`access\` in the configuration protects ${open === 1 ? "it" : "them"}.`,
     );
   }
 }

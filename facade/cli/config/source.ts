@@ -51,7 +51,7 @@ const OF_OTHERS = new Set([
 const EXPANDED_THERE = new Set(["command", "args", "env", "url", "headers", "oauth"]);
 
 /** What the checks of a source need to know of the whole. */
-export interface Surroundings {
+interface Surroundings {
   readonly file: string;
   readonly folder: string;
   readonly rules: RulesByPattern;

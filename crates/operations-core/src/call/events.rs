@@ -1,6 +1,7 @@
 //! The events of the protocol as they travel: `{ "type", "id", "payload" }`, or the payload alone where the channel
 //! says of which type it is. Inputs and outputs pass through as the text that they were.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -10,6 +11,7 @@ use crate::access::Identity;
 use crate::envelope::is_envelope_text;
 use crate::error::CallError;
 use crate::json::{Malformed, Object, push_string};
+use crate::trace;
 
 /// The five events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,7 +77,7 @@ pub struct RequestedEvent<'a> {
     /// Whatever the caller adds, as JSON: an object.
     pub metadata: Option<&'a str>,
     /// The trace that it belongs to, as JSON ([`crate::trace`]): an object.
-    pub trace: Option<&'a str>,
+    pub trace: Option<Cow<'a, str>>,
 }
 
 /// An event that can be believed.
@@ -275,8 +277,9 @@ impl<'a> RequestedEvent<'a> {
             })?,
             // A call does not fail because of those who watch it.
             trace: payload
-                .get("trace")
-                .filter(|text| Object::read(text).is_ok()),
+                .object("trace")
+                .and_then(|trace| trace::carried_in(&trace))
+                .map(Cow::Owned),
         })
     }
 
@@ -306,7 +309,7 @@ impl<'a> RequestedEvent<'a> {
             ("input", self.input),
             ("identity", self.identity),
             ("metadata", self.metadata),
-            ("trace", self.trace),
+            ("trace", self.trace.as_deref()),
         ];
         for (name, text) in texts {
             if let Some(text) = text {

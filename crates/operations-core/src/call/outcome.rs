@@ -83,7 +83,7 @@ pub fn too_slow(operation_id: &str, limit: usize) -> CallError {
 #[must_use]
 pub fn malformed_answer(request_id: &str) -> CallError {
     CallError::failed(format!(
-            "The answer to request {request_id} is no ResponseEnvelope: the other side does not follow the call protocol"
+            "The answer to request {request_id} is not a ResponseEnvelope: the other side does not follow the call protocol"
         ),
     )
     .with_details(json!({ "requestId": request_id }))

@@ -16,6 +16,28 @@ pub struct NewRequest {
     pub kind: Kind,
 }
 
+impl NewRequest {
+    /// A subscription, whose events are sent as they are consumed.
+    #[must_use]
+    pub fn subscription(
+        id: String,
+        operation_id: String,
+        payload: String,
+        idle_timeout: Option<f64>,
+    ) -> Self {
+        let kind = Kind::Subscription {
+            idle_timeout,
+            paced: true,
+        };
+        Self {
+            id,
+            operation_id,
+            payload,
+            kind,
+        }
+    }
+}
+
 /// Calls: the id, the operation's id as JSON, the deadline or nothing, the payload.
 pub fn calls(text: &str) -> impl Iterator<Item = NewRequest> {
     text.split('\n').filter_map(|line| {

@@ -5,6 +5,13 @@ use std::collections::VecDeque;
 use super::machine::Ticket;
 use super::{BreakerSettings, Verdict};
 
+/// How long a call that is tried may say nothing before another one is tried beside it, in milliseconds, or the cooldown if that
+/// is longer. Otherwise a source that never answers would keep the breaker from ever closing.
+const PATIENCE: f64 = 30_000.0;
+
+/// How many calls may be tried at a time, if the source answers none of them. Then the oldest counts no longer.
+const MOST_PROBES: usize = 8;
+
 /// Where a breaker stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BreakerState {
@@ -35,8 +42,10 @@ pub(super) struct Breaker {
     failures: VecDeque<f64>,
     /// While it is not closed: when a call may be tried.
     opens_until: Option<f64>,
-    /// The call that is tried.
-    probe: Option<Ticket>,
+    /// Calls that are tried and have not ended, the newest last.
+    probes: VecDeque<Ticket>,
+    /// Until when nobody else is tried beside the newest of them.
+    tries_until: Option<f64>,
     /// What began before this moment has nothing to say about what comes after it.
     changed_at: f64,
     /// How often it has opened.
@@ -49,7 +58,8 @@ impl Breaker {
             settings,
             failures: VecDeque::new(),
             opens_until: None,
-            probe: None,
+            probes: VecDeque::new(),
+            tries_until: None,
             changed_at: f64::MIN,
             opened: 0,
         }
@@ -69,29 +79,42 @@ impl Breaker {
         if now < until {
             return Some(until - now);
         }
-        // Whoever comes while one is tried learns soon enough what became of it.
-        self.probe.is_some().then_some(self.settings.cooldown)
+        // Whoever comes while one is tried learns soon enough what became of it, unless the source says nothing at all.
+        self.tries_until
+            .map(|until| until - now)
+            .filter(|wait| *wait > 0.0)
     }
 
     /// A call begins.
-    pub(super) fn admitted(&mut self, ticket: Ticket) {
-        if self.opens_until.is_some() {
-            self.probe = Some(ticket);
+    pub(super) fn admitted(&mut self, now: f64, ticket: Ticket) {
+        if self.opens_until.is_none() {
+            return;
         }
+        if self.probes.len() == MOST_PROBES {
+            self.probes.pop_front();
+        }
+        self.probes.push_back(ticket);
+        self.tries_until = Some(now + self.settings.cooldown.max(PATIENCE));
     }
 
     /// What a call that began at some time says about the source. Returns whether the breaker has opened by it.
     pub(super) fn judge(&mut self, now: f64, ticket: Ticket, began: f64, verdict: Verdict) -> bool {
         if self.opens_until.is_some() {
-            if self.probe != Some(ticket) {
+            let Some(at) = self.probes.iter().position(|probe| *probe == ticket) else {
                 return false;
-            }
-            self.probe = None;
+            };
+            self.probes.remove(at);
             return match verdict {
-                Verdict::Neutral => false,
+                Verdict::Neutral => {
+                    // It has said nothing, so the next one may be tried; a later one that is tried already goes on.
+                    if at == self.probes.len() {
+                        self.tries_until = None;
+                    }
+                    false
+                }
                 Verdict::Success => {
                     self.opens_until = None;
-                    self.changed_at = now;
+                    self.end_trial(now);
                     false
                 }
                 Verdict::Failure => self.open(now),
@@ -114,8 +137,15 @@ impl Breaker {
     fn open(&mut self, now: f64) -> bool {
         self.failures.clear();
         self.opens_until = Some(now + self.settings.cooldown);
-        self.changed_at = now;
+        self.end_trial(now);
         self.opened += 1;
         true
+    }
+
+    /// What is still being tried has nothing to say any more.
+    fn end_trial(&mut self, now: f64) {
+        self.probes.clear();
+        self.tries_until = None;
+        self.changed_at = now;
     }
 }

@@ -311,7 +311,7 @@ impl Machine {
                 window.take(now);
             }
             if let Some(breaker) = &mut limits.breaker {
-                breaker.admitted(ticket);
+                breaker.admitted(now, ticket);
             }
         }
         let running = Running {

@@ -6,6 +6,7 @@ use operations_schema::json::{Document, Object};
 use tokio_util::sync::CancellationToken;
 
 use super::pieces::PiecesSlot;
+use super::target::Target;
 use crate::access::Identity;
 use crate::call::RequestedEvent;
 use crate::error::Failure;
@@ -46,6 +47,8 @@ pub struct Context {
     pub cancel: CancellationToken,
     /// Whether whoever serves the call can hand out a file in the place of a large result.
     pub takes_files: bool,
+    /// Where a handler says to whom it has sent its request, if somebody wants to know.
+    pub target: Option<Target>,
     /// Where binary data may be left while it is still on its way, if whoever serves the call hands it on piece by piece.
     pub pieces: Option<PiecesSlot>,
 }
@@ -64,13 +67,14 @@ impl Call {
                 identity_text: event.identity.map(ToOwned::to_owned),
                 request_id: Some(event.request_id.clone()),
                 parent_request_id: event.parent_request_id.clone(),
-                trace: event.trace.map(ToOwned::to_owned),
+                trace: event.trace.as_deref().map(ToOwned::to_owned),
                 via: None,
                 metadata: event.metadata.map(ToOwned::to_owned),
                 passed_on: event.metadata.map(ToOwned::to_owned),
                 deadline: event.deadline,
                 cancel,
                 takes_files: false,
+                target: None,
                 pieces: None,
             },
         }

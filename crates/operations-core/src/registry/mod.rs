@@ -9,6 +9,7 @@ mod output;
 mod pieces;
 mod reports;
 mod served;
+mod target;
 mod warnings;
 mod watched;
 
@@ -26,11 +27,13 @@ pub use operation::{Made, OnlyHost, Operation, OutputMode, Schema, Work};
 pub use pieces::{Pieces, PiecesSlot};
 pub use reports::Reports;
 pub use served::{Answer, Served};
+pub use target::Target;
 pub use watched::Wants;
 
 use crate::limits::{Limited, Limiter};
 use crate::lock::{reading, writing};
 use crate::log::Logger;
+use crate::trace;
 use warnings::Warnings;
 
 /// How many errors are told about one value. `facade/schema/compiled.ts` has the same number.
@@ -219,6 +222,12 @@ impl Registry {
             return None;
         }
         let reporting = self.reporting();
+        if let Some((wants, _)) = &reporting
+            && wants.has(Wants::SAMPLING)
+            && !trace::has_parent(call.context.trace.as_deref())
+        {
+            return None;
+        }
         if let Some((wants, reports)) = &reporting
             && wants.decisions()
             && !reports.takes_decisions()

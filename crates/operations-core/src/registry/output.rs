@@ -208,7 +208,7 @@ impl Shaping<'_> {
             return Ok(());
         };
         let id = self.operation_id;
-        let message = format!("Operation {id} was not answered as declared: {note}");
+        let message = format!("Operation {id} answered differently than declared: {note}");
         let mut details = json!({
             "operationId": id, "errors": notes, "reason": "undeclared-type", "delivery": "done",
         });

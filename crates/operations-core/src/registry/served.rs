@@ -91,7 +91,11 @@ impl Served {
         let (input, mut context) = self.admit(watched.as_ref())?;
         let mut place = self.place(&context).await?;
         let limits = Limits::of(&context, self.limited.as_ref());
-        context.trace = watched.as_mut().and_then(Watched::works);
+        // What it came with is no trace that the call itself belongs to.
+        context.trace = None;
+        if let Some(watched) = watched {
+            watched.works(&mut context);
+        }
         let pieces = context.pieces.clone();
         let work = self.handler.call(input, context);
         let held = limits.hold(work, &self.call.operation_id).await;
@@ -193,7 +197,11 @@ impl Served {
         let (input, mut context) = self.admit(watched.as_ref())?;
         let place = self.place(&context).await?;
         let limits = Limits::of(&context, self.limited.as_ref());
-        context.trace = watched.as_mut().and_then(Watched::works);
+        // What it came with is no trace that the call itself belongs to.
+        context.trace = None;
+        if let Some(watched) = watched {
+            watched.works(&mut context);
+        }
         Ok((self.handler.subscribe(input, context), limits, place))
     }
 

@@ -8,6 +8,7 @@ use operations_schema::json::{Json, Object, push_string};
 
 use super::handler::{Context, Produced};
 use super::reports::{Kind, Reports};
+use super::target::Target;
 use crate::access::AccessControl;
 use crate::clock;
 use crate::envelope::EnvelopeParts;
@@ -33,6 +34,8 @@ impl Wants {
     pub const SPANS: Self = Self(8);
     /// The trace is handed on, with the span of the call that goes on as its parent.
     pub const TRACES: Self = Self(16);
+    /// Calls that bring no trace go to the host: only it can ask whether to record a new one.
+    pub const SAMPLING: Self = Self(32);
 
     /// As the host says it.
     #[must_use]
@@ -73,6 +76,8 @@ pub(super) struct Watched {
     spans: Option<Spans>,
     started_at: f64,
     began: Instant,
+    /// To whom the handler has sent its request.
+    target: Option<Target>,
     /// When the handler began and ended, in milliseconds from the beginning.
     worked: Option<(f64, Option<f64>)>,
     last: Option<Said>,
@@ -117,6 +122,7 @@ impl Watched {
             via: context.via.clone(),
             started_at: clock::now(),
             began: Instant::now(),
+            target: None,
             worked: None,
             last: None,
             events: 0,
@@ -149,12 +155,14 @@ impl Watched {
         self.reports.push(Kind::Decision, report.end());
     }
 
-    /// The handler begins. Gives the trace that its work goes on with.
-    pub(super) fn works(&mut self) -> Option<String> {
+    /// The handler begins. Gives it the trace that its work goes on with.
+    pub(super) fn works(&mut self, context: &mut Context) {
         self.worked = Some((self.elapsed(), None));
+        self.target = self.spans.as_ref().map(|_| Target::default());
+        context.target.clone_from(&self.target);
         let spans = self.spans.as_ref();
         let spans = spans.filter(|_| self.wants.has(Wants::TRACES));
-        spans.and_then(Spans::handed_on)
+        context.trace = spans.and_then(Spans::handed_on);
     }
 
     /// The handler has ended.
@@ -237,6 +245,7 @@ impl Watched {
             let ended = ended.unwrap_or_else(|| self.elapsed());
             about.json("worked", &format!("[{began},{ended}]"));
         }
+        about.string("target", self.target.as_ref().and_then(Target::get));
         if let Some(said) = &self.last {
             if let Some(status) = said.status {
                 about.json("statusCode", &status.to_string());

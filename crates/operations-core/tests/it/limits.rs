@@ -349,3 +349,108 @@ fn when_a_breaker_opens_those_who_wait_are_told() {
         matches!(news.as_slice(), [News::Refused(ticket, refusal)] if *ticket == second && refusal.reason == Reason::CircuitOpen)
     );
 }
+
+fn broken(failures: usize) -> (Machine, LimiterId) {
+    machine(Settings {
+        breaker: Some(BreakerSettings {
+            failures,
+            window: 100.0,
+            cooldown: 50.0,
+        }),
+        ..Settings::default()
+    })
+}
+
+#[test]
+fn a_source_that_never_answers_a_trial_does_not_keep_its_breaker_from_closing() {
+    let (mut machine, id) = broken(1);
+    let needs = [id];
+    let enter = |machine: &mut Machine, now| {
+        let entered = machine.enter(now, ask(&needs, ""), &mut Vec::new());
+        entered.map(|(ticket, is_admitted)| {
+            assert!(is_admitted);
+            ticket
+        })
+    };
+    let first = enter(&mut machine, 0.0).expect("closed");
+    machine.leave(0.0, first, Verdict::Failure, &mut Vec::new());
+    let hanging = enter(&mut machine, 50.0).expect("tried");
+    // Whoever comes meanwhile is told how long to wait, exactly.
+    let refusal = enter(&mut machine, 10_050.0).expect_err("one is tried");
+    assert!((refusal.retry_after - 20_000.0).abs() < 1e-9);
+    let second = enter(&mut machine, 30_050.0).expect("tried beside the one that hangs");
+    enter(&mut machine, 30_051.0).expect_err("one more at a time");
+    // One that says nothing makes way for the next at once, but an older one does not.
+    machine.leave(30_052.0, second, Verdict::Neutral, &mut Vec::new());
+    let third = enter(&mut machine, 30_053.0).expect("tried");
+    machine.leave(30_054.0, hanging, Verdict::Neutral, &mut Vec::new());
+    enter(&mut machine, 30_055.0).expect_err("the third is still tried");
+    let fourth = enter(&mut machine, 60_053.0).expect("tried");
+    // However late it is, an answer shows that the source works.
+    machine.leave(60_054.0, third, Verdict::Success, &mut Vec::new());
+    let stats = machine.stats(60_055.0, id).expect("is there");
+    assert_eq!((stats.breaker, stats.opened), (Some("closed"), Some(1)));
+    // What was tried before that has nothing to say any more.
+    machine.leave(60_056.0, fourth, Verdict::Failure, &mut Vec::new());
+    enter(&mut machine, 60_057.0).expect("closed");
+}
+
+#[test]
+fn a_source_that_answers_no_trial_at_all_is_tried_again_and_again_within_bounds() {
+    let (mut machine, id) = broken(1);
+    let needs = [id];
+    let enter = |machine: &mut Machine, now| machine.enter(now, ask(&needs, ""), &mut Vec::new());
+    let (first, _) = enter(&mut machine, 0.0).expect("closed");
+    machine.leave(0.0, first, Verdict::Failure, &mut Vec::new());
+    let tried =
+        (0..600).filter(|second| enter(&mut machine, f64::from(*second) * 1_000.0 + 50.0).is_ok());
+    assert_eq!(tried.count(), 20, "one in half a minute");
+    let (last, _) = enter(&mut machine, 600_050.0).expect("tried");
+    machine.leave(600_051.0, last, Verdict::Failure, &mut Vec::new());
+    assert_eq!(
+        machine.stats(600_052.0, id).expect("is there").breaker,
+        Some("open")
+    );
+}
+
+#[test]
+fn a_source_that_flaps_opens_its_breaker_in_spite_of_its_successes() {
+    let (mut machine, id) = broken(3);
+    let needs = [id];
+    let mut call = |now: f64, verdict| {
+        let (ticket, _) = machine.enter(now, ask(&needs, ""), &mut Vec::new())?;
+        machine.leave(now, ticket, verdict, &mut Vec::new());
+        Ok::<_, operations_core::limits::Refusal>(())
+    };
+    for now in 0..5 {
+        let verdict = [Verdict::Failure, Verdict::Success][now % 2];
+        call(now as f64, verdict).expect("closed");
+    }
+    call(5.0, Verdict::Success).expect_err("three failures within the window");
+    // It works when it is tried and fails right after that: each time it takes as many failures again, not more.
+    for round in 1..10 {
+        let now = f64::from(round) * 60.0;
+        call(now, Verdict::Success).expect("half open");
+        for step in 1..=3 {
+            call(now + f64::from(step), Verdict::Failure).expect("closed");
+        }
+        call(now + 4.0, Verdict::Success).expect_err("open");
+    }
+}
+
+#[test]
+fn of_many_calls_that_arrive_at_once_one_is_tried() {
+    let (mut machine, id) = broken(1);
+    let needs = [id];
+    let (first, _) = machine
+        .enter(0.0, ask(&needs, ""), &mut Vec::new())
+        .expect("closed");
+    machine.leave(0.0, first, Verdict::Failure, &mut Vec::new());
+    let tried = (0..1_000).filter(|caller| {
+        let caller = format!("caller {caller}");
+        machine
+            .enter(50.0, ask(&needs, &caller), &mut Vec::new())
+            .is_ok()
+    });
+    assert_eq!(tried.count(), 1);
+}

@@ -7,7 +7,9 @@ use std::path::Path;
 use operations_core::access::{AccessControl, Identity, enforce_access};
 use operations_core::envelope::EnvelopeParts;
 use operations_core::error::InfrastructureErrorCode;
-use operations_core::json::Document;
+use operations_core::json::{Document, Object};
+use operations_core::nearest::nearest_id;
+use operations_core::trace;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -80,5 +82,44 @@ fn access_is_decided() {
                 case.name
             );
         }
+    }
+}
+
+#[derive(Deserialize)]
+struct TraceCase {
+    name: String,
+    trace: Value,
+    kept: Option<Value>,
+}
+
+#[test]
+fn only_a_well_formed_trace_is_handed_on() {
+    for case in cases::<TraceCase>("traces.json") {
+        let text = case.trace.to_string();
+        let kept = trace::carried_in(&Object::read(&text).unwrap());
+        let kept = kept.map(|kept| serde_json::from_str::<Value>(&kept).unwrap());
+        assert_eq!(kept, case.kept, "{}", case.name);
+        let fields = trace::fields(&text).into_iter();
+        let fields: Map<String, Value> = fields
+            .map(|(name, value)| (name.to_owned(), value.into()))
+            .collect();
+        let expected = case.kept.unwrap_or_else(|| Value::Object(Map::new()));
+        assert_eq!(Value::Object(fields), expected, "{}", case.name);
+    }
+}
+
+#[derive(Deserialize)]
+struct NearestCase {
+    wanted: String,
+    names: Vec<String>,
+    nearest: Option<String>,
+}
+
+#[test]
+fn the_nearest_name_is_found() {
+    for case in cases::<NearestCase>("nearest.json") {
+        let names: Vec<&str> = case.names.iter().map(String::as_str).collect();
+        let found = nearest_id(&case.wanted, &names);
+        assert_eq!(found, case.nearest.as_deref(), "{}", case.wanted);
     }
 }

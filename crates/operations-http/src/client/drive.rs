@@ -134,7 +134,7 @@ impl Sink<'_> {
         }
         let store = self
             .spills
-            .ok_or_else(|| CallError::failed("There is no place for a large response"))?;
+            .ok_or_else(|| CallError::failed("There is no file for a large response"))?;
         let file = self.file.insert(SpillFile::create(store).await?);
         file.write(start).await
     }

@@ -57,7 +57,8 @@ impl Handler for HttpHandler {
         let slot = context.pieces.clone().filter(|_| spills.is_none());
         async move {
             let input = traced(encoded(input.as_ref(), &operation), &context);
-            let input = input.decode(&operation)?;
+            let mut input = input.decode(&operation)?;
+            input.outgoing.target.clone_from(&context.target);
             // Cancelled when the service is closed, or when nobody waits any more.
             let cancel = service.token();
             let mut work = pin!(async {
@@ -88,7 +89,7 @@ impl Handler for HttpHandler {
                 }
                 (Called::Reply(reply), _) => envelope_of(reply),
                 (Called::Passing(_), None) => {
-                    Err(CallError::failed("Nobody takes the body of the response").into())
+                    Err(CallError::failed("The body of the response has no receiver").into())
                 }
             }
         }
@@ -102,7 +103,10 @@ impl Handler for HttpHandler {
         let opened = traced(encoded(input.as_ref(), &operation), &context)
             .decode(&operation)
             .map_err(Failure::from)
-            .and_then(|input| service.reader(&operation, input));
+            .and_then(|mut input| {
+                input.outgoing.target.clone_from(&context.target);
+                service.reader(&operation, input)
+            });
         let reader = match opened {
             Ok(reader) => reader,
             Err(failure) => {

@@ -91,6 +91,8 @@ impl Passing {
 
 /// The last item. Whoever reads the body sees it end before its end, and no more than that can be told.
 fn failed<T>(why: &str) -> (Result<Bytes, CallError>, Option<T>) {
-    let error = CallError::failed(format!("A response was not handed on to its end: {why}"));
+    let error = CallError::failed(format!(
+        "A response could not be forwarded completely: {why}"
+    ));
     (Err(error), None)
 }

@@ -99,7 +99,10 @@ fn make(ca: &[String], reach: &Arc<Reach>) -> Result<Connections, CallError> {
                 .tls_certs_only(extra)
                 .build()
                 .map_err(|error| {
-                    CallError::failed(format!("No HTTP client: {}", innermost(&error)))
+                    CallError::failed(format!(
+                        "The HTTP client cannot be created: {}",
+                        innermost(&error)
+                    ))
                 })?;
             let problem = (!has_own).then(|| innermost(&error));
             Ok(Connections {

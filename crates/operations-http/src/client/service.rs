@@ -6,6 +6,7 @@ use std::time::Instant;
 use indexmap::IndexMap;
 use operations_core::error::CallError;
 use operations_core::lock::locked;
+use operations_core::registry::Target;
 use operations_spill::SpillStore;
 use reqwest::Response;
 use tokio_util::sync::CancellationToken;
@@ -18,7 +19,7 @@ use super::settings::ServiceSettings;
 use crate::machine::{About, Input, Machine, Output};
 use crate::message::{
     BaseUrl, CallInput, Failure, HttpOperation, Outgoing, Reach, Reply, Request, RequestPlan,
-    ResponseKind, Secret, Settings, request, resolve_server, served,
+    ResponseKind, Secret, Settings, request, resolve_server, served, told,
 };
 
 /// A text that was fetched.
@@ -229,6 +230,21 @@ impl Service {
         Ok(machine.of_service(&self.reach, self.about(operation)))
     }
 
+    /// The URL that a request goes to, for those who watch: without secrets, as far as they can be known.
+    ///
+    /// # Errors
+    /// As [`Service::call_machine`].
+    pub fn target(
+        &self,
+        operation: &HttpOperation,
+        mut input: CallInput,
+    ) -> Result<Option<String>, CallError> {
+        let target = Target::default();
+        input.outgoing.target = Some(target.clone());
+        self.build(operation, input)?;
+        Ok(target.get().map(str::to_owned))
+    }
+
     /// The `GET` of a document, for whoever has a network.
     ///
     /// # Errors
@@ -301,6 +317,7 @@ impl Service {
             headers,
             service_headers,
             auth,
+            target,
         } = &input.outgoing;
         let settings = Settings {
             base_url,
@@ -317,6 +334,9 @@ impl Service {
         } else {
             request::build(&operation.request, input.values, &settings)?
         };
+        if let Some(target) = target {
+            target.say(|| told(&request.url, base_url, &secrets));
+        }
         Ok((request, secrets))
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use operations_core::clock::milliseconds;
 use operations_core::error::CallError;
+use operations_core::number::{count, size};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -101,7 +102,7 @@ impl ServiceSettings {
             check_value("Last-Event-ID", id)?;
         }
         let max_response_bytes = raw.max_response_bytes;
-        let event_bytes = sse.max_event_bytes.map(bytes);
+        let event_bytes = sse.max_event_bytes.map(size);
         Ok(Self {
             namespace: raw.namespace,
             reach,
@@ -110,7 +111,7 @@ impl ServiceSettings {
             auth: raw.auth,
             rules: Rules {
                 timeout: (!timeout.is_zero()).then_some(timeout),
-                max_response_bytes: max_response_bytes.map_or(DEFAULT_MAX_RESPONSE_BYTES, bytes),
+                max_response_bytes: max_response_bytes.map_or(DEFAULT_MAX_RESPONSE_BYTES, size),
                 retry: raw.retry.as_ref().map(retry).unwrap_or_default(),
                 event_limits: event_bytes
                     .map(|event_bytes| Limits { event_bytes })
@@ -133,17 +134,4 @@ fn retry(raw: &RawRetry) -> RetryPolicy {
         first_delay: raw.delay.map_or(usual.first_delay, milliseconds),
         longest_delay: raw.max_delay.map_or(usual.longest_delay, milliseconds),
     }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "casts from f64 saturate, which is what a limit beyond the range means"
-)]
-fn bytes(value: f64) -> usize {
-    value as usize
-}
-
-fn count(value: f64) -> u32 {
-    u32::try_from(bytes(value)).unwrap_or(u32::MAX)
 }

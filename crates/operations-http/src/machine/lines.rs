@@ -76,7 +76,7 @@ impl LineParser {
         }
         if !is_json(text) {
             let message = format!(
-                "The stream promised one JSON value per line, and line {} is none",
+                "The stream must have one JSON value per line, and line {} is not JSON",
                 self.line
             );
             return Err(CallError::failed(message).with_details(json!({ "line": self.line })));

@@ -8,143 +8,34 @@
 //!
 //! | file | idea |
 //! |---|---|
+//! | `exchange` | what a machine takes and gives |
 //! | `outgoing` | the request, and what redirects make of it |
 //! | `redirect` | where a redirect leads, and what goes along |
 //! | `retry` | which failures are worth another try, and when |
+//! | `body` | a response that is read as a whole, or goes to a file |
+//! | `stream` | a response that is a stream, and how it is opened again |
+//! | `attempts` | failures and time limits, and what is tried after them |
 //! | `feed` | many events as one JSON text |
 //! | `lines` | one JSON value per line |
 
+mod attempts;
+mod body;
+mod exchange;
 mod feed;
 mod lines;
 mod outgoing;
 pub mod redirect;
 pub mod retry;
+mod stream;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use operations_core::error::CallError;
-
+pub use self::exchange::{About, Input, NetworkError, Output, Rules, Step, StreamItem};
+use self::feed::Feed;
 pub use self::feed::StreamKind;
-use self::feed::{Feed, batch_of};
 pub use self::outgoing::Outgoing;
-use self::retry::{Cause, Lost, Reconnect, RetryPolicy, asked_pause, random_fraction};
-use crate::message::{
-    BodyKind, Decoded, Failure, Int64, Reach, Reply, Request, ResponseHead, ResponseKind, Secret,
-    decoded_reply, errors, served,
-};
-use crate::sse::Limits;
-use operations_spill::Spilled;
-
-/// What is set aside for a body before its first byte has come, whatever the server announces.
-const LARGEST_GUESS: usize = 1024 * 1024;
-
-/// How long a stream that was opened again has to last, with an event, before the attempts are forgotten.
-const HOLDS: Duration = Duration::from_secs(5);
-
-/// What to do next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
-    /// Send [`Machine::outgoing`]. A response that is still open is not wanted any more.
-    Send,
-    /// Read a piece of the response.
-    Read,
-    /// Nothing, until [`Machine::deadline`].
-    Sleep,
-    /// [`Machine::take`] what is ready.
-    Deliver,
-    /// Nothing more.
-    Done,
-}
-
-/// What has happened.
-#[derive(Debug)]
-pub enum Input<'a> {
-    /// The head of a response has come. Where the size of its body is known, it is `announced`.
-    Head {
-        /// The head.
-        head: ResponseHead,
-        /// Bytes of the body, after decompression.
-        announced: Option<u64>,
-    },
-    /// A piece of its body.
-    Chunk(&'a [u8]),
-    /// The end of its body.
-    End,
-    /// The end of a body that is in a file ([`Machine::spilling`]).
-    Spilled(Spilled),
-    /// The network failed: there is no response, or no more of it.
-    Failed(NetworkError),
-    /// The request could not even be tried, and never can.
-    Refused(CallError),
-    /// [`Machine::deadline`] has passed.
-    Tick,
-    /// Nobody waits any more.
-    Cancel,
-}
-
-/// Why the network failed.
-#[derive(Debug, Clone, Default)]
-pub struct NetworkError {
-    /// Whether it is certain that the server has seen nothing of the request.
-    pub never_connected: bool,
-    /// The reason, in words.
-    pub why: String,
-    /// A word that programs know from Node, such as `ECONNREFUSED`.
-    pub code: Option<String>,
-}
-
-/// What came of it.
-#[derive(Debug)]
-pub enum Output {
-    /// The answer to a call, which is over with it.
-    Reply(Reply),
-    /// Something of a stream.
-    Item(StreamItem),
-    /// It has failed, and is over with that.
-    Failed(Failure),
-    /// The stream is over.
-    End,
-}
-
-/// What a stream consists of, on its way to whoever consumes it.
-#[derive(Debug)]
-pub enum StreamItem {
-    /// A response begins: what follows came with it.
-    Head(ResponseHead, StreamKind),
-    /// Members of the stream as one JSON text, in the notation of `machine/feed.rs`.
-    Batch(String),
-}
-
-/// What the configuration of a service says about all its calls and streams.
-#[derive(Debug, Clone, Copy)]
-pub struct Rules {
-    /// For a call as a whole; for a stream, for the head of its response.
-    pub timeout: Option<Duration>,
-    /// The largest body that is read as a whole.
-    pub max_response_bytes: usize,
-    /// Which failures are worth another try.
-    pub retry: RetryPolicy,
-    /// What one event, or one line, may cost.
-    pub event_limits: Limits,
-    /// Whether and how a stream is opened again.
-    pub reconnect: Option<Reconnect>,
-}
-
-/// What errors say about the operation that was called.
-#[derive(Debug, Clone)]
-pub struct About {
-    /// Its id.
-    pub operation_id: String,
-    /// As the document writes it.
-    pub path: String,
-    /// The types that the document declares for its responses.
-    pub types: Vec<String>,
-    /// What becomes of integers that a JavaScript number cannot hold.
-    pub int64: Option<Arc<Int64>>,
-    /// Whether the server is one of ours.
-    pub is_served: bool,
-}
+use crate::message::{Failure, Int64, Reach, Request, ResponseHead, ResponseKind, Secret, errors};
 
 /// A call or a stream under way.
 #[derive(Debug)]
@@ -262,33 +153,6 @@ impl Machine {
         self.spilling_over(Some(bytes))
     }
 
-    /// The response whose body is to be handed on, by its head and its beginning. The machine is done with it.
-    pub fn passed_on(&mut self) -> Option<(ResponseHead, Vec<u8>)> {
-        if !self.is_passing_on() {
-            return None;
-        }
-        match std::mem::replace(&mut self.state, State::Over) {
-            State::Spilling(head, start) => Some((head, start)),
-            _ => None,
-        }
-    }
-
-    /// Whether a response waits to be handed on ([`Machine::passed_on`]).
-    #[must_use]
-    pub fn is_passing_on(&self) -> bool {
-        self.passes_on && matches!(self.state, State::Spilling(..))
-    }
-
-    /// Whether the body goes to a file; its beginning, if so. Whoever reads it writes it, and says
-    /// [`Input::Spilled`] at its end.
-    #[must_use]
-    pub fn spilling(&self) -> Option<&[u8]> {
-        match &self.state {
-            State::Spilling(_, start) if !self.passes_on => Some(start),
-            _ => None,
-        }
-    }
-
     /// What to send.
     #[must_use]
     pub fn outgoing(&self) -> &Outgoing {
@@ -377,281 +241,16 @@ impl Machine {
         }
     }
 
-    fn on_head(&mut self, head: ResponseHead, announced: Option<u64>, now: Instant) {
-        if !matches!(self.state, State::Sending) {
-            return;
-        }
-        self.may_have_arrived = true;
-        match self.outgoing.redirect(&head, &self.reach) {
-            Ok(true) => return,
-            Ok(false) => {}
-            Err(error) => return self.fail(error.into()),
-        }
-        if let Some(promised) = self.promised.filter(|_| head.is_success()) {
-            if matches!(head.status, 204 | 205) {
-                return self.finish(Output::End);
-            }
-            match StreamKind::of_response(promised, &head) {
-                Ok(Some(kind)) => return self.begin_stream(head, kind, now),
-                Ok(None) => {}
-                Err(error) => return self.fail(error.into()),
-            }
-        }
-        let announced = announced.map_or(0, |size| usize::try_from(size).unwrap_or(usize::MAX));
-        let has_limit = self.passes_on || !self.may_spill(&head);
-        if announced > self.rules.max_response_bytes && has_limit {
-            return self.too_large();
-        }
-        self.state = State::Collecting(head, Vec::with_capacity(announced.min(LARGEST_GUESS)));
-    }
-
-    fn begin_stream(&mut self, head: ResponseHead, kind: StreamKind, now: Instant) {
-        let int64 = self.int64();
-        let is_served = self.about.as_ref().is_some_and(|about| about.is_served);
-        match &mut self.feed {
-            Some(feed) if feed.kind() == kind => feed.begin_again(),
-            other => {
-                let mut feed = Feed::new(kind, self.rules.event_limits, &self.last_event_id, int64);
-                if is_served {
-                    feed.open_envelopes();
-                }
-                // What it took to open the stream does not count against opening it again.
-                if other.replace(Box::new(feed)).is_none() {
-                    self.tries = 1;
-                }
-            }
-        }
-        self.head = Some((head, kind));
-        self.state = State::Streaming;
-        self.opened = Some(now);
-        self.had_event = false;
-        // The time limit of a stream is for its head.
-        self.limit = None;
-    }
-
     fn int64(&self) -> Option<Arc<Int64>> {
         self.about.as_ref()?.int64.clone()
     }
 
-    /// Whether the body may go elsewhere: that of an error never does.
-    fn may_spill(&self, head: &ResponseHead) -> bool {
-        self.spill_over.is_some()
-            && head.is_success()
-            && (!self.passes_on || self.may_pass_on(head))
-    }
-
-    /// Whether nobody has to look at the body: it is binary data, of a type that was declared.
-    fn may_pass_on(&self, head: &ResponseHead) -> bool {
-        let about = self.about.as_deref();
-        head.kind() == BodyKind::Bytes
-            && about.is_none_or(|about| !about.is_served && head.is_of_type(&about.types))
-    }
-
-    fn on_spilled(&mut self, spilled: Spilled) {
-        match std::mem::replace(&mut self.state, State::Over) {
-            State::Spilling(head, start) => {
-                let reply = Reply::spilled(head, &start, spilled);
-                self.finish(Output::Reply(reply));
-            }
-            other => self.state = other,
-        }
-    }
-
-    fn on_chunk(&mut self, piece: &[u8]) {
-        if let (State::Collecting(head, body), Some(over)) = (&self.state, self.spill_over)
-            && body.len() + piece.len() > over
-            && self.may_spill(head)
-        {
-            if self.passes_on && body.len() + piece.len() > self.rules.max_response_bytes {
-                return self.too_large();
-            }
-            if let State::Collecting(head, mut body) =
-                std::mem::replace(&mut self.state, State::Over)
-            {
-                body.extend_from_slice(piece);
-                self.state = State::Spilling(head, body);
-            }
-            return;
-        }
-        match (&mut self.state, &mut self.feed) {
-            (State::Collecting(_, body), _) => {
-                if piece.len() > self.rules.max_response_bytes - body.len() {
-                    return self.too_large();
-                }
-                body.extend_from_slice(piece);
-            }
-            (State::Streaming, Some(feed)) => {
-                feed.push(piece);
-                self.look_at_feed();
-            }
-            _ => {}
-        }
-    }
-
-    /// After the feed has read something: what cannot be read ends the stream.
-    fn look_at_feed(&mut self) {
-        let Some(feed) = &mut self.feed else { return };
-        self.had_event |= feed.has_events();
-        if let Some(error) = feed.take_failure() {
-            self.fail(error.into());
-        }
-    }
-
-    fn on_end(&mut self, now: Instant) {
-        match std::mem::replace(&mut self.state, State::Over) {
-            State::Collecting(head, body) => self.on_whole_body(head, body, now),
-            State::Streaming => self.on_stream_end(None, now),
-            other => self.state = other,
-        }
-    }
-
-    fn on_whole_body(&mut self, head: ResponseHead, body: Vec<u8>, now: Instant) {
-        let cause = Cause::Status(head.status);
-        let asked = asked_pause(&head);
-        let is_served = self.about.as_ref().is_some_and(|about| about.is_served);
-        match decoded_reply(head, body, &self.secrets) {
-            Err(failure) if is_served => {
-                self.on_refusal(served::told(failure), Some(cause), asked, now);
-            }
-            Err(failure) => self.on_refusal(failure, Some(cause), asked, now),
-            Ok(mut reply) if self.promised.is_none() => {
-                if is_served {
-                    served::open(&mut reply);
-                }
-                if let (Some(about), true) = (&self.about, reply.body != Decoded::Empty) {
-                    reply.head.compare_type(&about.types);
-                    reply.keep_integers(about.int64.as_deref());
-                }
-                self.finish(Output::Reply(reply));
-            }
-            // One value in the place of a stream is a stream of one line.
-            Ok(reply) => {
-                if let Decoded::Json(text) = reply.body {
-                    self.head = Some((reply.head, StreamKind::Lines));
-                    self.value = batch_of(&text, self.int64());
-                }
-                self.finish(Output::End);
-            }
-        }
-    }
-
-    fn on_failed(&mut self, error: &NetworkError, now: Instant) {
-        let NetworkError { why, code, .. } = error;
-        self.may_have_arrived |= !error.never_connected;
-        let host = self.outgoing.host();
-        let failure = errors::network_failure(&host, why, code.as_deref(), &self.secrets);
-        match self.state {
-            State::Streaming => self.on_stream_end(Some(failure), now),
-            State::Sending | State::Collecting(..) | State::Spilling(..) => {
-                let cause = if error.never_connected {
-                    Cause::NeverConnected
-                } else {
-                    Cause::ConnectionLost
-                };
-                self.on_refusal(failure.into(), Some(cause), None, now);
-            }
-            State::Pausing(_) | State::Over => {}
-        }
-    }
-
-    fn on_tick(&mut self, now: Instant) {
-        if self.limit.is_some_and(|limit| now >= limit) {
-            self.note_interruption();
-            let limit = self.rules.timeout.unwrap_or_default().as_millis();
-            let failure = errors::timed_out(&self.outgoing.host(), limit);
-            // A stream that is opened again does not give up at the first delay. Anything else does:
-            // whoever set a limit does not want to wait for another try.
-            let cause = self.feed.is_some().then_some(Cause::ConnectionLost);
-            self.on_refusal(failure.into(), cause, None, now);
-        } else if let State::Pausing(until) = self.state
-            && now >= until
-        {
-            self.tries = self.tries.saturating_add(1);
-            self.outgoing.restart();
-            if let Some(feed) = &self.feed {
-                self.outgoing.resume_after(feed.last_event_id());
-            }
-            self.state = State::Sending;
-            if self.promised.is_some() {
-                self.start_clock(now);
-            }
-        }
-    }
-
-    /// There was no success, this time. Without a cause, another try would not change that.
-    fn on_refusal(
-        &mut self,
-        failure: Failure,
-        cause: Option<Cause>,
-        asked: Option<Duration>,
-        now: Instant,
-    ) {
-        let pause = cause.and_then(|cause| {
-            if self.feed.is_some() {
-                return self.reopening_delay(Some(cause), asked);
-            }
-            let method = &self.outgoing.request().method;
-            let retry = self.rules.retry;
-            retry.delay(self.tries, method, cause, asked, random_fraction())
-        });
-        match pause.and_then(|pause| now.checked_add(pause)) {
-            Some(until) => self.pause(until),
-            None => self.fail(failure),
-        }
-    }
-
-    /// The connection of a stream has ended, with an error or without.
-    fn on_stream_end(&mut self, error: Option<CallError>, now: Instant) {
-        if let Some(feed) = &mut self.feed {
-            feed.finish();
-        }
-        self.look_at_feed();
-        if self.last.is_some() {
-            return;
-        }
-        let has_held = |opened: Instant| now.saturating_duration_since(opened) >= HOLDS;
-        if self.had_event && self.opened.is_some_and(has_held) {
-            self.tries = 1;
-        }
-        let pause = self.reopening_delay(None, None);
-        match (pause.and_then(|pause| now.checked_add(pause)), error) {
-            (Some(until), _) => self.pause(until),
-            (None, Some(error)) => self.fail(error.into()),
-            (None, None) => self.finish(Output::End),
-        }
-    }
-
-    fn reopening_delay(&self, cause: Option<Cause>, asked: Option<Duration>) -> Option<Duration> {
-        let feed = self.feed.as_ref()?;
-        // A stream of lines has no ids to go on from: what was sent would be sent again.
-        let policy = self.rules.reconnect?;
-        if !policy.any_method && self.outgoing.first_method() != "GET" {
-            return None;
-        }
-        let lost = Lost {
-            attempts: self.tries - 1,
-            cause,
-            stream_asks: feed.reconnection_time(),
-            server_asks: asked,
-        };
-        let pause = policy.delay(lost, random_fraction());
-        pause.filter(|_| feed.kind() == StreamKind::Events)
-    }
-
-    fn pause(&mut self, until: Instant) {
-        self.state = State::Pausing(until);
-        if self.promised.is_some() {
-            self.limit = None;
-        }
+    fn is_served(&self) -> bool {
+        self.about.as_ref().is_some_and(|about| about.is_served)
     }
 
     fn start_clock(&mut self, now: Instant) {
         self.limit = self.rules.timeout.and_then(|limit| now.checked_add(limit));
-    }
-
-    fn too_large(&mut self) {
-        let limit = self.rules.max_response_bytes;
-        self.fail(errors::too_large(&self.outgoing.host(), limit).into());
     }
 
     fn fail(&mut self, failure: Failure) {

@@ -34,7 +34,7 @@ pub fn next_request(
     }
     let url = target(&request.url, location).ok_or_else(|| {
         CallError::failed(format!(
-            "{} redirected (HTTP {status}) to something that is no http or https URL",
+            "{} redirected (HTTP {status}) to something that is not an http or https URL",
             request.host()
         ))
     })?;

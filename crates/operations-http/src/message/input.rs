@@ -3,6 +3,7 @@
 
 use indexmap::IndexMap;
 use operations_core::error::CallError;
+use operations_core::registry::Target;
 use serde_json::Value;
 
 use super::auth::{Auth, Secret};
@@ -29,6 +30,8 @@ pub struct Outgoing {
     pub service_headers: Option<Vec<(String, Secret)>>,
     /// Credentials, where those depend on the call.
     pub auth: Option<Auth>,
+    /// Where to say to which URL the request goes, if somebody wants to know.
+    pub target: Option<Target>,
 }
 
 /// An input on its way from JavaScript: owned, so that it can be read on another thread.
@@ -93,6 +96,7 @@ fn outgoing(text: Option<&str>) -> Result<Outgoing, CallError> {
         headers: headers.map(secret).unwrap_or_default(),
         service_headers: service_headers.map(secret),
         auth,
+        target: None,
     })
 }
 

@@ -78,7 +78,7 @@ impl Mirrored {
             (None, None) | (Some(Value::Array(_) | Value::Object(_)), _) => return Ok(()),
             (None, Some(_)) => {
                 return Err(format!(
-                    "The {header} header has a value, and the argument '{place}' has none"
+                    "The {header} header has a value, and the argument '{place}' has no value"
                 ));
             }
             (Some(_), None) => {

@@ -27,6 +27,7 @@ pub mod request;
 pub mod response;
 pub mod served;
 pub mod style;
+mod told;
 pub mod url;
 pub mod value;
 
@@ -43,6 +44,7 @@ pub use self::reach::Reach;
 pub use self::reply::{Reply, decoded_reply};
 pub use self::request::{Request, Settings};
 pub use self::response::{BodyKind, Decoded, ResponseHead};
+pub use self::told::told;
 pub use self::url::{BaseUrl, resolve_server};
 pub use self::value::{Blob, InputValue};
 pub use operations_core::error::Failure;

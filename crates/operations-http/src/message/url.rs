@@ -1,6 +1,8 @@
 //! The URL of a request: a base, a path below it, a query.
 
-use url::Url;
+use std::collections::HashSet;
+
+use url::{Url, form_urlencoded};
 
 use super::auth::Secret;
 use super::plan::Server;
@@ -67,6 +69,14 @@ impl BaseUrl {
         &self.url
     }
 
+    /// The names in the query that each request keeps.
+    pub(super) fn query_names(&self) -> HashSet<String> {
+        let query = self.query.as_deref().unwrap_or_default();
+        form_urlencoded::parse(query.as_bytes())
+            .map(|(name, _)| name.into_owned())
+            .collect()
+    }
+
     /// The URL for a filled path template and a query. One slash is between base and path, and every
     /// other slash of both stays. A query in the base, and one in the path, come before `query`.
     ///
@@ -95,7 +105,9 @@ impl BaseUrl {
             separator = '&';
         }
         let url = Url::parse(&text).map_err(|reason| {
-            CallError::invalid(format!("The path of the operation makes no URL: {reason}"))
+            CallError::invalid(format!(
+                "The path of the operation does not make a URL: {reason}"
+            ))
         })?;
         if url.origin() != self.url.origin() {
             return Err(CallError::invalid(

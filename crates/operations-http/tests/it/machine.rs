@@ -259,7 +259,7 @@ fn what_another_try_would_not_change_is_final() {
     let broken_json = "EXECUTION_ERROR: HTTP 200: the response says it is application/json but its \
                        body is not valid JSON";
     let picture = "EXECUTION_ERROR: HTTP 200: a stream was expected, and the response is image/png";
-    let astray = "EXECUTION_ERROR: x.test redirected (HTTP 302) to something that is no http or \
+    let astray = "EXECUTION_ERROR: x.test redirected (HTTP 302) to something that is not an http or \
                   https URL";
     let png = [("content-type", "image/png")];
     let mailto = [("location", "mailto:a@b")];

@@ -144,7 +144,7 @@ impl<'d> Reader<'d> {
             made.insert("$ref".to_owned(), format!("#/$defs/{name}").into());
             return;
         }
-        let message = format!("{reference} leads nowhere: anything is taken");
+        let message = format!("{reference} does not exist: any value is accepted");
         // Told once: a definition that is read in two places has it in both.
         if self.losses.iter().all(|loss| loss.message != message) {
             self.losses

@@ -1,5 +1,6 @@
 //! Calls and subscriptions of somebody in Rust. Dropping one ends it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use operations_core::call::submission::NewRequest;
@@ -46,7 +47,7 @@ impl Outbound {
             idle_timeout: None,
             identity: self.identity.as_deref(),
             metadata: self.metadata.as_deref(),
-            trace: self.trace.as_deref(),
+            trace: self.trace.as_deref().map(Cow::Borrowed),
         };
         NewRequest {
             id,

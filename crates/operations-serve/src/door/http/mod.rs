@@ -18,6 +18,7 @@ use std::sync::Arc;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Method, Response, StatusCode};
 use operations_core::error::{CallError, InfrastructureErrorCode};
+use operations_core::nearest::nearest_id;
 use operations_core::registry::Operation;
 use serde_json::json;
 
@@ -77,7 +78,7 @@ pub(crate) async fn serve(
         Found::Route(described, route, variables) => {
             let id = described.id();
             let Some(operation) = shared.calls.operation(&id) else {
-                return Ok(not_found(&id, &request_id));
+                return Ok(not_found(&id, None, &request_id));
             };
             let query = exchange.head.uri.query().unwrap_or_default();
             let members = match route.members(&variables, query, &exchange.head.headers) {
@@ -93,7 +94,12 @@ pub(crate) async fn serve(
         }
         Found::Nothing if by_name.is_some() => Ok(problem::wrong_method("POST", &request_id)),
         Found::Nothing => Ok(match request::named(path) {
-            Some((namespace, name)) => not_found(&format!("{namespace}.{name}"), &request_id),
+            Some((namespace, name)) => {
+                let id = format!("{namespace}.{name}");
+                let known = routes.ids_for(exchange.caller.identity.as_ref(), is_served);
+                let known: Vec<&str> = known.iter().map(String::as_str).collect();
+                not_found(&id, nearest_id(&id, &known), &request_id)
+            }
             None => problem::not_found(&request_id),
         }),
     }
@@ -106,10 +112,20 @@ fn named(shared: &Shared, path: &str) -> Option<Arc<Operation>> {
     (operation.spec.namespace == namespace).then_some(operation)
 }
 
-fn not_found(id: &str, request_id: &str) -> Response<Body> {
-    let message = format!("Operation not found: {id}");
-    let error = CallError::new(InfrastructureErrorCode::OperationNotFound, message)
-        .with_details(json!({ "operationId": id }));
+/// `nearest` is one that the caller may call.
+fn not_found(id: &str, nearest: Option<&str>, request_id: &str) -> Response<Body> {
+    let (message, details) = match nearest {
+        None => (
+            format!("Operation not found: {id}"),
+            json!({ "operationId": id }),
+        ),
+        Some(nearest) => (
+            format!("Operation not found: {id}. Did you mean {nearest}?"),
+            json!({ "operationId": id, "nearest": nearest }),
+        ),
+    };
+    let error =
+        CallError::new(InfrastructureErrorCode::OperationNotFound, message).with_details(details);
     problem::of_call(&error, StatusCode::NOT_FOUND, id, request_id)
 }
 

@@ -5,6 +5,7 @@ use http::{HeaderValue, Method, Response, StatusCode};
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use serde_json::{Value, json};
 
+use super::route::Unreadable;
 use crate::body::{self, Body, Unread};
 use crate::challenge;
 use crate::failure;
@@ -99,7 +100,7 @@ pub fn wrong_method_of(allowed: &[Method], request_id: &str) -> Response<Body> {
     let mut names: Vec<&str> = allowed.iter().map(Method::as_str).collect();
     names.sort_unstable();
     names.dedup();
-    let message = format!("What is here is called with {}", names.join(" or "));
+    let message = format!("This path accepts only {}", names.join(" or "));
     let mut response = refusal(StatusCode::METHOD_NOT_ALLOWED, message, request_id);
     if let Ok(value) = HeaderValue::from_str(&names.join(", ")) {
         response.headers_mut().insert(ALLOW, value);
@@ -107,12 +108,18 @@ pub fn wrong_method_of(allowed: &[Method], request_id: &str) -> Response<Body> {
     response
 }
 
-/// A part of the input is not a text.
+/// A part of the input outside the body cannot be read.
 #[must_use]
-pub fn unreadable(id: &str, what: &str, request_id: &str) -> Response<Body> {
-    let message = format!("The input of operation {id} cannot be read: {what:?} is not UTF-8");
-    let error =
-        CallError::invalid(message).with_details(json!({ "operationId": id, "delivery": "none" }));
+pub(super) fn unreadable(id: &str, part: &Unreadable, request_id: &str) -> Response<Body> {
+    let Unreadable { what, property } = part;
+    let message = format!("The input of operation {id} cannot be read: {what}");
+    let mut details = json!({ "operationId": id, "delivery": "none" });
+    if let (Some(property), Some(details)) = (property, details.as_object_mut()) {
+        let path = format!("/{}", property.replace('~', "~0").replace('/', "~1"));
+        let errors = json!([{ "path": path, "message": what }]);
+        details.insert("errors".to_owned(), errors);
+    }
+    let error = CallError::invalid(message).with_details(details);
     malformed(&error, request_id)
 }
 
@@ -128,9 +135,7 @@ pub fn wrong_type(request_id: &str) -> Response<Body> {
 pub fn unread(why: Unread, most: usize, request_id: &str) -> Response<Body> {
     match why {
         Unread::TooLarge => {
-            let message = format!(
-                "The body is larger than {most} bytes, which is the most that is taken here"
-            );
+            let message = format!("The body is larger than the limit of {most} bytes");
             refusal(StatusCode::PAYLOAD_TOO_LARGE, message, request_id)
         }
         Unread::TooSlow => {

@@ -101,6 +101,15 @@ pub(super) enum Segment {
     },
 }
 
+/// A part of the input outside the body that cannot be read.
+#[derive(Debug)]
+pub(super) struct Unreadable {
+    /// Which, and why.
+    pub(super) what: String,
+    /// The property of the input, where that is known.
+    pub(super) property: Option<String>,
+}
+
 /// A part of the input that stands outside the body.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Parameter {
@@ -256,7 +265,7 @@ impl Route {
         variables: &[(&str, &str)],
         query: &str,
         headers: &HeaderMap,
-    ) -> Result<Vec<(String, Value)>, String> {
+    ) -> Result<Vec<(String, Value)>, Unreadable> {
         let pairs: Vec<(String, &str)> = query
             .split('&')
             .filter(|pair| !pair.is_empty())
@@ -264,7 +273,7 @@ impl Route {
                 let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
                 Ok((form_decoded(name)?, value))
             })
-            .collect::<Result<_, String>>()?;
+            .collect::<Result<_, Unreadable>>()?;
         let mut members = Vec::new();
         for parameter in &self.parameters {
             let raw: Vec<&str> = match parameter.location {
@@ -276,7 +285,7 @@ impl Route {
                 Location::Header => headers
                     .get_all(&parameter.name)
                     .iter()
-                    .map(|value| value.to_str().map_err(|_| parameter.name.clone()))
+                    .map(|value| value.to_str().map_err(|_| not_text(&parameter.name)))
                     .collect::<Result<_, _>>()?,
                 _ => pairs
                     .iter()
@@ -297,7 +306,7 @@ impl Route {
         &self,
         pairs: &[(String, &str)],
         members: &mut Vec<(String, Value)>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Unreadable> {
         if self.body != Takes::Nothing || self.method != Method::GET {
             return Ok(());
         }
@@ -323,7 +332,7 @@ impl Route {
 }
 
 impl Parameter {
-    fn value(&self, raw: &[&str]) -> Result<Option<Value>, String> {
+    fn value(&self, raw: &[&str]) -> Result<Option<Value>, Unreadable> {
         let decoded = |text: &str| match self.location {
             Location::Query => form_decoded(text),
             Location::Path => decoded(text),
@@ -334,32 +343,47 @@ impl Parameter {
             return Ok(None);
         };
         Ok(Some(match self.is_repeated {
-            // More than one where one is expected does not fit the schema, and the client is told so.
             None if raw.len() == 1 => read(first)?,
-            None | Some(true) => Value::Array(
+            None => {
+                let (name, count) = (&self.name, raw.len());
+                return Err(Unreadable {
+                    what: format!(
+                        "the parameter {name:?} is there {count} times, and takes one value"
+                    ),
+                    property: Some(self.property.clone()),
+                });
+            }
+            Some(true) => Value::Array(
                 raw.iter()
                     .map(|text| read(text))
-                    .collect::<Result<_, String>>()?,
+                    .collect::<Result<_, Unreadable>>()?,
             ),
             Some(false) => Value::Array(
                 raw.iter()
                     .flat_map(|text| text.split(','))
                     .map(read)
-                    .collect::<Result<_, String>>()?,
+                    .collect::<Result<_, Unreadable>>()?,
             ),
         }))
     }
 }
 
-fn decoded(text: &str) -> Result<String, String> {
+fn decoded(text: &str) -> Result<String, Unreadable> {
     let decoded = percent_decode_str(text).decode_utf8();
     decoded
         .map(std::borrow::Cow::into_owned)
-        .map_err(|_| text.to_owned())
+        .map_err(|_| not_text(text))
+}
+
+fn not_text(what: &str) -> Unreadable {
+    Unreadable {
+        what: format!("{what:?} is not UTF-8"),
+        property: None,
+    }
 }
 
 /// Forms, and the `URLSearchParams` of JavaScript, write `+` for a space.
-fn form_decoded(text: &str) -> Result<String, String> {
+fn form_decoded(text: &str) -> Result<String, Unreadable> {
     decoded(&text.replace('+', " "))
 }
 

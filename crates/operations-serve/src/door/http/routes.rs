@@ -109,6 +109,19 @@ impl Routes {
         }
     }
 
+    /// The operations that somebody may call, as far as that can be told here.
+    pub(super) fn ids_for(
+        &self,
+        identity: Option<&Identity>,
+        is_served: impl Fn(&str) -> bool,
+    ) -> Vec<String> {
+        let shown = self.operations.iter().filter(|each| each.is_for(identity));
+        shown
+            .map(Described::id)
+            .filter(|id| is_served(id))
+            .collect()
+    }
+
     /// The route for a path below the door.
     pub(super) fn find<'r, 'p>(
         &'r self,

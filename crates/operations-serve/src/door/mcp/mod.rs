@@ -53,6 +53,12 @@ use crate::door::http::problem;
 use crate::options::McpDoor;
 use crate::service::{Answered, Closed, Exchange, Shared};
 
+/// Whether an operation can be a resource at this address, which may have variables.
+#[must_use]
+pub fn is_resource_uri(uri: &str) -> bool {
+    catalog::is_resource_uri(uri)
+}
+
 const SESSION_HEADER: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";
 /// Resources that were said to be others, and that a slow client has not heard of yet.

@@ -75,7 +75,7 @@ impl Asked {
             deadline: self.deadline,
             metadata: self.metadata.clone(),
             trace: self.trace.clone(),
-            via: Some(self.via()),
+            via: Some(self.via(None)),
             line: None,
             takes_files: false,
             takes_pieces: false,
@@ -83,14 +83,15 @@ impl Asked {
         }
     }
 
-    /// How a call came, as JSON.
-    fn via(&self) -> String {
+    /// How a call came, as JSON. `tool` is its name, where the client has called one.
+    pub(super) fn via(&self, tool: Option<&str>) -> String {
         let transport = if self.metadata.is_some() {
             "tcp"
         } else {
             "pipe"
         };
-        json!({ "door": "mcp", "method": self.method, "transport": transport }).to_string()
+        let method = &self.method;
+        json!({ "door": "mcp", "method": method, "transport": transport, "tool": tool }).to_string()
     }
 
     /// What results have in this generation: `_meta` and what else belongs to it, as members of an object that has others.

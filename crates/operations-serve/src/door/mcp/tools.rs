@@ -5,6 +5,7 @@ use std::sync::Arc;
 use operations_core::clock;
 use operations_core::error::CallError;
 use operations_core::json::{self, Object};
+use operations_core::nearest::nearest;
 use operations_core::registry::Operation;
 use serde_json::Value;
 use tokio::time::timeout;
@@ -35,7 +36,10 @@ pub(super) async fn call(
     let tool = catalog.tool(&name);
     let found = tool.and_then(|tool| Some((tool, shared.calls.tool(&tool.listed.id)?)));
     let Some((tool, operation)) = found else {
-        return refused(&format!("Unknown tool: {name}"));
+        let is_served = |id: &str| shared.calls.tool(id).is_some();
+        let known = catalog.tool_names_for(asked.caller.identity.as_ref(), is_served);
+        let hint = nearest(&name, known).map(|name| format!(". Did you mean {name}?"));
+        return refused(&format!("Unknown tool: {name}{}", hint.unwrap_or_default()));
     };
     if let Some(refusal) = asked.client.lacks(&tool.requires, asked.generation) {
         return Reply::Refused(refusal);
@@ -57,6 +61,7 @@ pub(super) async fn call(
     };
     let mut new = asked.call(&operation, tool.input(arguments));
     new.takes_files = true;
+    new.via = Some(asked.via(Some(&name)));
     let finishing = Finishing::new(asked, operation, tool.output);
     if let Some(Wanted { keep, after: None }) = wanted {
         match tasks::create(shared, asked, keep).await {

@@ -33,6 +33,11 @@ const INPUT_KEY: &str = "alkdev.operations/input";
 /// Lists that are kept for callers who may call different things.
 const KEPT_LISTS: usize = 64;
 
+/// Whether a resource can be at this address, which may have variables.
+pub(super) fn is_resource_uri(uri: &str) -> bool {
+    template::Template::read(uri).is_some_and(|template| !template.is_empty())
+}
+
 /// Something in a list.
 #[derive(Debug)]
 pub(super) struct Listed {
@@ -133,6 +138,25 @@ impl Catalog {
     pub(super) fn tool(&self, name: &str) -> Option<&Tool> {
         let index = self.tools_by_name.get(name)?;
         self.tools.get(*index)
+    }
+
+    /// The names of the tools that somebody may call.
+    pub(super) fn tool_names_for(
+        &self,
+        identity: Option<&Identity>,
+        is_served: impl Fn(&str) -> bool,
+    ) -> Vec<&str> {
+        let names = self.tools_by_name.iter();
+        let mut shown: Vec<&str> = names
+            .filter(|(_, index)| {
+                let tool = self.tools.get(**index);
+                tool.is_some_and(|tool| tool.listed.is_for(identity) && is_served(&tool.listed.id))
+            })
+            .map(|(name, _)| name.as_str())
+            .collect();
+        // Of two that are as near, the same one each time.
+        shown.sort_unstable();
+        shown
     }
 
     /// The prompt of this name.

@@ -17,6 +17,11 @@ enum Part {
 }
 
 impl Template {
+    /// Whether there is nothing in it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
     /// Reads an address. Nothing where two variables have nothing between them, or a brace is alone.
     pub(super) fn read(text: &str) -> Option<Self> {
         let mut parts = Vec::new();

@@ -1,0 +1,67 @@
+// The options of a registry.
+
+import {
+  aBoolean,
+  aFunction,
+  anObject,
+  checkedOptions,
+  type Fields,
+  must,
+  oneOf,
+} from "../border/options.js";
+import type { SchemaAdapter } from "../schema/adapters.js";
+import type { CustomAuth } from "./authorise.js";
+import type { OutputMode } from "./entry.js";
+import { type CallLimits, callLimits } from "./limits.js";
+import { aSpill, type SpillOptions } from "./spills.js";
+
+/**
+ * How a registry treats schemas, access and outputs.
+ *
+ * @example
+ * ```ts
+ * const options: RegistryOptions = { output: "keep", customAuth: { isOwner: (identity) => identity?.id === "ada" } };
+ * ```
+ */
+export interface RegistryOptions {
+  /**
+   * Converts schemas to TypeBox schemas at registration. Libraries that follow Standard Schema and have a JSON Schema
+   * export (Zod 4, Valibot 1, ArkType) need no adapter.
+   */
+  schemaAdapter?: SchemaAdapter;
+  /** Functions that `accessControl.customAuth` names. */
+  customAuth?: Record<string, CustomAuth>;
+  /** Direct calls of `execute` and `subscribe` skip access control. Calls through the call protocol never do. */
+  trustDirectCalls?: boolean;
+  /**
+   * What happens to outputs that do not match their schema. `"normalise"` (default): they are brought into the declared
+   * shape. `"keep"`: the same, but nothing is removed. `"off"`: they are only checked. `"strict"`: the call rejects.
+   */
+  output?: OutputMode;
+  /**
+   * Large results go to files: `data` is then the beginning, and `meta.spill` names the file. Without it, and for
+   * callers over NATS or Redis, results stay in memory.
+   */
+  spill?: SpillOptions;
+  /** Limits for all calls of the registry together. Operations and adapters may have limits of their own. */
+  limits?: CallLimits;
+}
+
+const FIELDS: Fields<RegistryOptions> = {
+  schemaAdapter: must("a SchemaAdapter", (value) => typeof value === "object" || typeof value === "function"),
+  customAuth: (value, path) => {
+    for (const [name, rule] of Object.entries(anObject(value, path) as object)) {
+      if (rule !== undefined) aFunction(rule, `${path}.${name}`);
+    }
+    return value;
+  },
+  trustDirectCalls: aBoolean,
+  output: oneOf("normalise", "keep", "off", "strict"),
+  spill: aSpill,
+  limits: callLimits,
+};
+
+/** Throws where an option is not what it has to be. */
+export function registryOptions(options: RegistryOptions): RegistryOptions {
+  return checkedOptions<RegistryOptions>(options, FIELDS, { prefix: "RegistryOptions." });
+}
