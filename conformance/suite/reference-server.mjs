@@ -20,7 +20,6 @@ import {
   inputRequired,
   isLegacyRequest,
   McpServer,
-  MissingRequiredClientCapabilityError,
   ResourceTemplate,
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
@@ -201,12 +200,10 @@ function addQuestions(server, tool) {
     return asked(ctx, questions, () => content(text("done")));
   });
   tool("streaming_elicitation", (_, ctx) => asked(ctx, { user_name: name }, () => content(text("done"))));
-  tool("missing_capability", (_, ctx) => {
-    if (declared(ctx).sampling === undefined) {
-      throw new MissingRequiredClientCapabilityError({ requiredCapabilities: { sampling: {} } });
-    }
-    return asked(ctx, { capital }, (answers) => content(answers.capital.content));
-  });
+  // The SDK itself refuses clients that cannot be asked.
+  tool("missing_capability", (_, ctx) =>
+    asked(ctx, { capital }, (answers) => content(answers.capital.content)),
+  );
 }
 
 function addResources(server) {
@@ -331,6 +328,7 @@ function changed(kind) {
 async function serveOlder(request, response, body) {
   const known = sessions.get(request.headers["mcp-session-id"]);
   if (known !== undefined) return known.transport.handleRequest(request, response, body);
+  if (request.headers["mcp-session-id"] !== undefined) return response.writeHead(404).end();
   const server = build(changed);
   const transport = new NodeStreamableHTTPServerTransport({
     sessionIdGenerator: randomUUID,
