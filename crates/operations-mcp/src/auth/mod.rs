@@ -45,6 +45,8 @@ const TRIES: u32 = 8;
 
 /// How many scopes a user is asked for at once: a page has to show them.
 const MOST_SCOPES: usize = 200;
+/// How often a user is asked for scopes that are not granted.
+const TIMES_IN_VAIN: usize = 3;
 /// How many of the requests for scopes are remembered that were in vain.
 const MOST_IN_VAIN: usize = 100;
 
@@ -247,14 +249,8 @@ impl Authorization {
         attempts: &mut Attempts,
     ) -> Result<(), Failure> {
         let wanted = challenge.scope().unwrap_or_default();
-        if attempts.asks >= ASKS {
-            // A server can want something else each time.
-            if state.in_vain.len() >= MOST_IN_VAIN {
-                state.in_vain.pop_front();
-            }
-            state.in_vain.push_back(wanted.to_owned());
-        }
-        if state.in_vain.iter().any(|scope| scope == wanted) {
+        let in_vain = |each: &&String| each.as_str() == wanted;
+        if attempts.asks >= ASKS || state.in_vain.iter().filter(in_vain).count() >= TIMES_IN_VAIN {
             return Err(challenge.failure());
         }
         attempts.asks += 1;
@@ -267,7 +263,17 @@ impl Authorization {
         if scopes.len() > MOST_SCOPES {
             return Err(challenge.failure());
         }
-        self.ask(state, challenge, scopes).await
+        self.ask(state, challenge, scopes).await?;
+        // Counted for all requests: those that are under way at the same time must not have the user asked in turns.
+        let granted = self.tokens.granted().await;
+        let mut parts = wanted.split_whitespace();
+        if !parts.all(|part| granted.iter().any(|scope| scope == part)) {
+            if state.in_vain.len() >= MOST_IN_VAIN {
+                state.in_vain.pop_front();
+            }
+            state.in_vain.push_back(wanted.to_owned());
+        }
+        Ok(())
     }
 
     /// Asks the user. Without `scopes`, for what the configuration or else the server says.
