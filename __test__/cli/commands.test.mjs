@@ -53,6 +53,12 @@ describe("list", { concurrency: true }, () => {
     assert.match(stderr, /^broken: not available\. .*no-such-program-anywhere/m);
   });
 
+  it("may be empty", async (t) => {
+    const cwd = folderWith(t, { "operations.json": {} });
+    assert.equal((await run(t, ["list"], { cwd })).stderr, "There are no operations\n");
+    assert.equal((await run(t, ["list", "a.*"], { cwd })).stderr, "There are no such operations\n");
+  });
+
   it("is a table that fits", async (t) => {
     const options = await hub(t);
     const { stdout } = await run(t, ["list"], { ...options, env: { ...options.env, COLUMNS: "60" } });
@@ -176,7 +182,24 @@ describe("call", { concurrency: true }, () => {
       /operations\.json has no source shpo\. Did you mean shop\?/,
     ],
     ["something that is no id", ["getPet", "{}"], 3, /"getPet" is not the id of an operation/],
-    ["an input that is no JSON", ["shop.getPet", "{petId"], 5, /The input is not JSON/],
+    [
+      "an input that is no JSON",
+      ["shop.getPet", "{petId"],
+      5,
+      /The input is not JSON: .*\. Write it as an object in quotes, such as '\{"name":"value"\}'/,
+    ],
+    [
+      "a text for an input",
+      ["shop.getPet", "petId=x"],
+      5,
+      /Write it as an object in quotes: '\{"petId":"x"\}'/,
+    ],
+    [
+      "a number for an input",
+      ["shop.getPet", "petId=7"],
+      5,
+      /Write it as an object in quotes: '\{"petId":7\}'/,
+    ],
     ["an input that does not fit", ["shop.getPet", "{}"], 5, /VALIDATION_ERROR: .*petId/s],
     [
       "a call that the rules refuse",
@@ -239,7 +262,15 @@ describe("describe, search and tools", { concurrency: true }, () => {
     assert.match(stdout, /^memory\.delete_entities \(mutation\)$/m);
     assert.match(stdout, /^Access: memory:delete$/m);
     assert.match(stdout, /"memory\.delete_entities"\(input: \{.*entityNames: string\[\]/s);
+    const shown = (await run(t, ["describe", "shop.getPet"], options)).stdout;
+    const [head, schema] = shown.split("Schema of the input:\n");
+    assert.equal(
+      head.split("A pet by its number\n\nAccess").length,
+      2,
+      "a title that is the description is shown once",
+    );
     const { value } = await runJson(t, ["describe", "shop.getPet"], options);
+    assert.deepEqual(JSON.parse(schema), value.inputSchema);
     assert.deepEqual(value.inputSchema.required, ["petId"]);
     assert.deepEqual(value.accessControl, { requiredScopes: [] });
     const unknown = await run(t, ["describe", "shop.getPett"], options);

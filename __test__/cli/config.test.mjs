@@ -80,11 +80,20 @@ describe("a wrong configuration is refused by its place", { concurrency: true },
       { doors: { mpc: true } },
       /hub\.json: doors\.mpc is not an option\. Did you mean mcp\?/,
     ],
-    ["a port that is none", { port: "eighty" }, /hub\.json: port must be a port, 0 to 65535, not "eighty"/],
+    [
+      "a port that is none",
+      { port: "eighty" },
+      /hub\.json: port must be a whole number from 0 to 65535, not "eighty"/,
+    ],
     [
       "an identity without an id",
       { tokens: { "hush-hush": { scopes: [] } } },
       /hub\.json: tokens must have an identity/,
+    ],
+    [
+      "an identity without scopes",
+      { tokens: { "hush-hush": { id: "ada" } } },
+      /hub\.json: tokens must have an identity, .*: scopes of "ada" is missing/,
     ],
     [
       "a variable that is not set",
@@ -154,7 +163,10 @@ describe("a configuration", { concurrency: true }, () => {
       },
     });
     const { value, stderr } = await runJson(t, ["list"], { cwd });
-    assert.equal(stderr, 'operations.json: access["shpo.*"] fits no operation\n');
+    assert.equal(
+      stderr,
+      'Warning: operations.json: access["shpo.*"] fits no operation, so it protects nothing. Did you mean shop.*?\n',
+    );
     const scopes = Object.fromEntries(
       value.operations.map(({ id, accessControl }) => [id, accessControl.requiredScopes.join()]),
     );
@@ -166,15 +178,71 @@ describe("a configuration", { concurrency: true }, () => {
     });
   });
 
+  it("fails with --check and --strict if a rule protects nothing", async (t) => {
+    const access = { "shop.gtePet": { requiredScopes: ["pets"] } };
+    const openapi = { shop: { document: "shop.json" } };
+    const files = { "shop.json": shopDocument(), "operations.json": { port: 0, openapi, access } };
+    const cwd = folderWith(t, files);
+    for (const args of [
+      ["serve", "--check"],
+      ["serve", "--strict"],
+      ["list", "--strict"],
+    ]) {
+      const { code, stdout, stderr } = await run(t, args, { cwd });
+      assert.deepEqual({ code, stdout }, { code: 2, stdout: "" }, args.join(" "));
+      assert.equal(
+        stderr,
+        'operations: operations.json: access["shop.gtePet"] fits no operation, so it protects nothing. Did you mean shop.getPet?\n',
+      );
+    }
+    const { stdout } = await run(t, ["list", "shop.getPet"], { cwd });
+    assert.match(stdout, /shop\.getPet/, "without --strict it is a warning");
+  });
+
+  it("may have rules for sources that --check does not load", async (t) => {
+    const rules = { requiredScopes: ["x"] };
+    const config = {
+      mcpServers: { files: server },
+      openapi: { far: { document: "https://far.example/openapi.json" } },
+    };
+    for (const [access, code] of [
+      [{ "files.write_*": rules, "far.send": rules, "*.delete": rules }, 0],
+      [{ "file.write_*": rules }, 2],
+    ]) {
+      const cwd = folderWith(t, { "operations.json": { ...config, access } });
+      const outcome = await run(t, ["serve", "--check"], { cwd });
+      assert.equal(outcome.code, code, outcome.stderr);
+    }
+  });
+
+  it("has files that exist, or --check fails", async (t) => {
+    const check = async (config) => {
+      const { code, stderr } = await run(t, ["serve", "--check"], {
+        cwd: folderWith(t, { "operations.json": config }),
+      });
+      assert.equal(code, 2, stderr);
+      return stderr;
+    };
+    assert.match(
+      await check({ openapi: { mail: { document: "./male.yaml" } } }),
+      /operations\.json: openapi\.mail: .*male\.yaml/,
+    );
+    assert.match(
+      await check({ tls: { certFile: "cert.pem", keyFile: "key.pem" } }),
+      /operations\.json: tls\.certFile: there is no file .*cert\.pem/,
+    );
+  });
+
   it("has numbers and switches in variables", async (t) => {
     const cwd = folderWith(t, {
+      "pets.json": shopDocument(),
       "operations.json": {
         port: env("THE_PORT"),
         timeout: env("NO_TIMEOUT:-5000"),
         doors: { mcp: env("WITH_MCP"), http: true },
         openapi: {
           pets: {
-            document: "x",
+            document: "pets.json",
             timeout: env("THE_PORT"),
             auth: { type: "bearer", token: env("DIGITS") },
           },

@@ -45,7 +45,10 @@ export const CONFIG: Option = {
   isFile: true,
   summary: "The configuration (default: operations.yaml, .yml or .json here)",
 };
-const STRICT: Option = { name: "strict", summary: "Fail if one of the sources cannot be loaded" };
+const STRICT: Option = {
+  name: "strict",
+  summary: "Fail if a source cannot be loaded, or an access rule fits no operation",
+};
 const AS: Option = {
   name: "as",
   value: "<id>",
@@ -113,11 +116,12 @@ const ALL: readonly Command[] = [
   },
   {
     name: "describe",
-    summary: "Show an operation: its types, rules and schemas",
+    summary: "Show an operation: its types, its rules and the schema of its input",
     usage: "<id>",
     least: 1,
     most: 1,
     options: [CONFIG, AS],
+    details: ["With --json, the schema of the output too."],
     examples: ["operations describe files.read_file"],
   },
   {

@@ -4,6 +4,7 @@ import { nearestName } from "../border/nearest-name.js";
 import type { Identity } from "../types.js";
 import { type HubConfig, hubConfig } from "./config/hub.js";
 import { readConfig } from "./config/read.js";
+import type { Source } from "./config/source.js";
 import { usageError } from "./exit-codes.js";
 import type { Workplace } from "./perform.js";
 import { Sources } from "./sources.js";
@@ -18,17 +19,21 @@ export async function configFor(
   return config;
 }
 
-/** Loads the sources of a configuration, hands them to `use`, and closes them whatever happens. With a namespace, only those
- * that its operations may come from. */
+/** The sources that operations of a namespace may come from. */
+export function sourcesOf(namespace: string): (source: Source) => boolean {
+  return ({ name, mayNameOthers }) => name === namespace || mayNameOthers;
+}
+
+/** Loads the sources of a configuration, hands them to `use`, and closes them whatever happens. */
 export async function withSources<T>(
   { terminal, progress, interrupts }: Workplace,
   config: HubConfig,
   use: (sources: Sources) => Promise<T>,
-  namespace?: string,
+  isWanted?: (source: Source) => boolean,
 ): Promise<T> {
   const sources = new Sources(config, terminal);
   try {
-    await interrupts.during(sources.load(progress, namespace));
+    await interrupts.during(sources.load(progress, isWanted));
     return await use(sources);
   } finally {
     progress.clear();

@@ -1,5 +1,6 @@
 // The sources of a configuration, loaded into a registry. One that cannot be loaded does the others no harm.
 
+import { nearestName } from "../border/nearest-name.js";
 import { counted } from "../border/text.js";
 import { type CallError, mapError } from "../errors.js";
 import { MCPClientLoader } from "../mcp/loader.js";
@@ -7,7 +8,7 @@ import { OpenAPIServiceRegistry } from "../openapi/service-registry.js";
 import { OperationRegistry } from "../registry/registry.js";
 import type { HubConfig } from "./config/hub.js";
 import type { Source } from "./config/source.js";
-import { CommandError, EXIT } from "./exit-codes.js";
+import { CommandError, configError, EXIT } from "./exit-codes.js";
 import type { Progress } from "./progress.js";
 import type { Terminal } from "./terminal.js";
 
@@ -33,11 +34,9 @@ export class Sources {
     this.#terminal = terminal;
   }
 
-  /** Loads all sources at once, or those that an operation may come from. */
-  async load(progress: Progress, namespace?: string): Promise<void> {
-    this.#loaded = this.#config.sources.filter(
-      ({ name, mayNameOthers }) => namespace === undefined || name === namespace || mayNameOthers,
-    );
+  /** Loads all sources at once, or those that are wanted. */
+  async load(progress: Progress, isWanted: (source: Source) => boolean = () => true): Promise<void> {
+    this.#loaded = this.#config.sources.filter(isWanted);
     const waiting = new Set(this.#loaded.map(({ name }) => name));
     const show = () => {
       if (waiting.size > 0) progress.show(`Loading ${[...waiting].join(", ")}`);
@@ -130,15 +129,13 @@ export class Sources {
     });
   }
 
-  /** Says which sources are missing, and which rules protect nothing; with `isStrict`, a missing source is a failure. */
+  /** Says which sources are missing, and which rules protect nothing. With `isStrict`, both are failures. */
   tellFailures(isStrict: boolean): void {
     for (const [name, error] of this.#failures)
       this.#terminal.note(`${name}: not available. ${error.message}`);
-    for (const pattern of this.#config.unusedRules()) {
-      // It may be meant for a source that is missing.
-      if ([...this.#failures.keys()].some((name) => mayFit(pattern, name))) continue;
-      this.#terminal.note(`${this.#config.file}: access[${JSON.stringify(pattern)}] fits no operation`);
-    }
+    const useless = this.uselessRules();
+    if (isStrict && useless.length > 0) throw configError(useless.join("\n"));
+    for (const problem of useless) this.#terminal.note(`Warning: ${problem}`);
     if (isStrict && this.#failures.size > 0) {
       throw new CommandError(
         EXIT.FAILED,
@@ -146,6 +143,25 @@ export class Sources {
         `With --strict, every source must be there. Not available: ${[...this.#failures.keys()].join(", ")}`,
       );
     }
+  }
+
+  /** What is wrong with access rules that fit no operation: whatever they were meant for is not protected. */
+  uselessRules(): string[] {
+    const { file, sources } = this.#config;
+    // A rule may be meant for a source that is missing.
+    const missing = sources.filter(
+      (source) => this.#failures.has(source.name) || !this.#loaded.includes(source),
+    );
+    const ids = this.registry.getAllSpecs().map(({ namespace, name }) => `${namespace}.${name}`);
+    const names = [...ids, ...sources.map(({ name }) => `${name}.*`)];
+    return this.#config
+      .unusedRules()
+      .filter((pattern) => !missing.some((source) => source.mayNameOthers || mayFit(pattern, source.name)))
+      .map((pattern) => {
+        const nearest = nearestName(pattern, names);
+        const hint = nearest === undefined ? "" : `. Did you mean ${nearest}?`;
+        return `${file}: access[${JSON.stringify(pattern)}] fits no operation, so it protects nothing${hint}`;
+      });
   }
 
   /** Why a source is missing. */

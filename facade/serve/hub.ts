@@ -225,12 +225,14 @@ export class Hub implements ServedHub {
     try {
       return checkedImport(acceptance, "accept: ");
     } catch (error) {
-      log.error(messageOf(error), {});
-      throw new CallError(
-        InfrastructureErrorCode.EXECUTION_ERROR,
-        `The hub could not take the operations of spoke ${quoted(spoke.name)}: its accept function gives something odd`,
-        { reason: "not-accepted", delivery: "none" },
-      );
+      const message =
+        `The hub could not take the operations of spoke ${quoted(spoke.name)}: its accept function returned ` +
+        `${quoted(acceptance)}; expected false or an object such as { namespace: "laptop" } (${messageOf(error)})`;
+      log.error(message, {});
+      throw new CallError(InfrastructureErrorCode.EXECUTION_ERROR, message, {
+        reason: "not-accepted",
+        delivery: "none",
+      });
     }
   }
 

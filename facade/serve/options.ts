@@ -245,14 +245,16 @@ const someTokens: Check = (value, path) => {
     if (token === "") throw refusal(path, "has an empty token");
     if (!/^[\x21-\x7e]+$/.test(token)) throw refusal(path, "has a token that cannot be sent in a header");
     if (!isIdentity(identity)) {
-      throw refusal(
-        path,
-        `must have an identity, { id, scopes, resources? }, for each token: ${flawOf(identity)}`,
-      );
+      throw refusal(path, identityFlaw(identity));
     }
   }
   return value;
 };
+
+/** What is wrong with an identity of `tokens`. */
+export function identityFlaw(identity: unknown): string {
+  return `must have an identity, { id, scopes, resources? }, for each token: ${flawOf(identity)}`;
+}
 
 /** What an identity lacks. */
 function flawOf(identity: unknown): string {
@@ -293,7 +295,7 @@ export const DOORS: Fields<ServeDoors> = {
 
 /** How each option is checked. */
 export const SERVE_FIELDS: Fields<ServeOptions> = {
-  port: must("a port, 0 to 65535", (value) => isWhole(value, 0) && value <= 65_535),
+  port: must("a whole number from 0 to 65535", (value) => isWhole(value, 0) && value <= 65_535),
   host: aName,
   tls: group<ServeTls>({ certFile: required(aName), keyFile: required(aName) }),
   doors: required(group<ServeDoors>(DOORS)),

@@ -124,14 +124,24 @@ impl Drop for Listener {
 }
 
 fn cannot_listen(host: &str, port: u16, error: &io::Error) -> CallError {
-    let reason = match error.kind() {
-        io::ErrorKind::AddrInUse => "address-in-use",
-        io::ErrorKind::PermissionDenied => "permission-denied",
-        io::ErrorKind::AddrNotAvailable => "address-not-available",
-        _ => "cannot-listen",
+    let (reason, what) = match error.kind() {
+        io::ErrorKind::AddrInUse => (
+            "address-in-use",
+            "another program uses this port. Choose another port, or stop the program that uses it"
+                .to_owned(),
+        ),
+        io::ErrorKind::PermissionDenied => (
+            "permission-denied",
+            "the system does not permit it. Choose a port from 1024 to 65535".to_owned(),
+        ),
+        io::ErrorKind::AddrNotAvailable => (
+            "address-not-available",
+            "this machine does not have that address".to_owned(),
+        ),
+        _ => ("cannot-listen", error.to_string()),
     };
     CallError::failed(format!(
-        "serve: cannot listen on {host}, port {port}: {error}"
+        "serve: cannot listen on {host}, port {port}: {what}"
     ))
     .with_details(
         json!({ "reason": reason, "host": host, "port": port, "cause": error.to_string() }),

@@ -163,3 +163,10 @@ pub fn unanswered(what: &str, why: &str) -> CallError {
     CallError::failed(format!("{what} has no answer: {why}"))
         .with_details(json!({ "reason": "peer-lost", "delivery": "unknown" }))
 }
+
+/// A question about the other end was not asked: somebody here has closed the connection.
+#[must_use]
+pub fn not_asked(what: &str) -> CallError {
+    CallError::failed(format!("{what} was not sent: the connection was closed"))
+        .with_details(json!({ "reason": "closed", "delivery": "none" }))
+}

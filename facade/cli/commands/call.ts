@@ -6,7 +6,7 @@ import { subscribe } from "../../registry/subscribe.js";
 import type { CallContext } from "../../types.js";
 import type { HubConfig } from "../config/hub.js";
 import { CommandError, EXIT, usageError } from "../exit-codes.js";
-import { configFor, identityFor, withSources } from "../hub.js";
+import { configFor, identityFor, sourcesOf, withSources } from "../hub.js";
 import { refuseUnknown, sourceOf } from "../operations.js";
 import type { Workplace } from "../perform.js";
 import { printData, textOfBlocks } from "../result.js";
@@ -35,7 +35,7 @@ export async function callCommand(at: Workplace): Promise<number> {
         throw withHint(error, at, config);
       }
     },
-    namespace,
+    sourcesOf(namespace),
   );
 }
 
@@ -114,8 +114,22 @@ async function inputFrom(given: string | undefined, { interrupts }: Workplace): 
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new CommandError(EXIT.INVALID, "VALIDATION_ERROR", `The input is not JSON: ${messageOf(error)}`);
+    const message = `The input is not JSON: ${messageOf(error)}${text === given ? meantBy(given) : ""}`;
+    throw new CommandError(EXIT.INVALID, "VALIDATION_ERROR", message);
   }
+}
+
+/** What to write instead of an input that is not JSON: for `folder=x`, the same as JSON. */
+function meantBy(given: string): string {
+  const [, name, value = ""] = /^([A-Za-z_][\w-]*)[=:](.{1,100})$/s.exec(given) ?? [];
+  const isPlain = /^(-?(0|[1-9]\d*)(\.\d+)?|true|false|null)$/.test(value);
+  const meant = JSON.stringify(
+    name === undefined ? { name: "value" } : { [name]: isPlain ? JSON.parse(value) : value },
+  );
+  // A quote would end the shell's text.
+  if (name === undefined || meant.includes("'"))
+    return `. Write it as an object in quotes, such as '{"name":"value"}'`;
+  return `. Write it as an object in quotes: '${meant}'`;
 }
 
 async function fileText(path: string): Promise<string> {

@@ -1,5 +1,5 @@
 import type { AccessControl } from "../../types.js";
-import { configFor, identityFor, withSources } from "../hub.js";
+import { configFor, identityFor, sourcesOf, withSources } from "../hub.js";
 import { accessOf, catalogueFor, refuseUnknown, sourceOf } from "../operations.js";
 import type { Workplace } from "../perform.js";
 
@@ -20,20 +20,25 @@ export async function describeCommand(at: Workplace): Promise<undefined> {
         await terminal.printJson({ ...described, accessControl });
         return;
       }
-      const { type, title, description, tags, signature } = described;
+      const { type, title, description, tags, signature, inputSchema } = described;
+      const says = description.trim();
       const lines = [
         `${id} (${type})`,
-        ...(title === undefined ? [] : [title]),
-        ...(description.trim() === "" ? [] : ["", description.trim()]),
+        // Documents often say the same in both.
+        ...(title === undefined || title.trim() === says ? [] : [title]),
+        ...(says === "" ? [] : ["", says]),
         "",
         ...(tags === undefined ? [] : [`Tags: ${tags.join(", ")}`]),
         `Access: ${accessOf(accessControl)}`,
         "",
         signature.trimEnd(),
+        "",
+        "Schema of the input:",
+        JSON.stringify(inputSchema, undefined, 2),
       ];
       await terminal.print(lines.join("\n"));
     },
-    namespace,
+    sourcesOf(namespace),
   );
   return undefined;
 }

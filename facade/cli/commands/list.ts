@@ -23,7 +23,7 @@ export async function listCommand(at: Workplace): Promise<undefined> {
         sources: sources.report(),
       });
     } else if (found.length === 0) {
-      terminal.note("There are no such operations");
+      terminal.note(words.length === 0 ? "There are no operations" : "There are no such operations");
     } else {
       const rows = found.map((spec) => [
         idOf(spec),

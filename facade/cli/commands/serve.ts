@@ -1,11 +1,14 @@
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { setTimeout } from "node:timers";
 import { counted } from "../../border/text.js";
+import { mapError } from "../../errors.js";
 import { DOOR_PATHS, type ServeOptions } from "../../serve/options.js";
 import { serve } from "../../serve/serve.js";
 import { serveStdio } from "../../serve/stdio.js";
 import type { HubConfig } from "../config/hub.js";
-import { EXIT, usageError } from "../exit-codes.js";
+import type { Source } from "../config/source.js";
+import { CommandError, configError, EXIT, usageError } from "../exit-codes.js";
 import { configFor, identityFor, withSources } from "../hub.js";
 import { showLog } from "../log.js";
 import { accessOf, operationsFor } from "../operations.js";
@@ -38,7 +41,7 @@ export async function serveCommand(at: Workplace): Promise<number> {
   };
   terminal.hide(config.secrets);
   terminal.hide(Object.keys(served.tokens ?? {}));
-  if (options.has("check")) return check(config, at);
+  if (options.has("check")) return check(config, served, at);
   await withSources(at, config, async (sources) => {
     sources.tellFailures(options.has("strict"));
     sources.keepInStep();
@@ -49,17 +52,37 @@ export async function serveCommand(at: Workplace): Promise<number> {
   return EXIT.OK;
 }
 
-async function check(config: HubConfig, { terminal }: Workplace): Promise<number> {
-  for (const source of config.sources) source.config();
-  const names = config.sources.map(({ name }) => name);
-  if (terminal.isJson) await terminal.printJson({ file: config.file, sources: names });
-  else
-    await terminal.print(`${config.file} is right: ${counted(names.length, "source")} (${names.join(", ")})`);
+/** Checks everything that needs no network and starts no program. */
+async function check(config: HubConfig, { tls }: ServeOptions, at: Workplace): Promise<number> {
+  const { file, sources } = config;
+  const { terminal } = at;
+  for (const source of sources) source.config();
+  for (const [name, path] of Object.entries(tls ?? {})) {
+    if (!existsSync(path)) throw configError(`${file}: tls.${name}: there is no file ${path}`);
+  }
+  await withSources(at, config, async (local) => refuseProblems(local, file), isLocalDocument);
+  const names = sources.map(({ name }) => name);
+  if (terminal.isJson) await terminal.printJson({ file, sources: names });
+  else await terminal.print(`${file} is right: ${counted(names.length, "source")} (${names.join(", ")})`);
   return EXIT.OK;
 }
 
+function isLocalDocument(source: Source): boolean {
+  return source.kind === "openapi" && !/^https?:\/\//i.test(source.config().document);
+}
+
+function refuseProblems(sources: Sources, file: string): void {
+  const broken = sources
+    .report()
+    .flatMap(({ name, error }) => (error === undefined ? [] : `${file}: openapi.${name}: ${error.message}`));
+  const problems = [...broken, ...sources.uselessRules()];
+  if (problems.length > 0) throw configError(problems.join("\n"));
+}
+
 async function onPort(options: ServeOptions, sources: Sources, at: Workplace): Promise<void> {
-  const served = await serve(sources.registry, options);
+  const served = await serve(sources.registry, options).catch((error: unknown) => {
+    throw startError(error);
+  });
   const retries = new Retries(sources);
   try {
     await tellWhere(served.url, options, sources, at);
@@ -69,6 +92,12 @@ async function onPort(options: ServeOptions, sources: Sources, at: Workplace): P
     retries.stop();
     await served.close({ drain: DRAIN });
   }
+}
+
+/** A hub that cannot start. No operation has failed, so the message begins with what is wrong. */
+function startError(error: unknown): CommandError {
+  const { code, message, details } = mapError(error);
+  return new CommandError(EXIT.FAILED, code, message.replace(/^serve: /, ""), details);
 }
 
 async function tellWhere(

@@ -15,6 +15,7 @@ import { CallError } from "../../errors.js";
 import {
   checkedServe,
   DOORS,
+  identityFlaw,
   SERVE_FIELDS,
   type ServeDoors,
   type ServeOptions,
@@ -119,7 +120,7 @@ function identitiesOf(tokens: unknown, path: string, expander: Expander): Identi
   return Object.values(tokens).map((identity) => {
     const expanded = expander.value(identity, "tokens[...]");
     if (isIdentity(expanded)) return expanded;
-    throw refusal(path, "must have an identity, { id, scopes, resources? }, for each token");
+    throw refusal(path, identityFlaw(expanded));
   });
 }
 
