@@ -60,7 +60,8 @@ impl CallMachine {
     #[napi]
     pub fn answer(&self, now: f64, id: String, event: String) -> String {
         let answer = match event.as_str() {
-            "responded" => Answer::Responded,
+            // Its size is not known here: only the number of events is bounded.
+            "responded" => Answer::Responded(0),
             "malformed" => Answer::Malformed,
             "completed" => Answer::Completed,
             "aborted" => Answer::Aborted,

@@ -164,6 +164,30 @@ describe("a hostile spoke", () => {
     }
   });
 
+  it("cannot fill the memory of the hub with large events that nobody reads", async () => {
+    const { address, spokes } = await hubOf([]);
+    const mallory = await bareSocket(`${address}?name=mallory`);
+    mallory.send("hub.hello", { protocol: 1 });
+    await eventually(() => spokes.list().length === 1);
+    const [spoke] = spokes.list();
+    const events = spoke.callMap.subscribe("x.stream", {})[Symbol.asyncIterator]();
+    const first = events.next();
+    const { payload } = await mallory.until(({ type }) => type === "call.requested");
+    const { requestId } = payload;
+    const meta = { source: "local", operationId: "x.stream", timestamp: 1 };
+    const output = { data: "z".repeat(1_000_000), meta };
+    for (let at = 0; at < 30; at += 1) mallory.send("call.responded", { requestId, output });
+    await first;
+    await mallory.until(({ type, payload }) => type === "call.aborted" && payload.requestId === requestId);
+    const error = await failureOf(
+      (async () => {
+        while (!(await events.next()).done);
+      })(),
+    );
+    assert.match(error.message, /too slow/);
+    assert.equal(error.details.maxWaitingBytes, 16 * 1024 * 1024);
+  });
+
   it("that nests a frame too deeply is told so, or disconnected", async () => {
     const { address } = await hubOf([
       operation({ namespace: "open", name: "echo", handler: (input) => input }),

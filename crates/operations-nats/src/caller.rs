@@ -269,7 +269,7 @@ impl Caller {
             CallEvent::Responded {
                 output: Some(output),
                 ..
-            } => (Answer::Responded, Some(output)),
+            } => (Answer::Responded(output.len()), Some(output)),
             CallEvent::Responded { output: None, .. } => (Answer::Malformed, None),
             CallEvent::Completed { .. } => (Answer::Completed, None),
             CallEvent::Aborted { .. } => (Answer::Aborted, None),

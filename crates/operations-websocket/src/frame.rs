@@ -3,7 +3,7 @@
 //!
 //! | type | payload | meaning |
 //! |---|---|---|
-//! | `hub.hello` | `protocol, maxFrameBytes` | the sender knows these frames, and paces streams |
+//! | `hub.hello` | `protocol, maxFrameBytes, maxStreamBytes?` | the sender knows these frames, and paces streams |
 //! | `hub.credit` | `requestId, upTo` | events of a stream up to this number may be sent |
 //! | `hub.ping`, `hub.pong` | | is somebody there? For pages, which cannot send pings of the protocol beneath |
 //! | `hub.discover` | | what may the sender call? |
@@ -30,6 +30,8 @@ pub enum Frame<'a> {
     Hello {
         /// The largest frame that it takes.
         max_frame_bytes: Option<u64>,
+        /// Bytes of a stream's events that it lets wait for its consumer.
+        max_stream_bytes: Option<u64>,
     },
     /// Events of a stream may be sent.
     Credit {
@@ -105,6 +107,7 @@ impl<'a> Frame<'a> {
         Ok(match kind {
             "hello" => Self::Hello {
                 max_frame_bytes: inner.count("maxFrameBytes"),
+                max_stream_bytes: inner.count("maxStreamBytes"),
             },
             "credit" => Self::Credit {
                 request_id: inner

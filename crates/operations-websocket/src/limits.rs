@@ -11,6 +11,9 @@ pub const STREAM_WINDOW: u64 = 128;
 /// Events of a stream that wait for a consumer here, where the other end knows nothing of flow control.
 pub const WAITING_EVENTS: usize = 1_024;
 
+/// Bytes of a stream's events that wait for a consumer here before no further event is taken.
+pub const WAITING_BYTES: usize = 16 * 1024 * 1024;
+
 /// Bytes that wait to be written before streams are to wait.
 pub const STREAMS_WAIT: usize = 256 * 1024;
 

@@ -290,11 +290,14 @@ impl Peer {
     }
 
     /// The other end knows frames of type `hub.*`.
-    pub(crate) fn hello(&self, max_frame_bytes: Option<u64>) {
+    pub(crate) fn hello(&self, max_frame_bytes: Option<u64>, max_stream_bytes: Option<u64>) {
         let mut state = locked(&self.state);
         state.is_paced = true;
         if let Some(bytes) = max_frame_bytes {
             state.max_frame_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        }
+        if let Some(bytes) = max_stream_bytes {
+            state.max_stream_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         }
     }
 
@@ -306,6 +309,11 @@ impl Peer {
     /// The largest frame that the other end takes, as far as it has said so.
     pub(crate) fn max_frame_bytes(&self) -> usize {
         locked(&self.state).max_frame_bytes
+    }
+
+    /// Bytes of a stream's events that the other end lets wait, as far as it has said so.
+    pub(crate) fn max_stream_bytes(&self) -> usize {
+        locked(&self.state).max_stream_bytes
     }
 
     /// Counts a frame that follows no protocol of ours. Gives how many there were.

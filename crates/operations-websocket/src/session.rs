@@ -33,7 +33,7 @@ pub use end::End;
 
 use crate::frame::{self, About, Frame};
 use crate::limits::{
-    ALL_OFFER_BYTES, LAST_WORDS, LIST_BYTES, MOST_LISTS, MOST_MALFORMED, PROTOCOL,
+    ALL_OFFER_BYTES, LAST_WORDS, LIST_BYTES, MOST_LISTS, MOST_MALFORMED, PROTOCOL, WAITING_BYTES,
 };
 use crate::loss;
 use crate::peer::Peer;
@@ -139,7 +139,7 @@ impl Session {
         let (mut sink, mut stream) = socket.split();
         let _over = self.over.clone().drop_guard();
         self.peer.connected();
-        let hello = json!({ "protocol": PROTOCOL, "maxFrameBytes": self.settings.max_frame_bytes });
+        let hello = json!({ "protocol": PROTOCOL, "maxFrameBytes": self.settings.max_frame_bytes, "maxStreamBytes": WAITING_BYTES });
         self.peer
             .write_first(frame::write("hub.hello", "", &hello.to_string()));
         let writing = async {
@@ -276,7 +276,10 @@ impl Session {
                     self.over.cancel();
                 }
             }
-            Frame::Hello { max_frame_bytes } => self.peer.hello(max_frame_bytes),
+            Frame::Hello {
+                max_frame_bytes,
+                max_stream_bytes,
+            } => self.peer.hello(max_frame_bytes, max_stream_bytes),
             Frame::Credit { request_id, up_to } => self.credit(&request_id, up_to),
             Frame::Ping { id } => self.write(frame::write("hub.pong", &id, "{}")),
             Frame::Discover { id } => self.discover(id),

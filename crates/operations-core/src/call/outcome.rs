@@ -79,6 +79,16 @@ pub fn too_slow(operation_id: &str, limit: usize) -> CallError {
     .with_details(json!({ "maxWaitingEvents": limit }))
 }
 
+/// The same, where the events that wait are large.
+#[must_use]
+pub(super) fn too_slow_for_size(operation_id: &str, limit: usize) -> CallError {
+    CallError::failed(format!(
+        "The subscription to {operation_id} was ended: events of {limit} bytes or more wait for a consumer that is too slow. \
+         Read faster, or send smaller events"
+    ))
+    .with_details(json!({ "maxWaitingBytes": limit }))
+}
+
 /// The other side answered with something that is no envelope.
 #[must_use]
 pub fn malformed_answer(request_id: &str) -> CallError {

@@ -1,11 +1,12 @@
 //! What becomes of a request: the state machine of pending calls and subscriptions.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::due::{Schedule, Slot};
 use super::outcome::{
-    malformed_answer, timed_out, too_slow, was_aborted, was_silent, without_response,
+    malformed_answer, timed_out, too_slow, too_slow_for_size, was_aborted, was_silent,
+    without_response,
 };
 use crate::error::CallError;
 
@@ -43,8 +44,8 @@ pub struct Request {
 /// What has arrived for a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// An envelope.
-    Responded,
+    /// An envelope of so many bytes.
+    Responded(usize),
     /// Something that should be an envelope and is none.
     Malformed,
     /// The call has failed.
@@ -79,8 +80,10 @@ struct Pending {
     timer: Option<Slot>,
     /// When something last arrived (subscriptions).
     heard: f64,
-    /// Events that wait for the consumer, and consumers that wait for an event.
-    waiting: usize,
+    /// The sizes of events that wait for the consumer, and their sum.
+    waiting: VecDeque<usize>,
+    waiting_bytes: usize,
+    /// Consumers that wait for an event.
     asking: usize,
 }
 
@@ -93,6 +96,7 @@ pub struct PendingRequests {
     schedule: Schedule,
     made: u64,
     max_waiting: usize,
+    max_waiting_bytes: usize,
 }
 
 impl PendingRequests {
@@ -105,7 +109,15 @@ impl PendingRequests {
             schedule: Schedule::default(),
             made: 0,
             max_waiting,
+            max_waiting_bytes: usize::MAX,
         }
+    }
+
+    /// No further event is taken for a subscription while events of so many bytes wait for its consumer.
+    #[must_use]
+    pub fn with_max_bytes(mut self, bytes: usize) -> Self {
+        self.max_waiting_bytes = bytes;
+        self
     }
 
     /// How many there are.
@@ -167,7 +179,8 @@ impl PendingRequests {
             order,
             timer,
             heard: now,
-            waiting: 0,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
             asking: 0,
         };
         if let Some(replaced) = self.requests.insert(id, pending) {
@@ -187,11 +200,11 @@ impl PendingRequests {
         let id = Arc::clone(id);
         let is_call = matches!(pending.kind, Kind::Call { .. });
         match answer {
-            Answer::Responded if is_call => {
+            Answer::Responded(_) if is_call => {
                 self.take(&id);
                 vec![Effect::Resolve(id)]
             }
-            Answer::Responded => self.deliver(now, id),
+            Answer::Responded(bytes) => self.deliver(now, id, bytes),
             Answer::Malformed => self.fail(&id, malformed_answer(&id)),
             Answer::Failed(error) => self.fail(&id, error),
             Answer::Completed if is_call => {
@@ -204,21 +217,23 @@ impl PendingRequests {
         }
     }
 
-    /// The consumer of a subscription asks for its next event, waiting or not.
-    pub fn ask(&mut self, now: f64, id: &str) {
-        if let Some(pending) = self.requests.get_mut(id) {
-            if pending.waiting == 0 {
-                pending.asking += 1;
-                return;
-            }
-            pending.waiting -= 1;
-            // From here on the other side's silence counts.
-            if pending.waiting == 0
-                && matches!(pending.kind, Kind::Subscription { paced: true, .. })
-            {
-                pending.heard = now;
-            }
+    /// The consumer of a subscription asks for its next event, waiting or not. Gives the size of the one that has waited.
+    pub fn ask(&mut self, now: f64, id: &str) -> usize {
+        let Some(pending) = self.requests.get_mut(id) else {
+            return 0;
+        };
+        let Some(bytes) = pending.waiting.pop_front() else {
+            pending.asking += 1;
+            return 0;
+        };
+        pending.waiting_bytes = pending.waiting_bytes.saturating_sub(bytes);
+        // From here on the other side's silence counts.
+        if pending.waiting.is_empty()
+            && matches!(pending.kind, Kind::Subscription { paced: true, .. })
+        {
+            pending.heard = now;
         }
+        bytes
     }
 
     /// Somebody here ends a request (`abort`): as if the other side had, and it is told.
@@ -279,7 +294,7 @@ impl PendingRequests {
                     paced,
                 } => {
                     let idle_timeout = idle_timeout.unwrap_or_default();
-                    let consumer_is_silent = paced && pending.waiting > 0;
+                    let consumer_is_silent = paced && !pending.waiting.is_empty();
                     let due = if consumer_is_silent {
                         now + idle_timeout
                     } else {
@@ -298,19 +313,24 @@ impl PendingRequests {
         effects
     }
 
-    fn deliver(&mut self, now: f64, id: Arc<str>) -> Vec<Effect> {
+    fn deliver(&mut self, now: f64, id: Arc<str>, bytes: usize) -> Vec<Effect> {
         let limit = self.max_waiting;
+        let max_bytes = self.max_waiting_bytes;
         let Some(pending) = self.requests.get_mut(&id) else {
             return Vec::new();
         };
         pending.heard = now;
         if pending.asking > 0 {
             pending.asking -= 1;
-        } else if pending.waiting >= limit {
+        } else if pending.waiting.len() >= limit {
             let error = too_slow(&pending.operation_id, limit);
             return self.give_up(&id, error);
+        } else if pending.waiting_bytes >= max_bytes {
+            let error = too_slow_for_size(&pending.operation_id, max_bytes);
+            return self.give_up(&id, error);
         } else {
-            pending.waiting += 1;
+            pending.waiting.push_back(bytes);
+            pending.waiting_bytes = pending.waiting_bytes.saturating_add(bytes);
         }
         vec![Effect::Deliver(id)]
     }

@@ -17,7 +17,9 @@ use super::outbound::Told;
 use super::outbox::{Outbox, Waiting};
 use super::questions::Questions;
 use crate::frame;
-use crate::limits::{MOST_BYTES_WAITING, MOST_WAITING, STREAM_WINDOW, WAITING_EVENTS};
+use crate::limits::{
+    MOST_BYTES_WAITING, MOST_WAITING, STREAM_WINDOW, WAITING_BYTES, WAITING_EVENTS,
+};
 use crate::loss;
 
 /// Who waits for a request.
@@ -47,6 +49,8 @@ struct Flow {
     consumed: u64,
     /// What the other end was last told.
     up_to: u64,
+    /// Bytes that were consumed since then.
+    bytes: usize,
 }
 
 /// Whether there is a connection.
@@ -90,6 +94,8 @@ pub(super) struct State {
     /// The other end knows of flow control.
     pub(super) is_paced: bool,
     pub(super) max_frame_bytes: usize,
+    /// Bytes of a stream's events that the other end lets wait for its consumer.
+    pub(super) max_stream_bytes: usize,
     pub(super) questions: Questions,
     pub(super) refused: Refused,
 }
@@ -98,7 +104,7 @@ impl State {
     pub(super) fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
-            pending: PendingRequests::new(WAITING_EVENTS),
+            pending: PendingRequests::new(WAITING_EVENTS).with_max_bytes(WAITING_BYTES),
             entries: HashMap::new(),
             made: 0,
             outbox: Outbox::default(),
@@ -106,6 +112,7 @@ impl State {
             link: Link::Down,
             is_paced: false,
             max_frame_bytes: usize::MAX,
+            max_stream_bytes: usize::MAX,
             questions: Questions::default(),
             refused: Refused::default(),
         }
@@ -237,7 +244,7 @@ impl State {
                 if let Some(flow) = &mut entry.stream {
                     flow.arrived += 1;
                 }
-                (Answer::Responded, Some(output))
+                (Answer::Responded(output.len()), Some(output))
             }
             CallEvent::Responded { output: None, .. } => (Answer::Malformed, None),
             CallEvent::Completed { .. } => (Answer::Completed, None),
@@ -264,11 +271,14 @@ impl State {
         let count = count.min(flow.arrived.saturating_sub(flow.consumed));
         flow.consumed += count;
         for _ in 0..count {
-            self.pending.ask(now, id);
+            flow.bytes += self.pending.ask(now, id);
         }
         let up_to = flow.consumed + STREAM_WINDOW;
-        if self.is_paced && up_to - flow.up_to.max(STREAM_WINDOW) >= STREAM_WINDOW / 2 {
+        let is_due = up_to - flow.up_to.max(STREAM_WINDOW) >= STREAM_WINDOW / 2
+            || flow.bytes >= WAITING_BYTES / 4;
+        if self.is_paced && is_due {
             flow.up_to = up_to;
+            flow.bytes = 0;
             let payload = serde_json::json!({ "requestId": id, "upTo": up_to });
             self.write(frame::write("hub.credit", "", &payload.to_string()));
         }
@@ -349,6 +359,7 @@ impl State {
     pub(super) fn drop_connection(&mut self, why: &str, waking: &mut Vec<Arc<Mailbox>>) {
         self.is_paced = false;
         self.max_frame_bytes = usize::MAX;
+        self.max_stream_bytes = usize::MAX;
         self.questions.clear();
         self.outbox.keep_requests();
         let sent: Vec<Arc<str>> = self

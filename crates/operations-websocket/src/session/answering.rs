@@ -1,5 +1,6 @@
 //! Calls of the other end.
 
+use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,6 +26,32 @@ pub(super) struct Running {
     pub(super) cancel: CancellationToken,
     up_to: AtomicU64,
     more: Notify,
+}
+
+/// Events of a stream that were sent, and of which it is not known that they were consumed.
+#[derive(Debug, Default)]
+struct Unread {
+    sizes: VecDeque<usize>,
+    bytes: usize,
+    sent: u64,
+}
+
+impl Unread {
+    fn sent(&mut self, bytes: usize) {
+        self.sizes.push_back(bytes);
+        self.bytes += bytes;
+        self.sent += 1;
+    }
+
+    /// All up to this number were consumed.
+    fn consumed(&mut self, up_to: u64) {
+        let left = usize::try_from(self.sent.saturating_sub(up_to)).unwrap_or(usize::MAX);
+        while self.sizes.len() > left
+            && let Some(bytes) = self.sizes.pop_front()
+        {
+            self.bytes -= bytes;
+        }
+    }
 }
 
 impl Session {
@@ -123,13 +150,22 @@ impl Session {
         mut events: BoxStream<'static, Result<String, CallError>>,
         running: &Running,
     ) -> Result<(), CallError> {
-        let mut sent = 0;
+        let mut unread = Unread::default();
         let flowing = async {
             while let Some(next) = events.next().await {
-                self.respond(id, operation, &next?)?;
-                sent += 1;
-                while self.peer.is_paced() && sent >= running.up_to.load(Ordering::Acquire) {
+                let next = next?;
+                self.respond(id, operation, &next)?;
+                unread.sent(next.len());
+                while self.peer.is_paced() {
+                    let up_to = running.up_to.load(Ordering::Acquire);
+                    unread.consumed(up_to.saturating_sub(STREAM_WINDOW));
+                    if unread.sent < up_to && unread.bytes < self.peer.max_stream_bytes() {
+                        break;
+                    }
                     running.more.notified().await;
+                }
+                if !self.peer.is_paced() {
+                    unread.consumed(unread.sent);
                 }
                 self.peer.room().await;
             }

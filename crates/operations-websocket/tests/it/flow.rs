@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use operations_websocket::Peer;
-use operations_websocket::limits::{STREAM_WINDOW, WAITING_EVENTS};
+use operations_websocket::limits::{STREAM_WINDOW, WAITING_BYTES, WAITING_EVENTS};
 use serde_json::{Value, json};
 
 use crate::support::{Played, by_hand, outbound, said, settings, to_peer};
@@ -154,4 +154,51 @@ async fn who_sends_more_events_than_a_subscriber_reads_is_ended() {
     assert!(error.message.contains("too slow"), "{}", error.message);
     assert_eq!(said(&error, "delivery"), "unknown");
     assert_eq!(peer.pending_count(), 0);
+}
+
+#[tokio::test]
+async fn who_sends_more_bytes_than_a_subscriber_reads_is_ended() {
+    let peer = Peer::new("mallory");
+    let (_running, mut hand) = to_peer(&peer, Played::default(), settings()).await;
+    let mut events = peer.subscribe(&outbound("numbers")).unwrap();
+    let request = hand.next().await;
+    let id = request["payload"]["requestId"].as_str().unwrap().to_owned();
+    let most = WAITING_BYTES.div_ceil(900_000);
+    for _ in 0..=most {
+        hand.respond(&id, "x".repeat(900_000)).await;
+    }
+    // At once, although nobody reads.
+    assert_eq!(hand.next().await["type"], "call.aborted");
+    let mut got = 0;
+    let error = loop {
+        match events.next().await.unwrap() {
+            Ok(_) => got += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(got, most);
+    assert!(error.message.contains("too slow"), "{}", error.message);
+    assert_eq!(peer.pending_count(), 0);
+}
+
+#[tokio::test]
+async fn large_events_wait_for_a_subscriber_that_says_how_much_it_keeps() {
+    let played = Played::default();
+    let taken = Arc::clone(&played.taken);
+    let (_running, mut hand) = by_hand(played, settings()).await;
+    // An event has about 70 bytes.
+    hand.send("hub.hello", &json!({ "maxStreamBytes": 100 }))
+        .await;
+    hand.request("r", "numbers", Value::Null).await;
+    for _ in 0..2 {
+        assert_eq!(hand.next().await["type"], "call.responded");
+    }
+    assert_eq!(hand.settled().await, [] as [Value; 0]);
+    assert_eq!(taken.load(Ordering::SeqCst), 2);
+    let credit = json!({ "requestId": "r", "upTo": STREAM_WINDOW + 2 });
+    hand.send("hub.credit", &credit).await;
+    for _ in 0..2 {
+        assert_eq!(hand.next().await["type"], "call.responded");
+    }
+    assert_eq!(hand.settled().await, [] as [Value; 0]);
 }

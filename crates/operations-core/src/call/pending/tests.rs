@@ -45,7 +45,7 @@ fn codes(effects: &[Effect]) -> Vec<String> {
 #[test]
 fn a_call_has_one_outcome() {
     for (first, expected) in [
-        (Answer::Responded, "a resolved"),
+        (Answer::Responded(1), "a resolved"),
         (Answer::Malformed, "a EXECUTION_ERROR"),
         (Answer::Failed(CallError::new("MINE", "m")), "a MINE"),
         (Answer::Completed, "a ABORTED"),
@@ -55,7 +55,7 @@ fn a_call_has_one_outcome() {
         map.open(0.0, call("a", Some(5.0))).unwrap();
         assert_eq!(codes(&map.answer(1.0, "a", first)), [expected]);
         for late in [
-            Answer::Responded,
+            Answer::Responded(1),
             Answer::Malformed,
             Answer::Completed,
             Answer::Aborted,
@@ -92,7 +92,7 @@ fn silence_counts_from_the_last_event() {
     let mut map = PendingRequests::new(10);
     map.open(0.0, stream("s", Some(10.0))).unwrap();
     assert_eq!(
-        codes(&map.answer(9.0, "s", Answer::Responded)),
+        codes(&map.answer(9.0, "s", Answer::Responded(1))),
         ["s delivered"]
     );
     assert!(map.tick(10.0).is_empty());
@@ -114,7 +114,7 @@ fn where_the_other_side_is_paced_the_consumers_own_silence_does_not_count() {
         paced: true,
     };
     map.open(0.0, request).unwrap();
-    map.answer(1.0, "s", Answer::Responded);
+    map.answer(1.0, "s", Answer::Responded(1));
     assert!(map.tick(50.0).is_empty());
     map.ask(55.0, "s");
     assert!(map.tick(60.0).is_empty());
@@ -128,17 +128,41 @@ fn a_consumer_that_is_too_slow_is_let_go() {
     map.ask(0.0, "s");
     for _ in 0..3 {
         assert_eq!(
-            codes(&map.answer(0.0, "s", Answer::Responded)),
+            codes(&map.answer(0.0, "s", Answer::Responded(1))),
             ["s delivered"]
         );
     }
     map.ask(0.0, "s");
     assert_eq!(
-        codes(&map.answer(0.0, "s", Answer::Responded)),
+        codes(&map.answer(0.0, "s", Answer::Responded(1))),
         ["s delivered"]
     );
     assert_eq!(
-        codes(&map.answer(0.0, "s", Answer::Responded)),
+        codes(&map.answer(0.0, "s", Answer::Responded(1))),
+        ["s EXECUTION_ERROR", "s sent"]
+    );
+}
+
+#[test]
+fn events_that_wait_are_bounded_by_their_size_too() {
+    let mut map = PendingRequests::new(10).with_max_bytes(100);
+    map.open(0.0, stream("s", None)).unwrap();
+    // One alone may be as large as it is.
+    for bytes in [40, 200] {
+        assert_eq!(
+            codes(&map.answer(0.0, "s", Answer::Responded(bytes))),
+            ["s delivered"]
+        );
+    }
+    assert_eq!([map.ask(0.0, "s"), map.ask(0.0, "s")], [40, 200]);
+    for bytes in [99, 1] {
+        assert_eq!(
+            codes(&map.answer(0.0, "s", Answer::Responded(bytes))),
+            ["s delivered"]
+        );
+    }
+    assert_eq!(
+        codes(&map.answer(0.0, "s", Answer::Responded(1))),
         ["s EXECUTION_ERROR", "s sent"]
     );
 }
@@ -197,7 +221,7 @@ fn children_go_with_their_parent_each_right_after_it() {
     // A parent that is answered leaves its children alone.
     map.open(0.0, call("p", None)).unwrap();
     map.open(0.0, child(call("q", None), "p")).unwrap();
-    map.answer(0.0, "p", Answer::Responded);
+    map.answer(0.0, "p", Answer::Responded(1));
     assert!(map.contains("q"));
 }
 
