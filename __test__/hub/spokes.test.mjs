@@ -6,6 +6,7 @@ import { describe, it } from "node:test";
 import { buildEnv } from "@alkdev/operations";
 import { serve } from "@alkdev/operations/serve";
 import { connectHub } from "@alkdev/operations/transport-websocket";
+import { configure, reset } from "@logtape/logtape";
 import { Type } from "@sinclair/typebox";
 import { startProxy } from "../support/proxy.mjs";
 import { runModule } from "../support/run-node.mjs";
@@ -292,6 +293,33 @@ describe("a spoke that serves", () => {
       registry.list().map(({ name }) => name),
       ["taken", "read"],
     );
+  });
+
+  it("says what accept should have returned, to the spoke and in the hub's log", async () => {
+    const logged = [];
+    await configure({
+      sinks: { memory: (record) => logged.push(record.message.join("")) },
+      loggers: [
+        { category: ["operations"], sinks: ["memory"], lowestLevel: "error" },
+        { category: ["logtape", "meta"], sinks: [] },
+      ],
+    });
+    try {
+      for (const [returned, why] of [
+        [undefined, /returned undefined; expected false or an object/],
+        [true, /returned true; expected false or an object/],
+        [{ namespce: "laptop" }, /returned an object; .*Did you mean namespace\?/],
+      ]) {
+        const { address } = await hubOf([], { hub: { accept: () => returned } });
+        const spoke = await spokeOf(address, { name: "laptop" });
+        const error = await failureOf(spoke.serve(registryOf(read)));
+        assert.equal(error.details.reason, "not-accepted");
+        assert.match(error.message, why);
+        await eventually(() => logged.some((line) => line.includes(error.message)));
+      }
+    } finally {
+      await reset();
+    }
   });
 
   it("does no harm to the one before, where its offer is refused", async () => {

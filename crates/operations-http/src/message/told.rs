@@ -42,6 +42,7 @@ const NAMES: [&str; 11] = [
 
 /// The URL without what can be known to be secret: the values of `base`'s own query, which the configuration holds; values
 /// under names such as `api_key`, `sig` or `X-Goog-Signature`; the credentials of the service, wherever they are.
+#[must_use]
 pub fn told(url: &Url, base: &BaseUrl, secrets: &[Secret]) -> String {
     let own: HashSet<String> = base.query_names();
     let mut told = url.clone();
