@@ -223,7 +223,7 @@ async fn what_is_nested_too_deeply_has_an_answer() {
     hand.send_text(frame("call.responded", answer)).await;
     let error = call.await.unwrap().unwrap_err();
     assert!(
-        error.message.contains("no ResponseEnvelope"),
+        error.message.contains("not a ResponseEnvelope"),
         "{}",
         error.message
     );
