@@ -33,7 +33,7 @@ impl List {
     ) -> Vec<String> {
         let may = |listed: &&Listed| listed.is_shown_to(identity) && is_shown(&listed.id);
         let shown = self.operations.iter().filter(may);
-        shown.map(|listed| listed.id.to_string()).collect()
+        shown.map(|listed| listed.id.clone()).collect()
     }
 }
 
