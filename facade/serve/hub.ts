@@ -189,7 +189,11 @@ export class Hub implements ServedHub {
     spoke.offered = readDescriptions(operations);
     if (this.#accept === undefined) return told([]);
     const { offered } = spoke;
-    const acceptance = await this.#acceptance(this.#accept, spoke);
+    const acceptance = await this.#acceptance(this.#accept, spoke).catch((error) => {
+      // Nothing is kept of what was refused.
+      if (spoke.offered === offered) spoke.offered = [];
+      throw error;
+    });
     const taken = await importedFrom(spoke, offered, acceptance);
     // It may have left, or offered something newer, while that was found out.
     if (!this.#spokes.has(id)) throw gone();

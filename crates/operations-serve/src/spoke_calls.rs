@@ -109,16 +109,20 @@ impl Serving for SpokeCalls {
         async move { Ok(listed) }.boxed()
     }
 
+    fn refuses_offers(&self) -> Option<CallError> {
+        Some(takes_no_operations())
+    }
+
     fn offered(&self, _: String) -> BoxFuture<'static, Result<String, CallError>> {
-        async {
-            let message = "A spoke takes no operations. Offer them to a hub";
-            Err(CallError::failed(message)
-                .with_details(json!({ "reason": "no-hub", "delivery": "none" })))
-        }
-        .boxed()
+        async { Err(takes_no_operations()) }.boxed()
     }
 
     fn changed(&self) {
         self.host.announce(r#"{"changed":true}"#);
     }
+}
+
+fn takes_no_operations() -> CallError {
+    CallError::failed("A spoke takes no operations. Offer them to a hub")
+        .with_details(json!({ "reason": "no-hub", "delivery": "none" }))
 }

@@ -1,5 +1,7 @@
 //! Errors that only a connection has, and what a caller may conclude from each.
 
+use std::time::Duration;
+
 use operations_core::call::{TooLarge, lost};
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::json::MAX_DEPTH;
@@ -77,6 +79,34 @@ pub fn too_many_operations(count: usize, limit: usize) -> CallError {
         "limit": limit,
         "delivery": "none",
     }))
+}
+
+/// The offers of a connection take more than they may.
+#[must_use]
+pub fn offer_too_large(limit: usize) -> CallError {
+    CallError::failed(format!(
+        "The offer was refused: the unanswered offers of one connection may have {limit} bytes in all. Offer fewer operations, or shorter descriptions and schemas"
+    ))
+    .with_details(json!({ "reason": "too-large", "limit": limit, "delivery": "none" }))
+}
+
+/// The offers of all connections take more than they may.
+#[must_use]
+pub fn too_many_offers() -> CallError {
+    CallError::failed(
+        "The offer was refused: the other side has no room for it, because others offer too much at the same time. Try again later",
+    )
+    .with_details(json!({ "reason": "overloaded", "delivery": "none" }))
+}
+
+/// The last part of an offer did not arrive in time.
+#[must_use]
+pub fn offer_too_late(limit: Duration) -> CallError {
+    let seconds = limit.as_secs();
+    CallError::failed(format!(
+        "The offer was refused: its last part did not arrive within {seconds} seconds of the first. Offer the operations again"
+    ))
+    .with_details(json!({ "reason": "too-late", "limit": limit.as_millis(), "delivery": "none" }))
 }
 
 /// A frame is nested too deeply to be looked at.

@@ -47,6 +47,8 @@ pub struct Spoke {
 pub(super) struct Serves {
     pub(super) shared: Arc<Shared>,
     pub(super) spoke: Arc<Spoke>,
+    /// Somebody decides which operations of spokes are taken.
+    pub(super) has_accept: bool,
 }
 
 impl Serving for Serves {
@@ -91,6 +93,10 @@ impl Serving for Serves {
             Ok(listed.shown_to(identity, is_shown))
         }
         .boxed()
+    }
+
+    fn keeps_any_offer(&self) -> bool {
+        !self.has_accept
     }
 
     fn offered(&self, operations: String) -> BoxFuture<'static, Result<String, CallError>> {
