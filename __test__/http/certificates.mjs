@@ -22,8 +22,7 @@ const name = (text) => sequence(tlv(0x31, sequence(COMMON_NAME, tlv(0x0c, Buffer
 const extension = (last, critical, value) =>
   sequence(oid(0x55, 0x1d, last), ...(critical ? [tlv(0x01, Buffer.from([255]))] : []), octets(value));
 
-function certificate({ subject, issuer, publicKey, signer, extensions }) {
-  const now = Date.now();
+function certificate({ subject, issuer, publicKey, signer, extensions, at: now = Date.now() }) {
   const day = 86_400_000;
   const content = sequence(
     tlv(0xa0, integer([2])),
@@ -59,4 +58,20 @@ export function makeCertificates() {
     cert: certificate({ ...shared, subject: "localhost", publicKey: leaf.publicKey, extensions: [names] }),
     key: leaf.privateKey.export({ type: "pkcs8", format: "pem" }),
   };
+}
+
+/** What `openssl req -x509` makes: a certificate for localhost that has signed itself, and is marked as an authority's. */
+export function makeOwnCertificate({ expired = false } = {}) {
+  const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const isAuthority = extension(0x13, true, sequence(tlv(0x01, Buffer.from([255]))));
+  const names = extension(0x11, false, sequence(tlv(0x82, Buffer.from("localhost"))));
+  const cert = certificate({
+    subject: "localhost",
+    issuer: "localhost",
+    signer: privateKey,
+    publicKey,
+    extensions: [isAuthority, names],
+    at: expired ? Date.now() - 7 * 86_400_000 : Date.now(),
+  });
+  return { cert, key: privateKey.export({ type: "pkcs8", format: "pem" }) };
 }

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { describe, it } from "node:test";
-import { PendingRequestMap } from "@alkdev/operations";
+import { isRetryable, PendingRequestMap } from "@alkdev/operations";
 import { createHandler } from "@alkdev/operations/serve";
 import { createWebSocketEventTarget } from "@alkdev/operations/transport-websocket";
 import { Type } from "@sinclair/typebox";
@@ -17,6 +17,7 @@ import {
   hubOf,
   operation,
   registryOf,
+  spokeOf,
   subscription,
 } from "./support.mjs";
 
@@ -234,6 +235,18 @@ describe("createWebSocketEventTarget", () => {
     const { data } = await map.call("demo.echo", { bytes: new Uint8Array([1, 2, 3]) });
     assert.deepEqual(data, { bytes: new Uint8Array([1, 2, 3]) });
     socket.close();
+  });
+
+  it("is not worth another try when its own program has closed it", async () => {
+    const { address } = await hubOf([operation({ namespace: "demo", name: "echo" })]);
+    const spoke = await spokeOf(address);
+    await spoke.close();
+    for (const late of [spoke.callMap.call("demo.echo", {}), spoke.discover()]) {
+      const error = await failureOf(late);
+      assert.equal(error.details.reason, "closed", error.message);
+      assert.equal(error.details.delivery, "none");
+      assert.equal(isRetryable(error), false);
+    }
   });
 
   it("ends what waits when the socket is closed", async () => {

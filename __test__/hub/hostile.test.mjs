@@ -144,6 +144,26 @@ describe("a hostile spoke", () => {
     assert.equal(registry.list().length, 3);
   });
 
+  it("cannot fill the memory of the hub with offers that never end", async () => {
+    const page = { operations: [{ ...offered("large"), description: "d".repeat(4_000_000) }], more: true };
+    for (const hub of [true, { accept: ({ name }) => ({ namespace: name }) }]) {
+      const { address, spokes } = await hubOf([], { hub });
+      // 32 MiB for each of them.
+      const mallory = await bareSocket(`${address}?name=mallory`);
+      for (let at = 0; at < 9; at += 1) mallory.send("hub.offer", page, `list ${at % 3}`);
+      const { id, payload } = await mallory.until(({ type }) => type === "hub.error");
+      assert.equal(payload.details.reason, "too-large");
+      // The end of what was refused is not an offer.
+      mallory.send("hub.offer", { operations: [offered("end")] }, id);
+      mallory.send("hub.offer", { operations: [offered("small")] }, "small");
+      await mallory.until((frame) => frame.type === "hub.accepted" && frame.id === "small");
+      assert.deepEqual(
+        spokes.list().flatMap((spoke) => spoke.offered.map(({ name }) => name)),
+        ["small"],
+      );
+    }
+  });
+
   it("that nests a frame too deeply is told so, or disconnected", async () => {
     const { address } = await hubOf([
       operation({ namespace: "open", name: "echo", handler: (input) => input }),

@@ -6,6 +6,7 @@ import { describe, it } from "node:test";
 import { buildEnv } from "@alkdev/operations";
 import { serve } from "@alkdev/operations/serve";
 import { connectHub } from "@alkdev/operations/transport-websocket";
+import { configure, reset } from "@logtape/logtape";
 import { Type } from "@sinclair/typebox";
 import { startProxy } from "../support/proxy.mjs";
 import { runModule } from "../support/run-node.mjs";
@@ -292,6 +293,73 @@ describe("a spoke that serves", () => {
       registry.list().map(({ name }) => name),
       ["taken", "read"],
     );
+  });
+
+  it("names the nearest operation that the caller may call, at the hub and at the spoke", async () => {
+    const secret = operation({
+      namespace: "vault",
+      name: "stock",
+      accessControl: { requiredScopes: ["read"] },
+    });
+    const { address, spokes } = await hubOf([operation({ namespace: "shop", name: "stock" }), secret]);
+    const bob = await spokeOf(address, { name: "bob", token: "bob" });
+    const ada = await spokeOf(address, { name: "ada", token: "ada" });
+    const told = async (map, id) => {
+      const { code, message, details } = await failureOf(map.call(id, {}));
+      assert.equal(code, "OPERATION_NOT_FOUND");
+      assert.deepEqual([details.operationId, details.delivery], [id, "none"]);
+      return [message, details.reason, details.nearest];
+    };
+    const none = "The hub serves no such operation";
+    assert.deepEqual(await told(bob.callMap, "shop.stok"), [
+      `Operation not found: shop.stok. ${none}. Did you mean shop.stock?`,
+      "no-such-operation",
+      "shop.stock",
+    ]);
+    assert.equal((await told(ada.callMap, "vault.stok"))[2], "vault.stock");
+    assert.deepEqual(await told(bob.callMap, "vault.stok"), [
+      `Operation not found: vault.stok. ${none}`,
+      "no-such-operation",
+      undefined,
+    ]);
+    const [toBob] = spokes.list().filter(({ name }) => name === "bob");
+    assert.deepEqual(await told(toBob.callMap, "notes.read"), [
+      "Operation not found: notes.read. The spoke serves no operations",
+      "no-worker",
+      undefined,
+    ]);
+    await bob.serve(registryOf(operation({ namespace: "notes", name: "read" })));
+    assert.equal(
+      (await told(toBob.callMap, "notes.raed"))[0],
+      "Operation not found: notes.raed. The spoke serves no such operation. Did you mean notes.read?",
+    );
+  });
+
+  it("says what accept should have returned, to the spoke and in the hub's log", async () => {
+    const logged = [];
+    await configure({
+      sinks: { memory: (record) => logged.push(record.message.join("")) },
+      loggers: [
+        { category: ["operations"], sinks: ["memory"], lowestLevel: "error" },
+        { category: ["logtape", "meta"], sinks: [] },
+      ],
+    });
+    try {
+      for (const [returned, why] of [
+        [undefined, /returned undefined; expected false or an object/],
+        [true, /returned true; expected false or an object/],
+        [{ namespce: "laptop" }, /returned an object; .*Did you mean namespace\?/],
+      ]) {
+        const { address } = await hubOf([], { hub: { accept: () => returned } });
+        const spoke = await spokeOf(address, { name: "laptop" });
+        const error = await failureOf(spoke.serve(registryOf(read)));
+        assert.equal(error.details.reason, "not-accepted");
+        assert.match(error.message, why);
+        await eventually(() => logged.some((line) => line.includes(error.message)));
+      }
+    } finally {
+      await reset();
+    }
   });
 
   it("does no harm to the one before, where its offer is refused", async () => {

@@ -5,7 +5,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { makeCertificates } from "../http/certificates.mjs";
+import { createServer } from "node:tls";
+import { makeCertificates, makeOwnCertificate } from "../http/certificates.mjs";
 import { deferred, failureOf, hubOf, operation, registryOf, spokeOf } from "./support.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "operations-hub-tls-"));
@@ -71,7 +72,7 @@ describe("wss://", () => {
       assert.equal(error.code, "EXECUTION_ERROR");
       assert.equal(error.details.reason, "tls", error.message);
       assert.equal(error.details.delivery, "none");
-      assert.match(error.message, /certificate/);
+      assert.match(error.message, /certificate is not accepted: .* caFile/);
       assert.doesNotMatch(JSON.stringify(error), /ada-secret/);
     }
   });
@@ -82,6 +83,7 @@ describe("wss://", () => {
       const error = await failureOf(spokeOf(address, { caFile: name }));
       assert.equal(error.code, "VALIDATION_ERROR");
       assert.match(error.message, /caFile (cannot be used|holds no certificate)/);
+      assert.ok(error.message.includes(name), error.message);
     }
   });
 
@@ -89,5 +91,58 @@ describe("wss://", () => {
     const { address } = await hubOf([echo]);
     const error = await failureOf(spokeOf(address.replace("ws:", "wss:"), { caFile }));
     assert.equal(error.details.reason, "tls", error.message);
+    assert.match(error.message, /does not speak TLS.* try ws:/);
+  });
+
+  it("is what to try where ws:// finds TLS", async () => {
+    const { address } = await secureHub();
+    const error = await failureOf(spokeOf(address.replace("wss:", "ws:")));
+    assert.match(error.message, /try wss:/);
+  });
+
+  it("says in plain words that a hub was cut off", async () => {
+    const { cert, key } = makeOwnCertificate();
+    const server = createServer({ cert, key }, (socket) => {
+      socket.on("error", () => {});
+      // The wire ends, and TLS does not say goodbye.
+      socket.once("data", () => socket._parent?.destroy() ?? socket.destroy());
+    });
+    after(() => server.close());
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const address = `wss://localhost:${server.address().port}/hub`;
+    const error = await failureOf(spokeOf(address, { caFile: file("cut.pem", cert) }));
+    assert.equal(error.details.reason, "no-hub", error.message);
+    assert.doesNotMatch(JSON.stringify([error.message, error.details]), /docs\.rs|close_notify/);
+  });
+});
+
+describe("a certificate that has signed itself (openssl req -x509)", () => {
+  const own = makeOwnCertificate();
+  const mine = file("own.pem", own.cert);
+  const selfSigned = { certFile: mine, keyFile: file("own.key", own.key) };
+
+  it("is accepted where caFile names it", async () => {
+    const { address } = await secureHub({ tls: selfSigned });
+    const spoke = await spokeOf(address, { caFile: mine });
+    assert.deepEqual((await spoke.callMap.call("demo.echo", { n: 1 })).data, { n: 1 });
+  });
+
+  it("is accepted for its own name, in its time, and from whoever has its key", async () => {
+    const { address, port } = await secureHub({ tls: selfSigned });
+    const old = makeOwnCertificate({ expired: true });
+    const oldFile = file("old.pem", old.cert);
+    const expired = await secureHub({ tls: { certFile: oldFile, keyFile: file("old.key", old.key) } });
+    const another = file("another.pem", makeOwnCertificate().cert);
+    for (const [url, options, why] of [
+      [address, {}, /caFile/],
+      [address, { caFile: another }, /caFile/],
+      [`wss://127.0.0.1:${port}/hub`, { caFile: mine }, /not for 127\.0\.0\.1.*localhost/],
+      [expired.address, { caFile: oldFile }, /expired/],
+    ]) {
+      const error = await failureOf(spokeOf(url, options));
+      assert.equal(error.details.reason, "tls", error.message);
+      assert.match(error.message, why);
+      assert.doesNotMatch(error.message, /OtherError|CaUsedAsEndEntity|Context/);
+    }
   });
 });

@@ -87,6 +87,16 @@ describe("a breaker", () => {
     }
   });
 
+  it("and limits of an importer are named by its namespace", async () => {
+    const api = await server();
+    const limits = { rate: { calls: 1, per: 60_000 }, queue: 0 };
+    const [item] = FromOpenAPI(document, { namespace: "mail", baseUrl: api.url, limits });
+    const registry = new OperationRegistry();
+    registry.register(item);
+    await registry.execute("mail.item", { what: "200" });
+    await assert.rejects(registry.execute("mail.item", { what: "200" }), /\(limits of importer mail\)/);
+  });
+
   it("opens on a server that sends its answers byte by byte, for ever", async () => {
     const api = await server();
     const config = {

@@ -10,6 +10,18 @@ import { notOn } from "../support/skips.mjs";
 import { startsFile, untilDead } from "./support/processes.mjs";
 import { connected, failure, stdio } from "./support/servers.mjs";
 
+describe("a configuration with two ways to a server", () => {
+  const log = collectLog();
+
+  it("with a URL and a command uses the URL, and says so", async () => {
+    const config = { ...stdio(), url: "http://127.0.0.1:9/mcp", reconnect: false, connectTimeout: 2_000 };
+    await failure(createMCPClient("both", config));
+    const told = log.filter(({ text }) => text.includes("url is used, and command is ignored"));
+    assert.equal(told.length, 1);
+    assert.match(told[0].text, /MCP server 'both'/);
+  });
+});
+
 describe("a configuration", () => {
   it("without a server says what is missing", async () => {
     const error = await failure(createMCPClient("nowhere", {}));

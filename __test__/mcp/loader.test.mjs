@@ -53,6 +53,18 @@ describe("load", () => {
     assert.equal(wrappers.length, 3);
   });
 
+  it("recognises a misspelt mcpServers", async (t) => {
+    const error = await failure(newLoader(t).load({ mcpServer: { one: stdio() } }));
+    assert.equal(error.code, "VALIDATION_ERROR");
+    assert.match(
+      error.message,
+      /mcpServer is not a server, but has servers in it\. Did you mean mcpServers\?/,
+    );
+    // A server may have such a name.
+    const [{ name }] = await newLoader(t).load({ mcpServer: stdio() });
+    assert.equal(name, "mcpServer");
+  });
+
   it("accepts the shape of an mcpServers file, and twice", async (t) => {
     const loader = newLoader(t);
     const { command, args } = stdio();

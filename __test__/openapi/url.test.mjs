@@ -106,9 +106,27 @@ describe("FromOpenAPIUrl", () => {
     pages.set("/page.html", "<html>");
     pages.set("/large.json", JSON.stringify(documentOf({ description: "x".repeat(100_000) })));
     for (const [url, more, code, message] of [
-      ["api.json", {}, "VALIDATION_ERROR", /absolute http or https URL/],
-      ["file:///api.json", {}, "VALIDATION_ERROR", /absolute http or https URL/],
-      [`${origin}/none.json`, {}, "EXECUTION_ERROR", /HTTP 404/],
+      [
+        "api.json",
+        {},
+        "VALIDATION_ERROR",
+        /absolute http or https URL, not "api\.json"\. FromOpenAPIFile reads a file$/,
+      ],
+      ["./api", {}, "VALIDATION_ERROR", /not "\.\/api"\. FromOpenAPIFile reads a file$/],
+      ["C:\\api.json", {}, "VALIDATION_ERROR", /\. FromOpenAPIFile reads a file$/],
+      ["file:///api.json", {}, "VALIDATION_ERROR", /absolute http or https URL.*FromOpenAPIFile/],
+      [
+        "pets.example/api.json",
+        {},
+        "VALIDATION_ERROR",
+        /did you mean "https:\/\/pets\.example\/api\.json"\?$/,
+      ],
+      [
+        `${origin.replace("//", "//ada:hush-1@")}/none.json?key=hush-2`,
+        {},
+        "EXECUTION_ERROR",
+        new RegExp(`^The document at ${origin}/none\\.json could not be fetched: HTTP 404((?!hush).)*$`, "s"),
+      ],
       [`${origin}/page.html`, {}, "VALIDATION_ERROR", /markup/],
       [`${origin}/large.json`, { maxDocumentBytes: 1000 }, "EXECUTION_ERROR", /1000/],
     ]) {

@@ -216,6 +216,26 @@ describe("spans", () => {
     assert.match(items.received[1].url, /hunter22.*hunter24.*hunter25/);
   });
 
+  it("are not made twice: a registry is instrumented once at a time", async () => {
+    const registry = new OperationRegistry();
+    registry.register(operation({ namespace: "demo", name: "once" }));
+    const stop = instrument(registry);
+    assert.throws(
+      () => instrument(registry),
+      (error) =>
+        error instanceof CallError &&
+        /^instrument: this registry is instrumented already/.test(error.message),
+    );
+    stop();
+    const again = instrument(registry);
+    stop();
+    assert.throws(() => instrument(registry), CallError, "the first function stops only what it started");
+    exporter.reset();
+    await registry.execute("demo.once", {});
+    assert.equal(spans().length, 1);
+    again();
+  });
+
   it("of tools have the name that their callers know", async () => {
     const long = "a".repeat(80);
     const { registry, url } = await serving([operation({ namespace: "demo.long", name: long })], {

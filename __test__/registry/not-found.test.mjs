@@ -72,6 +72,13 @@ describe("the nearest id", () => {
     });
   }
 
+  it("an id without a namespace is told what an id is", async () => {
+    const error = await failure(registry.execute("stock", {}));
+    assert.equal(error.message, "Operation not found: stock. An id is <namespace>.<name>");
+    const other = await failure(registry.execute("books.find", {}));
+    assert.equal(other.message, "Operation not found: books.find");
+  });
+
   it("callers from outside are told of what they may call only", async () => {
     const guarded = createRegistry([
       operation({ namespace: "vault", name: "open", accessControl: { requiredScopes: ["keys"] } }),

@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { basename, dirname, join, relative } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { nodeScannerFS, OperationRegistry, scanOperations } from "@alkdev/operations";
+import { CallError, nodeScannerFS, OperationRegistry, scanOperations } from "@alkdev/operations";
 import { runModule } from "../support/run-node.mjs";
 import { collectLog } from "./support/warnings.mjs";
 
@@ -272,7 +272,13 @@ describe("an injected ScannerFS", () => {
   });
 
   it("the folder itself must be there", async () => {
-    await assert.rejects(scanOperations(join(root, "not there")), { code: "ENOENT" });
+    const path = join(root, "not there");
+    await assert.rejects(scanOperations(path), (error) => {
+      assert.ok(error instanceof CallError);
+      assert.equal(error.code, "EXECUTION_ERROR");
+      assert.equal(error.message, `scanOperations: cannot read the folder ${path}: there is no such folder`);
+      return true;
+    });
   });
 
   it("a loop of folders ends", async () => {

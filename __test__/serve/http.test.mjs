@@ -507,7 +507,10 @@ describe("a server", () => {
         'serve: doors.http.path must be a path such as /api, without a slash at its end, not "api/"',
       ],
       [{ doors: { htp: true } }, "serve: doors.htp is not an option. Did you mean http?"],
-      [{ doors: { http: true }, port: 70_000 }, "serve: port must be a whole number from 0 to 65535, not 70000"],
+      [
+        { doors: { http: true }, port: 70_000 },
+        "serve: port must be a whole number from 0 to 65535, not 70000",
+      ],
       [
         { doors: { http: true }, responseHeaders: ["Set-Cookie"] },
         "serve: responseHeaders has Set-Cookie, which is never handed on",

@@ -17,6 +17,7 @@ import {
 } from "../border/options.js";
 import { quoted } from "../border/text.js";
 import { accessRules, type ImportedAccessControl } from "../imported-access.js";
+import { logger } from "../logging.js";
 import type { OutputMode } from "../registry/entry.js";
 import { type CallLimits, type CircuitBreaker, callLimits, circuitBreaker } from "../registry/limits.js";
 import { aSpill, type SpillOptions } from "../registry/spills.js";
@@ -241,6 +242,9 @@ export function checkedConfig(name: string, config: unknown, rules?: Rules): MCP
   }
   const prefix = `MCP server '${name}': `;
   const checked = checkedOptions<MCPClientConfig>(config, FIELDS, rules ?? { prefix, others: ignored });
+  if (checked.url !== undefined && checked.command !== undefined) {
+    logger("mcp").warn(`${prefix}it has url and command. url is used, and command is ignored`, { name });
+  }
   if (typeof checked.headers === "function") {
     if (checked.url === undefined) throw refusal(`${prefix}headers`, "can be a function only with url");
     // What a user allowed would be kept for all.

@@ -1,3 +1,4 @@
+import { nearestName } from "../border/nearest-name.js";
 import { isObject, isRecord } from "../border/options.js";
 import { CallError, failed, invalid, mapError } from "../errors.js";
 import { KeptRules } from "../imported-access.js";
@@ -193,10 +194,23 @@ export class MCPClientLoader {
 
 function serversOf(config: MCPServersFile): MCPServers {
   const servers: unknown = isFile(config) ? config.mcpServers : config;
-  if (isRecord(servers)) return servers as MCPServers;
+  if (isRecord(servers)) {
+    const misspelt = Object.keys(servers).find((name) => isMisspelt(name, servers[name]));
+    if (misspelt === undefined) return servers as MCPServers;
+    throw invalid(
+      `MCPClientLoader.load: ${misspelt} is not a server, but has servers in it. Did you mean mcpServers?`,
+    );
+  }
   throw invalid(
     "MCPClientLoader.load expects an object with a configuration for each server, or one that has them under 'mcpServers'",
   );
+}
+
+/** Whether an entry is no server, but `mcpServers` by another name. */
+function isMisspelt(name: string, entry: unknown): boolean {
+  if (nearestName(name, ["mcpServers"]) === undefined || !isRecord(entry)) return false;
+  const servers = Object.values(entry);
+  return servers.length > 0 && servers.every((one) => isRecord(one) && ("command" in one || "url" in one));
 }
 
 /** A server may be called `mcpServers` too; then it says how it is started or reached. */

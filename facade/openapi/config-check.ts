@@ -156,12 +156,18 @@ function baseUrl(value: unknown, path: string): ReturnType<Check> {
   throw refusal(path, mustBeUrl(value));
 }
 
+/** Whether a text that is no URL looks like the path of a file, and not like `pets.example/openapi.json`. */
+export function isPath(text: string): boolean {
+  return /^(file:|~|\.{0,2}[\\/]|[a-z]:[\\/])|^[^\\/:]+\.(json|ya?ml)$/i.test(text);
+}
+
 /** What is wrong with a URL. It is quoted where it holds neither a password nor a key, and a missing scheme is the usual
  * mistake. */
 export function mustBeUrl(value: unknown): string {
   const isTellable = isString(value) && !/[@?]/.test(value);
   const found = isString(value) && !isTellable ? "the text that was given" : quoted(value);
-  const meant = isTellable && !value.includes("://") ? withScheme(value) : undefined;
+  const mayLackScheme = isTellable && !value.includes("://") && !isPath(value);
+  const meant = mayLackScheme ? withScheme(value) : undefined;
   const hint = isHttpUrl(meant) ? `; did you mean ${quoted(meant)}?` : "";
   return `must be an absolute http or https URL, not ${found}${hint}`;
 }

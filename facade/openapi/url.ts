@@ -1,9 +1,9 @@
 // A document from the web, with the files that it refers to.
 
-import { invalid } from "../errors.js";
+import { CallError, invalid, mapError } from "../errors.js";
 import { native, runtime } from "../runtime.js";
 import type { ConfigFor, OpenAPIImportConfig } from "./config.js";
-import { type CheckedConfig, checkedConfig, mustBeUrl } from "./config-check.js";
+import { type CheckedConfig, checkedConfig, isPath, mustBeUrl } from "./config-check.js";
 import { fetchText } from "./fetch-text.js";
 import { type ImportedService, importDocument } from "./import.js";
 import { completed, DEFAULT_MAX_DOCUMENT_BYTES } from "./references.js";
@@ -43,7 +43,9 @@ export async function importUrl(url: string, config: OpenAPIImportConfig): Promi
   // A limit of 0 is none.
   const deadline =
     performance.now() + (checked.timeout === 0 ? LONGEST : (checked.timeout ?? DEFAULT_TIMEOUT));
-  const first = await fetchBytes(address, checked, limit, deadline);
+  const first = await fetchBytes(address, checked, limit, deadline).catch((error: unknown) => {
+    throw notFetched(address, error);
+  });
   // Without user name and password, which would be in the names of other files, and so in reports.
   const from = withCredentials(first.url, "", "");
   const { origin, username, password } = new URL(address);
@@ -66,7 +68,19 @@ export async function importUrl(url: string, config: OpenAPIImportConfig): Promi
 function addressOf(url: unknown): string {
   const text = url instanceof URL ? url.href : url;
   if (typeof text === "string" && /^https?:\/\//i.test(text) && URL.canParse(text)) return text;
-  throw invalid(`FromOpenAPIUrl: the URL ${mustBeUrl(text)}`);
+  const hint = typeof text === "string" && isPath(text) ? ". FromOpenAPIFile reads a file" : "";
+  throw invalid(`FromOpenAPIUrl: the URL ${mustBeUrl(text)}${hint}`);
+}
+
+/** The query may hold keys, so it is left out. */
+function notFetched(address: string, error: unknown): CallError {
+  const { origin, pathname } = new URL(address);
+  const { code, message, details } = mapError(error);
+  return new CallError(
+    code,
+    `The document at ${origin}${pathname} could not be fetched: ${message}`,
+    details,
+  );
 }
 
 function withCredentials(address: string, username: string, password: string): string {

@@ -23,7 +23,7 @@ import { aBoolean, anObject, checkedOptions, type Fields, group, refusal } from 
 import { kindOf, messageOf } from "../border/text.js";
 import { askForTrace, type Sent, type Stream, type TraceSource, traceIn } from "../border/trace.js";
 import type { ResponseEnvelope } from "../envelope.js";
-import { mapError } from "../errors.js";
+import { invalid, mapError } from "../errors.js";
 import type { NativeSpans } from "../registry/native-reports.js";
 import { markVia } from "../registry/protocol-context.js";
 import { OperationRegistry } from "../registry/registry.js";
@@ -71,6 +71,9 @@ const MOST_CONTENT = 4_096;
 /** The context of OpenTelemetry within calls: for programs that have registered no context manager. */
 const within = new AsyncLocalStorage<Context>();
 
+/** Registries that have spans already. */
+const instrumented = new WeakMap<OperationRegistry, Instruments>();
+
 /** The span of the request that is made right now. */
 const REQUEST_SPAN = createContextKey("@alkdev/operations: request");
 
@@ -87,7 +90,8 @@ function run<T>(context: Context, work: () => T): T {
 /**
  * Creates spans and metrics for every call and every subscription of a registry, by the semantic conventions of
  * OpenTelemetry. Passes the trace on through HTTP requests, event streams, MCP, the call protocol, NATS and Redis, and
- * continues it in served calls. Returns a function that stops it.
+ * continues it in served calls. Returns a function that stops it. Until then, a second call for the same registry is
+ * refused.
  *
  * @example
  * ```ts
@@ -99,10 +103,18 @@ export function instrument(registry: OperationRegistry, options: InstrumentOptio
     throw refusal("instrument: registry", `must be an OperationRegistry, not ${kindOf(registry)}`);
   }
   const checked = checkedOptions<InstrumentOptions>(options, FIELDS, { prefix: "instrument: " });
+  if (instrumented.has(registry)) {
+    throw invalid(
+      "instrument: this registry is instrumented already, and a second time would double its spans. Stop the first with the function that it returned",
+    );
+  }
   const instruments = new Instruments(registry, checked);
   const stops = [registry.observe(instruments), askForTrace(instruments)];
+  instrumented.set(registry, instruments);
   return () => {
     for (const stop of stops) stop();
+    // It may be instrumented again by now.
+    if (instrumented.get(registry) === instruments) instrumented.delete(registry);
   };
 }
 

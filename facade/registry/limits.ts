@@ -20,7 +20,7 @@ export interface CallRate {
 }
 
 /**
- * Limits for an operation, an adapter or a registry: how many calls run, wait and start, and how long they take.
+ * Limits for an operation, an importer or a registry: how many calls run, wait and start, and how long they take.
  * Anything left out is not limited.
  *
  * @example
@@ -73,7 +73,7 @@ export interface CircuitBreaker {
 export interface LimitStats {
   /** Where the limits were set. */
   scope: "registry" | "adapter" | "operation";
-  /** The id of the operation, or the namespace of the adapter; empty for the registry. */
+  /** The id of the operation, or the namespace of the importer (`"adapter"`); empty for the registry. */
   name: string;
   running: number;
   waiting: number;

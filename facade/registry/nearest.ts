@@ -4,12 +4,18 @@ import { nearestName } from "../border/nearest-name.js";
 import { nameOf } from "../border/text.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 
+/** What is longer is no name that somebody has typed. */
+const MAX_NAME = 100;
+
 /** There is no such operation; of those that the caller may know about, one may be near. */
 export function operationNotFound(operationId: unknown, ids: readonly string[]): CallError {
   const nearest = nearestId(operationId, ids);
   const message = `Operation not found: ${nameOf(operationId)}`;
+  const isName =
+    typeof operationId === "string" && operationId.length <= MAX_NAME && !operationId.includes(".");
+  const hint = isName ? ". An id is <namespace>.<name>" : "";
   return nearest === undefined
-    ? new CallError(InfrastructureErrorCode.OPERATION_NOT_FOUND, message, { operationId })
+    ? new CallError(InfrastructureErrorCode.OPERATION_NOT_FOUND, message + hint, { operationId })
     : new CallError(InfrastructureErrorCode.OPERATION_NOT_FOUND, `${message}. Did you mean ${nearest}?`, {
         operationId,
         nearest,

@@ -43,7 +43,7 @@ export interface RegistryOptions {
    * callers over NATS or Redis, results stay in memory.
    */
   spill?: SpillOptions;
-  /** Limits for all calls of the registry together. Operations and adapters may have limits of their own. */
+  /** Limits for all calls of the registry together. Operations and importers may have limits of their own. */
   limits?: CallLimits;
 }
 

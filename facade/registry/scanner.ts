@@ -2,6 +2,7 @@ import { readdir } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { messageOf } from "../border/text.js";
+import { type CallError, failed } from "../errors.js";
 import { logger } from "../logging.js";
 import { compiled } from "../schema/compiled.js";
 import { SCHEMA_FIELDS } from "../schema/lazy.js";
@@ -94,6 +95,16 @@ export async function scanOperations(
   return scan.found;
 }
 
+function cannotScan(path: string, error: unknown): CallError {
+  const { code } = Object(error) as NodeJS.ErrnoException;
+  const reasons: Record<string, string> = {
+    ENOENT: "there is no such folder",
+    ENOTDIR: "it is not a folder",
+  };
+  const reason = (typeof code === "string" ? reasons[code] : undefined) ?? messageOf(error);
+  return failed(`scanOperations: cannot read the folder ${path}: ${reason}`, { path, cause: code });
+}
+
 async function scanFolder(path: string, scan: Scan, depth: number): Promise<void> {
   if (depth > MAX_DEPTH) {
     log.warn(`Not scanned: ${path} is nested more than ${MAX_DEPTH} folders deep`, { path });
@@ -114,7 +125,7 @@ async function scanFolder(path: string, scan: Scan, depth: number): Promise<void
       else if (isFile && MODULE.test(name) && !DECLARATIONS.test(name)) await scanFile(child, scan.found);
     }
   } catch (error) {
-    if (depth === 0) throw error;
+    if (depth === 0) throw cannotScan(path, error);
     log.warn(`Not scanned: ${path}: ${messageOf(error)}`, { path });
   }
 }

@@ -189,7 +189,11 @@ export class Hub implements ServedHub {
     spoke.offered = readDescriptions(operations);
     if (this.#accept === undefined) return told([]);
     const { offered } = spoke;
-    const acceptance = await this.#acceptance(this.#accept, spoke);
+    const acceptance = await this.#acceptance(this.#accept, spoke).catch((error) => {
+      // Nothing is kept of what was refused.
+      if (spoke.offered === offered) spoke.offered = [];
+      throw error;
+    });
     const taken = await importedFrom(spoke, offered, acceptance);
     // It may have left, or offered something newer, while that was found out.
     if (!this.#spokes.has(id)) throw gone();
@@ -221,12 +225,14 @@ export class Hub implements ServedHub {
     try {
       return checkedImport(acceptance, "accept: ");
     } catch (error) {
-      log.error(messageOf(error), {});
-      throw new CallError(
-        InfrastructureErrorCode.EXECUTION_ERROR,
-        `The hub could not take the operations of spoke ${quoted(spoke.name)}: its accept function gives something odd`,
-        { reason: "not-accepted", delivery: "none" },
-      );
+      const message =
+        `The hub could not take the operations of spoke ${quoted(spoke.name)}: its accept function returned ` +
+        `${quoted(acceptance)}; expected false or an object such as { namespace: "laptop" } (${messageOf(error)})`;
+      log.error(message, {});
+      throw new CallError(InfrastructureErrorCode.EXECUTION_ERROR, message, {
+        reason: "not-accepted",
+        delivery: "none",
+      });
     }
   }
 

@@ -387,6 +387,7 @@ export function nativeOptions(options: ServeOptions): string {
               maxFrameBytes: options.maxBodyBytes ?? MAX_BODY_BYTES,
               ...HUB,
               ...(hub === true ? {} : defined(hub)),
+              hasAccept: hub !== true && hub.accept !== undefined,
             },
       explorer: isOpen(explorer)
         ? { path: Object(explorer).path?.replace(/^\/$/, "") ?? "", files: explorerFiles() }

@@ -108,6 +108,9 @@ pub struct HubDoor {
     pub max_operations: usize,
     /// Connections at a time.
     pub max_connections: usize,
+    /// Somebody decides which operations of spokes are taken.
+    #[serde(default)]
+    pub has_accept: bool,
 }
 
 /// A page to look at operations and to call them.

@@ -10,9 +10,8 @@ use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::lock::locked;
 use operations_core::log::{Level, Logger};
 use operations_core::mailbox::Mailbox;
+use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use rustls::pki_types::pem::PemObject;
-use rustls::{ClientConfig, RootCertStore};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
@@ -24,11 +23,11 @@ use tokio_tungstenite::tungstenite::Error;
 use tokio_util::sync::CancellationToken;
 
 use crate::limits::CONNECTING;
-use crate::loss;
 use crate::options::{Options, Plan, Reconnect};
 use crate::peer::Peer;
 use crate::serving::Serving;
 use crate::session::{Session, Settings, Socket};
+use crate::tls;
 
 /// The module under which log lines appear.
 const MODULE: &str = "hub";
@@ -70,7 +69,7 @@ impl Drop for Connection {
     fn drop(&mut self) {
         self.shared.closing.cancel();
         self.shared.kill.cancel();
-        self.shared.peer.end(loss::closed, "it was closed");
+        self.shared.peer.close();
     }
 }
 
@@ -90,7 +89,7 @@ impl Connection {
     ) -> Result<Self, CallError> {
         let plan = options.plan()?;
         let tls = if plan.is_tls {
-            Some(Arc::new(tls_config(options.ca_file.as_deref()).await?))
+            Some(Arc::new(tls::config(options.ca_file.as_deref()).await?))
         } else {
             None
         };
@@ -245,7 +244,7 @@ impl Shared {
             }
             self.peer.disconnected(&why);
         }
-        self.peer.end(loss::closed, "it was closed");
+        self.peer.close();
         self.change(Link::Closed);
         self.ended.notify_waiters();
     }
@@ -264,7 +263,7 @@ impl Shared {
             async {
                 let end = running.await;
                 if self.closing.is_cancelled() {
-                    self.peer.end(loss::closed, "it was closed");
+                    self.peer.close();
                 }
                 self.peer.disconnected(&end.why);
                 end
@@ -360,14 +359,13 @@ impl Shared {
         let _ = stream.set_nodelay(true);
         let stream: Box<dyn Socket> = match &self.tls {
             None => Box::new(stream),
-            Some(tls) => {
+            Some(config) => {
                 let name = ServerName::try_from(bare.to_owned())
                     .map_err(|error| self.unreachable("tls", &error.to_string(), None))?;
-                let connector = TlsConnector::from(Arc::clone(tls));
+                let connector = TlsConnector::from(Arc::clone(config));
                 let stream = connector.connect(name, stream).await.map_err(|error| {
-                    let why =
-                        format!("its certificate is not accepted, or it speaks no TLS ({error})");
-                    self.unreachable("tls", &why, Some(error.to_string()))
+                    let cause = tls::cut_off_or(&error);
+                    self.unreachable("tls", &tls::why_not(&error), Some(cause))
                 })?;
                 Box::new(stream)
             }
@@ -377,11 +375,17 @@ impl Shared {
         match client_async_with_config(request, stream, Some(config)).await {
             Ok((socket, _)) => Ok(socket),
             Err(Error::Http(response)) => Err(self.refused(response.status())),
-            Err(error) => Err(self.unreachable(
-                "no-hub",
-                &format!("it does not answer as a hub does ({error})"),
-                None,
-            )),
+            Err(error) => {
+                let what = match &error {
+                    Error::Io(error) => tls::cut_off_or(error),
+                    error => error.to_string(),
+                };
+                let mut why = format!("it does not answer as a hub does ({what})");
+                if !self.plan.is_tls {
+                    why.push_str(". If the hub has TLS, try wss://");
+                }
+                Err(self.unreachable("no-hub", &why, None))
+            }
         }
     }
 
@@ -400,6 +404,11 @@ impl Shared {
                 Code::ExecutionError,
                 "there is no hub at this path. The door's default is /hub".to_owned(),
             ),
+            // So do some servers with TLS answer who speaks without.
+            StatusCode::BAD_REQUEST if !self.plan.is_tls => (
+                Code::ExecutionError,
+                format!("it answers with the status {status}. If the hub has TLS, try wss://"),
+            ),
             other => (
                 Code::ExecutionError,
                 format!("it answers with the status {other}"),
@@ -412,44 +421,4 @@ impl Shared {
         }
         error
     }
-}
-
-/// The authorities of the system, or those in a file.
-async fn tls_config(ca_file: Option<&str>) -> Result<ClientConfig, CallError> {
-    // One provider for the process; another part of this library may have been first.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut roots = RootCertStore::empty();
-    let given = match ca_file {
-        Some(path) => {
-            let path = path.to_owned();
-            let unreadable = |why: String| {
-                CallError::invalid(format!("connectHub: caFile cannot be used: {why}"))
-            };
-            let text = tokio::task::spawn_blocking(move || std::fs::read(path))
-                .await
-                .map_err(|error| unreadable(error.to_string()))?
-                .map_err(|error| unreadable(error.to_string()))?;
-            rustls::pki_types::CertificateDer::pem_slice_iter(&text)
-                .collect::<Result<Vec<_>, _>>()
-                .map_err(|error| unreadable(error.to_string()))?
-        }
-        None => tokio::task::spawn_blocking(|| rustls_native_certs::load_native_certs().certs)
-            .await
-            .unwrap_or_default(),
-    };
-    for certificate in given {
-        // The system may have some that are of no use.
-        let _ = roots.add(certificate);
-    }
-    if roots.is_empty() {
-        return Err(match ca_file {
-            Some(_) => CallError::invalid("connectHub: caFile holds no certificate (PEM)"),
-            None => CallError::failed(
-                "connectHub: no certificate of an authority was found. Install the system's, or name a file (caFile)",
-            ),
-        });
-    }
-    Ok(ClientConfig::builder()
-        .with_root_certificates(roots)
-        .with_no_client_auth())
 }

@@ -19,6 +19,8 @@ use operations_core::json::{Object, push_string};
 use serde::de::IgnoredAny;
 use serde_json::json;
 
+use crate::limits::LONGEST_ID;
+
 /// A frame that can be believed.
 #[derive(Debug)]
 pub enum Frame<'a> {
@@ -94,6 +96,10 @@ impl<'a> Frame<'a> {
             return Err(Refusal::UnknownType);
         };
         let id = message.string("id").unwrap_or_default();
+        // It is kept until there is an answer.
+        if id.len() > LONGEST_ID {
+            return Err(Refusal::Field("id"));
+        }
         let payload = message.get("payload").unwrap_or("{}");
         let inner = Object::read(payload).map_err(|_| Refusal::Field("payload"))?;
         Ok(match kind {

@@ -20,6 +20,7 @@ pub mod options;
 pub mod peer;
 pub mod serving;
 pub mod session;
+mod tls;
 
 pub use connection::Connection;
 pub use handler::PeerHandler;

@@ -29,8 +29,20 @@ pub const MOST_WAITING: usize = 100_000;
 /// Bytes of one frame with a part of a list of operations.
 pub const PAGE_BYTES: usize = 256 * 1024;
 
-/// Bytes of a whole list of operations.
+/// Bytes of a whole list of operations that was asked for.
 pub const LIST_BYTES: usize = 64 * 1024 * 1024;
+
+/// Bytes of all offers of one connection that are not answered yet.
+pub const OFFER_BYTES: usize = 32 * 1024 * 1024;
+
+/// The same for all connections of a server together.
+pub const ALL_OFFER_BYTES: usize = 256 * 1024 * 1024;
+
+/// How long an offer may take from its first part to its last. Whoever offers waits no longer for the answer ([`PATIENCE`]).
+pub const OFFER_TIME: Duration = PATIENCE;
+
+/// Bytes of the id of a question or an offer.
+pub const LONGEST_ID: usize = 256;
 
 /// Lists of operations that the other end may be sending at a time.
 pub const MOST_LISTS: usize = 8;

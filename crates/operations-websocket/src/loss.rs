@@ -1,5 +1,7 @@
 //! Errors that only a connection has, and what a caller may conclude from each.
 
+use std::time::Duration;
+
 use operations_core::call::{TooLarge, lost};
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::json::MAX_DEPTH;
@@ -79,6 +81,34 @@ pub fn too_many_operations(count: usize, limit: usize) -> CallError {
     }))
 }
 
+/// The offers of a connection take more than they may.
+#[must_use]
+pub fn offer_too_large(limit: usize) -> CallError {
+    CallError::failed(format!(
+        "The offer was refused: the unanswered offers of one connection may have {limit} bytes in all. Offer fewer operations, or shorter descriptions and schemas"
+    ))
+    .with_details(json!({ "reason": "too-large", "limit": limit, "delivery": "none" }))
+}
+
+/// The offers of all connections take more than they may.
+#[must_use]
+pub fn too_many_offers() -> CallError {
+    CallError::failed(
+        "The offer was refused: the other side has no room for it, because others offer too much at the same time. Try again later",
+    )
+    .with_details(json!({ "reason": "overloaded", "delivery": "none" }))
+}
+
+/// The last part of an offer did not arrive in time.
+#[must_use]
+pub fn offer_too_late(limit: Duration) -> CallError {
+    let seconds = limit.as_secs();
+    CallError::failed(format!(
+        "The offer was refused: its last part did not arrive within {seconds} seconds of the first. Offer the operations again"
+    ))
+    .with_details(json!({ "reason": "too-late", "limit": limit.as_millis(), "delivery": "none" }))
+}
+
 /// A frame is nested too deeply to be looked at.
 #[must_use]
 pub fn too_deep() -> CallError {
@@ -103,17 +133,34 @@ pub fn stream_closed(operation_id: &str) -> CallError {
     lost("closing", "unknown", operation_id, message)
 }
 
-/// Nobody serves anything at the other end.
+/// The `side` that was asked, a hub or a spoke, has no such operation. `nearest` is one that the caller may call.
 #[must_use]
-pub fn not_found(operation_id: &str, serves: bool) -> CallError {
-    let (reason, why) = if serves {
-        ("no-such-operation", "this side serves no such operation")
-    } else {
-        ("no-worker", "this side serves nothing")
-    };
+pub fn not_found(operation_id: &str, side: &str, nearest: Option<&str>) -> CallError {
+    let why = format!("The {side} serves no such operation");
+    let mut error = absent(operation_id, "no-such-operation", &why);
+    if let (Some(nearest), Some(details)) = (
+        nearest,
+        error
+            .details
+            .as_mut()
+            .and_then(serde_json::Value::as_object_mut),
+    ) {
+        details.insert("nearest".to_owned(), json!(nearest));
+        error.message = format!("{}. Did you mean {nearest}?", error.message);
+    }
+    error
+}
+
+/// The spoke that was asked has not called `serve`.
+#[must_use]
+pub fn serves_nothing(operation_id: &str) -> CallError {
+    absent(operation_id, "no-worker", "The spoke serves no operations")
+}
+
+fn absent(operation_id: &str, reason: &str, why: &str) -> CallError {
     CallError::new(
         InfrastructureErrorCode::OperationNotFound,
-        format!("Operation not found: {operation_id} ({why})"),
+        format!("Operation not found: {operation_id}. {why}"),
     )
     .with_details(json!({ "operationId": operation_id, "reason": reason, "delivery": "none" }))
 }
@@ -132,4 +179,11 @@ pub fn too_large(what: TooLarge, operation_id: &str, size: usize, limit: usize) 
 pub fn unanswered(what: &str, why: &str) -> CallError {
     CallError::failed(format!("{what} has no answer: {why}"))
         .with_details(json!({ "reason": "peer-lost", "delivery": "unknown" }))
+}
+
+/// A question about the other end was not asked: somebody here has closed the connection.
+#[must_use]
+pub fn not_asked(what: &str) -> CallError {
+    CallError::failed(format!("{what} was not sent: the connection was closed"))
+        .with_details(json!({ "reason": "closed", "delivery": "none" }))
 }

@@ -10,8 +10,10 @@ use serde::Deserialize;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use url::Url;
 
-use crate::limits::{FRAME_BYTES, HEARTBEAT, MOST_CALLS, MOST_OPERATIONS, MOST_WAITING};
-use crate::session::Settings;
+use crate::limits::{
+    FRAME_BYTES, HEARTBEAT, MOST_CALLS, MOST_OPERATIONS, MOST_WAITING, OFFER_TIME,
+};
+use crate::session::{Settings, offer_bytes};
 
 /// The header with which a spoke shows that it is the one that was there before.
 pub const INSTANCE: HeaderName = HeaderName::from_static("operations-instance");
@@ -84,6 +86,8 @@ impl Options {
             heartbeat: self.heartbeat.map_or(HEARTBEAT, clock::milliseconds),
             max_calls: MOST_CALLS,
             max_operations: MOST_OPERATIONS,
+            offer_time: OFFER_TIME,
+            offer_bytes: offer_bytes(),
         }
     }
 

@@ -27,7 +27,7 @@ pub use outbound::{Outbound, Subscription, Told};
 use crate::frame;
 use crate::limits::{PAGE_BYTES, PATIENCE, STREAMS_WAIT};
 use crate::loss;
-use requests::{Link, State, To, post};
+use requests::{Ending, Link, State, To, post};
 
 /// The other end of a connection.
 pub struct Peer {
@@ -220,8 +220,10 @@ impl Peer {
         question: impl FnOnce(&str) -> Vec<String>,
     ) -> Result<String, CallError> {
         let (id, reply) = self.act(|_, state, _| {
-            if state.link != Link::Up {
-                return Err(loss::unanswered(what, "there is no connection"));
+            match &state.link {
+                Link::Up => {}
+                Link::Over(Ending::Closed) => return Err(loss::not_asked(what)),
+                _ => return Err(loss::unanswered(what, "there is no connection")),
             }
             let (id, reply) = state.questions.open();
             for text in question(&id) {
@@ -264,21 +266,21 @@ impl Peer {
         self.room.notify_waiters();
     }
 
-    /// There will be no connection any more. Everything fails.
-    pub fn end(&self, error: impl Fn(&str, bool) -> CallError, why: &str) {
-        self.act(|_, state, waking| state.end(error, why, waking));
+    /// Somebody here has closed the connection, for good. Everything fails.
+    pub fn close(&self) {
+        self.end(Ending::Closed);
+    }
+
+    /// The peer is gone, for good. Everything fails.
+    pub fn lost(&self, why: &str) {
+        self.end(Ending::Lost(why.to_owned()));
+    }
+
+    fn end(&self, ending: Ending) {
+        self.act(|_, state, waking| state.end(ending, waking));
         self.over.cancel();
         self.outgoing.notify_one();
         self.room.notify_waiters();
-    }
-
-    /// The peer is gone, for good.
-    pub fn lost(&self, why: &str) {
-        let name = locked(&self.state).name.clone();
-        self.end(
-            |operation, was_sent| loss::peer_lost(operation, &name, why, was_sent),
-            why,
-        );
     }
 
     /// Whether there will never be a connection again.

@@ -57,6 +57,17 @@ pub trait Serving: Send + Sync {
     /// The operations that the other end may call, each as JSON.
     fn operations(&self) -> BoxFuture<'static, Result<Vec<String>, CallError>>;
 
+    /// Why no operations are taken, whatever is offered. Then nothing that is offered is kept until it is complete.
+    fn refuses_offers(&self) -> Option<CallError> {
+        None
+    }
+
+    /// Whether what was offered is kept although nobody has decided that it should be. Then it counts as long as the
+    /// connection lives.
+    fn keeps_any_offer(&self) -> bool {
+        false
+    }
+
     /// The other end offers operations: a JSON list. Gives what it is told, a JSON object.
     fn offered(&self, operations: String) -> BoxFuture<'static, Result<String, CallError>>;
 

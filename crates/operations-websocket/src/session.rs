@@ -2,11 +2,13 @@
 //!
 //! - `answering`: calls of the other end;
 //! - `listing`: its questions what is served here, and its offers;
+//! - `offers`: the offers of which more is to come, and how much they may take;
 //! - `end`: how a connection ends.
 
 mod answering;
 mod end;
 mod listing;
+mod offers;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -30,12 +32,14 @@ use tokio_util::task::TaskTracker;
 pub use end::End;
 
 use crate::frame::{self, About, Frame};
-use crate::limits::{LAST_WORDS, LIST_BYTES, MOST_LISTS, MOST_MALFORMED, PROTOCOL};
+use crate::limits::{
+    ALL_OFFER_BYTES, LAST_WORDS, LIST_BYTES, MOST_LISTS, MOST_MALFORMED, PROTOCOL,
+};
 use crate::loss;
 use crate::peer::Peer;
 use crate::serving::Serving;
 use answering::Running;
-use listing::Offer;
+use offers::Offers;
 
 /// Bytes that are written in one go.
 const WRITE_BYTES: usize = 128 * 1024;
@@ -58,6 +62,16 @@ pub struct Settings {
     pub max_calls: usize,
     /// Operations that the other end may offer.
     pub max_operations: usize,
+    /// How long an offer may take from its first part to its last.
+    pub offer_time: Duration,
+    /// Bytes that offers of all connections may take together: see [`offer_bytes`].
+    pub offer_bytes: Arc<Semaphore>,
+}
+
+/// Room for the offers of all connections of a server.
+#[must_use]
+pub fn offer_bytes() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(ALL_OFFER_BYTES))
 }
 
 impl Settings {
@@ -79,8 +93,7 @@ pub struct Session {
     /// Calls of the other end.
     running: Mutex<HashMap<String, Arc<Running>>>,
     tasks: TaskTracker,
-    /// Offers of which more is to come.
-    offers: Mutex<HashMap<String, Offer>>,
+    offers: Offers,
     /// Questions and offers of the other end that may be worked on at a time: each can hold all operations.
     places: Arc<Semaphore>,
     /// Nothing new is begun.
@@ -101,10 +114,10 @@ impl Session {
         Arc::new(Self {
             peer,
             serving,
+            offers: Offers::new(settings.offer_time),
             settings,
             running: Mutex::default(),
             tasks: TaskTracker::new(),
-            offers: Mutex::default(),
             places: Arc::new(Semaphore::new(MOST_LISTS)),
             closing,
             over: CancellationToken::new(),
@@ -184,6 +197,7 @@ impl Session {
             () = self.drained() => End::ours(CloseCode::Away, "this side is closing"),
             end = reading => end,
             end = writing => end,
+            end = self.ending_late_offers() => end,
             () = self.telling_changes() => End::ours(CloseCode::Away, "this side is closing"),
             () = self.over.cancelled() => End::ours(CloseCode::Policy, "the other side reads too slowly"),
         };

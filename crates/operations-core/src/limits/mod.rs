@@ -69,6 +69,11 @@ impl Settings {
         if self.name.is_empty() {
             return format!("limits of the {}", self.scope);
         }
-        format!("limits of {} {}", self.scope, self.name)
+        // Guides call whatever makes operations of a source an importer.
+        let scope = match self.scope.as_str() {
+            "adapter" => "importer",
+            scope => scope,
+        };
+        format!("limits of {scope} {}", self.name)
     }
 }

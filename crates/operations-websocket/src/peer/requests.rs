@@ -56,7 +56,25 @@ pub(super) enum Link {
     /// Another one is being made.
     Down,
     /// For good, and why.
-    Over(String),
+    Over(Ending),
+}
+
+/// Why there will be no connection any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// Somebody here has closed it.
+    Closed,
+    /// The other end is gone.
+    Lost(String),
+}
+
+impl Ending {
+    fn error(&self, operation_id: &str, peer: &str, was_sent: bool) -> CallError {
+        match self {
+            Self::Closed => loss::closed(operation_id, was_sent),
+            Self::Lost(why) => loss::peer_lost(operation_id, peer, why, was_sent),
+        }
+    }
 }
 
 /// Everything about the other end.
@@ -139,8 +157,8 @@ impl State {
             payload,
             kind,
         } = request;
-        if let Link::Over(why) = &self.link {
-            return Err(loss::peer_lost(&operation_id, &self.name, why, false));
+        if let Link::Over(ending) = &self.link {
+            return Err(ending.error(&operation_id, &self.name, false));
         }
         if !self.is_read() {
             let entries = &self.entries;
@@ -349,19 +367,21 @@ impl State {
         }
     }
 
-    /// There will be no connection any more: everything fails.
-    pub(super) fn end(
-        &mut self,
-        error: impl Fn(&str, bool) -> CallError,
-        why: &str,
-        waking: &mut Vec<Arc<Mailbox>>,
-    ) {
-        self.link = Link::Over(why.to_owned());
+    /// There will be no connection any more: everything fails. What ended it first is what callers hear from then on.
+    pub(super) fn end(&mut self, ending: Ending, waking: &mut Vec<Arc<Mailbox>>) {
+        let name = self.name.clone();
         for id in self.entries.keys().cloned().collect::<Vec<_>>() {
-            self.fail(&id, &error, waking);
+            self.fail(
+                &id,
+                |operation, was_sent| ending.error(operation, &name, was_sent),
+                waking,
+            );
         }
-        self.drop_connection(why, waking);
+        self.drop_connection("", waking);
         self.outbox.clear();
+        if !matches!(self.link, Link::Over(_)) {
+            self.link = Link::Over(ending);
+        }
     }
 
     fn fail(

@@ -6,6 +6,8 @@ use tokio_tungstenite::tungstenite::error::{CapacityError, Error, ProtocolError}
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
+use crate::tls::cut_off_or;
+
 /// How a connection ends, in the words of the protocol beneath.
 #[derive(Debug, Clone)]
 pub struct End {
@@ -56,6 +58,7 @@ impl End {
                 "a frame does not follow the WebSocket protocol",
             ),
             Error::Capacity(_) => End::ours(CloseCode::Size, "there is too much in a frame"),
+            Error::Io(error) => End::theirs(cut_off_or(error)),
             other => End::theirs(other.to_string()),
         }
     }

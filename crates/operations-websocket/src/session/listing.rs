@@ -2,29 +2,13 @@
 
 use std::sync::Arc;
 
-use operations_core::lock::locked;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
+use super::offers::Added;
 use super::{End, Session};
 use crate::frame;
-use crate::limits::{LIST_BYTES, MOST_LISTS, PAGE_BYTES};
+use crate::limits::{MOST_LISTS, PAGE_BYTES};
 use crate::loss;
-
-/// An offer, as far as it has arrived.
-#[derive(Debug, Default)]
-pub(super) struct Offer {
-    /// JSON, without the brackets of a list.
-    items: String,
-    count: usize,
-}
-
-impl Offer {
-    /// Adds a part. Says whether there is room for it.
-    fn add(&mut self, part: &str) -> bool {
-        self.count += frame::count(part);
-        frame::append_items(&mut self.items, part, LIST_BYTES)
-    }
-}
 
 impl Session {
     /// Tells what is served here.
@@ -46,36 +30,52 @@ impl Session {
     /// Takes an offer, or a part of one.
     pub(super) fn offered(self: &Arc<Self>, id: String, part: &str, has_more: bool) -> Option<End> {
         let limit = self.settings.max_operations;
-        let mut offers = locked(&self.offers);
-        let mut offer = offers.remove(&id).unwrap_or_default();
-        let is_too_large = !offer.add(part) || offers.len() >= MOST_LISTS;
-        if is_too_large {
-            let why = "too many operations are offered";
-            return Some(End::ours(CloseCode::Size, why));
-        }
-        if offer.count > limit {
-            // What is still to come of it is not kept.
-            offer.items = String::new();
-        }
-        if has_more {
-            offers.insert(id, offer);
-            return None;
-        }
-        drop(offers);
-        if offer.count > limit {
-            let error = loss::too_many_operations(offer.count, limit);
-            self.write(frame::failed(&id, &error));
-            return None;
-        }
+        let refused = || self.serving.refuses_offers();
+        let added = self.offers.add(
+            &id,
+            part,
+            has_more,
+            limit,
+            &self.settings.offer_bytes,
+            refused,
+        );
+        let offer = match added {
+            Added::Kept | Added::Dropped => return None,
+            Added::TooMany => {
+                let why = "too many operations are offered";
+                return Some(End::ours(CloseCode::Size, why));
+            }
+            Added::Refused(error) => {
+                self.write(frame::failed(&id, &error));
+                return None;
+            }
+            Added::Complete(offer) => offer,
+        };
         let session = Arc::clone(self);
         self.spawn_in_place(id, |id| async move {
-            let answer = session.serving.offered(format!("[{}]", offer.items)).await;
+            let (operations, held) = offer.into_parts();
+            let answer = session.serving.offered(operations).await;
+            if answer.is_ok() && session.serving.keeps_any_offer() {
+                session.offers.keep(held);
+            }
             session.write(match answer {
                 Ok(payload) => frame::write("hub.accepted", &id, &payload),
                 Err(error) => frame::failed(&id, &error),
             });
         });
         None
+    }
+
+    /// Refuses offers that take too long. Never returns.
+    pub(super) async fn ending_late_offers(&self) -> End {
+        loop {
+            for id in self.offers.late().await {
+                self.write(frame::failed(
+                    &id,
+                    &loss::offer_too_late(self.settings.offer_time),
+                ));
+            }
+        }
     }
 
     /// Works on a question or an offer. The other end is told where it has too many of them.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use operations_core::clock::now;
 use operations_core::mailbox::Mailbox;
-use operations_websocket::{Peer, loss};
+use operations_websocket::Peer;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
@@ -88,7 +88,7 @@ async fn everything_fails_when_there_will_be_no_connection() {
     peer.disconnected(&running.end.await.unwrap().why);
     let waits = calling(&peer, "waits");
     until(|| peer.pending_count() == 1).await;
-    peer.end(loss::closed, "it was closed");
+    peer.close();
     assert_eq!(
         said(&sent.await.unwrap().unwrap_err(), "reason"),
         "peer-lost"

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use futures::SinkExt;
-use operations_websocket::limits::{MOST_LISTS, MOST_MALFORMED};
+use operations_websocket::limits::{ALL_OFFER_BYTES, MOST_LISTS, MOST_MALFORMED, OFFER_BYTES};
 use operations_websocket::session::Settings;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
+use tokio::sync::Semaphore;
 use tokio_tungstenite::tungstenite::{Bytes, Message};
 
 use crate::support::{Played, by_hand, outbound, settings, until};
@@ -223,7 +225,7 @@ async fn what_is_nested_too_deeply_has_an_answer() {
     hand.send_text(frame("call.responded", answer)).await;
     let error = call.await.unwrap().unwrap_err();
     assert!(
-        error.message.contains("no ResponseEnvelope"),
+        error.message.contains("not a ResponseEnvelope"),
         "{}",
         error.message
     );
@@ -244,4 +246,86 @@ async fn more_offers_than_are_begun_at_a_time_end_it() {
             .await;
     }
     assert_eq!(hand.closed().await.0, 1009);
+}
+
+/// A part of an offer, of about as many bytes.
+fn part(bytes: usize) -> Value {
+    json!({ "operations": ["x".repeat(bytes)], "more": true })
+}
+
+#[tokio::test]
+async fn offers_of_a_connection_that_never_end_are_refused() {
+    let (_running, mut hand) = by_hand(Played::default(), settings()).await;
+    // Two lists, which have one limit.
+    let mut sent = 0;
+    while sent <= OFFER_BYTES {
+        let id = if sent.is_multiple_of(2) { "a" } else { "b" };
+        hand.send_about("hub.offer", id, &part(999_999)).await;
+        sent += 999_999;
+    }
+    let refused = hand.next().await;
+    assert_eq!(refused["type"], "hub.error");
+    assert_eq!(refused["payload"]["details"]["reason"], "too-large");
+    // The end of what was refused is not an offer; its room is free again.
+    let last = json!({ "operations": [1] });
+    hand.send_about("hub.offer", refused["id"].as_str().unwrap(), &last)
+        .await;
+    assert_eq!(hand.settled().await, [] as [Value; 0]);
+    hand.send_about("hub.offer", "c", &last).await;
+    assert_eq!(hand.next().await["type"], "hub.accepted");
+}
+
+#[tokio::test]
+async fn offers_of_all_connections_have_one_limit() {
+    let settings = Settings {
+        offer_bytes: Arc::new(Semaphore::new(1_000)),
+        ..settings()
+    };
+    let (first, mut one) = by_hand(Played::default(), settings.clone()).await;
+    let (_second, mut other) = by_hand(Played::default(), settings).await;
+    one.send_about("hub.offer", "1", &part(900)).await;
+    assert_eq!(one.settled().await, [] as [Value; 0]);
+    other.send_about("hub.offer", "1", &part(200)).await;
+    let refused = other.next().await;
+    assert_eq!(refused["type"], "hub.error");
+    assert_eq!(refused["payload"]["details"]["reason"], "overloaded");
+    // Who leaves makes room.
+    first.kill.cancel();
+    first.end.await.unwrap();
+    drop(first.session);
+    other.send_about("hub.offer", "2", &part(900)).await;
+    assert_eq!(other.settled().await, [] as [Value; 0]);
+}
+
+#[tokio::test]
+async fn an_offer_that_takes_too_long_is_refused() {
+    let settings = Settings {
+        offer_time: Duration::from_millis(20),
+        ..settings()
+    };
+    let played = Played::default();
+    let offers = Arc::clone(&played.offers);
+    let room = Arc::clone(&settings.offer_bytes);
+    let (_running, mut hand) = by_hand(played, settings).await;
+    hand.send_about("hub.offer", "1", &part(1_000)).await;
+    let refused = hand.next().await;
+    assert_eq!(
+        (&refused["type"], &refused["id"]),
+        (&json!("hub.error"), &json!("1"))
+    );
+    assert_eq!(refused["payload"]["details"]["reason"], "too-late");
+    assert_eq!(room.available_permits(), ALL_OFFER_BYTES);
+    hand.send_about("hub.offer", "1", &json!({ "operations": [1] }))
+        .await;
+    assert_eq!(hand.settled().await, [] as [Value; 0]);
+    assert_eq!(offers.lock().unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn an_id_that_is_too_long_is_not_kept() {
+    let (running, mut hand) = by_hand(Played::default(), settings()).await;
+    hand.send_about("hub.offer", &"x".repeat(257), &part(1))
+        .await;
+    assert_eq!(hand.settled().await, [] as [Value; 0]);
+    assert_eq!(running.peer.refused().total(), 1);
 }

@@ -9,8 +9,9 @@ use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream};
 use futures::{FutureExt, SinkExt, StreamExt};
 use operations_core::error::CallError;
+use operations_websocket::limits::OFFER_TIME;
 use operations_websocket::peer::Outbound;
-use operations_websocket::session::{End, Settings};
+use operations_websocket::session::{End, Settings, offer_bytes};
 use operations_websocket::{Answered, Incoming, Peer, Role, Serving, Session, WebSocketStream};
 use serde_json::{Value, json};
 use tokio::io::DuplexStream;
@@ -28,6 +29,8 @@ pub(crate) fn settings() -> Settings {
         heartbeat: Duration::from_secs(60),
         max_calls: 1_000,
         max_operations: 1_000,
+        offer_time: OFFER_TIME,
+        offer_bytes: offer_bytes(),
     }
 }
 

@@ -15,9 +15,11 @@ use indexmap::IndexMap;
 use operations_core::clock;
 use operations_core::error::CallError;
 use operations_core::lock::{reading, writing};
-use operations_websocket::session::Settings;
+use operations_websocket::limits::OFFER_TIME;
+use operations_websocket::session::{Settings, offer_bytes};
 use operations_websocket::{Peer, Role, Session, WebSocketStream};
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -32,13 +34,27 @@ use spoke::Serves;
 pub use spoke::Spoke;
 
 /// Those who are connected, and what is kept for them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct State {
     spokes: RwLock<IndexMap<Arc<str>, Arc<Spoke>>>,
     tasks: TaskTracker,
     /// Nothing is waited for.
     kill: CancellationToken,
     listed: Kept<listed::List>,
+    /// Room for what they offer.
+    offer_bytes: Arc<Semaphore>,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            spokes: RwLock::default(),
+            tasks: TaskTracker::new(),
+            kill: CancellationToken::new(),
+            listed: Kept::default(),
+            offer_bytes: offer_bytes(),
+        }
+    }
 }
 
 impl State {
@@ -96,10 +112,13 @@ pub(crate) fn serve(
         heartbeat: door.heartbeat,
         max_calls: door.max_calls,
         max_operations: door.max_operations,
+        offer_time: OFFER_TIME,
+        offer_bytes: Arc::clone(&shared.hub.offer_bytes),
     };
     let name = upgrade::name_of(exchange.head.uri.query());
     let instance = upgrade::instance_of(&exchange.head.headers);
     let caller = exchange.caller;
+    let has_accept = door.has_accept;
     let shared = Arc::clone(shared);
     let tasks = shared.hub.tasks.clone();
     tasks.spawn(async move {
@@ -126,6 +145,7 @@ pub(crate) fn serve(
         let serving = Arc::new(Serves {
             shared: Arc::clone(&shared),
             spoke: Arc::clone(&spoke),
+            has_accept,
         });
         let peer = Arc::clone(&spoke.peer);
         let closing = shared.closing.clone();
