@@ -39,8 +39,9 @@ pub(super) struct Task<'a> {
     #[serde(rename = "taskId")]
     id: String,
     status: String,
-    #[serde(alias = "pollInterval")]
     poll_interval_ms: Option<f64>,
+    /// The same in the older revision. Some servers send both.
+    poll_interval: Option<f64>,
     status_message: Option<String>,
     #[serde(borrow, rename = "_meta")]
     meta: Option<Meta<'a>>,
@@ -110,7 +111,8 @@ impl<'a> Task<'a> {
     }
 
     fn pause(&self) -> Duration {
-        let asked = self.poll_interval_ms.map(clock::milliseconds);
+        let asked = self.poll_interval_ms.or(self.poll_interval);
+        let asked = asked.map(clock::milliseconds);
         asked
             .unwrap_or(USUAL_PAUSE)
             .clamp(SHORTEST_PAUSE, LONGEST_PAUSE)
@@ -492,6 +494,8 @@ mod tests {
         let older = r#"{"task":{"taskId":"b","status":"working","pollInterval":2000}}"#;
         let task = Task::read(older).unwrap();
         assert_eq!(task.pause(), Duration::from_secs(2));
+        let both = r#"{"task":{"taskId":"b","status":"working","pollInterval":2000,"pollIntervalMs":3000}}"#;
+        assert_eq!(Task::read(both).unwrap().pause(), Duration::from_secs(3));
         for plain in [
             r#"{"content":[],"structuredContent":{"taskId":"a"}}"#,
             r#"{"content":[],"task":{"taskId":"a","status":"working"}}"#,
