@@ -8,12 +8,25 @@ export function errorOf({ code, message, details }: CallErrorEvent): CallError {
   return new CallError(textOf(code), textOf(message), details);
 }
 
-/** An error that the other side has answered with. That it has no such operation, it says before it does anything. */
+/** An error that the other side has answered with. What it has refused before it did anything was not carried out.
+ * `crates/operations-core/src/call/delivery.rs` has the same rule. */
 export function answered(operationId: string, error: CallError): CallError {
-  const { code, details } = error;
-  const about = (details as { operationId?: unknown } | null | undefined)?.operationId;
-  const isUnknown = code === InfrastructureErrorCode.OPERATION_NOT_FOUND && about === operationId;
-  return withDelivery(error, isUnknown ? "none" : "done");
+  return withDelivery(error, isRefusal(operationId, error) ? "none" : "done");
+}
+
+/** A handler can fail with the code of a refusal; those of the pipeline speak of this very operation. */
+function isRefusal(operationId: string, { code, message, details }: CallError): boolean {
+  if (
+    code === InfrastructureErrorCode.OPERATION_NOT_FOUND ||
+    code === InfrastructureErrorCode.ACCESS_DENIED
+  ) {
+    return (details as { operationId?: unknown } | null | undefined)?.operationId === operationId;
+  }
+  return (
+    code === InfrastructureErrorCode.VALIDATION_ERROR &&
+    (message.startsWith(`Validation failed for input of operation ${operationId}:`) ||
+      message.startsWith(`The input of operation ${operationId} cannot be`))
+  );
 }
 
 /** Adds what a caller may conclude, where the error does not say it. What an operation throws may be anything. */

@@ -256,6 +256,16 @@ describe("call", { concurrency: true }, () => {
 });
 
 describe("describe, search and tools", { concurrency: true }, () => {
+  it("describe names nothing that the identity may not call", async (t) => {
+    const at = await hub(t);
+    for (const id of ["memory.delete_entities", "memory.delete_entitiess"]) {
+      const { code, stderr } = await run(t, ["describe", id, "--as", "bob"], at);
+      assert.notEqual(code, 0);
+      assert.match(stderr, /OPERATION_NOT_FOUND/);
+      assert.doesNotMatch(stderr, /Did you mean memory\.delete_/);
+    }
+  });
+
   it("describe shows types, rules and schemas", async (t) => {
     const options = await hub(t);
     const { stdout } = await run(t, ["describe", "memory.delete_entities"], options);

@@ -295,6 +295,46 @@ describe("a spoke that serves", () => {
     );
   });
 
+  it("names the nearest operation that the caller may call, at the hub and at the spoke", async () => {
+    const secret = operation({
+      namespace: "vault",
+      name: "stock",
+      accessControl: { requiredScopes: ["read"] },
+    });
+    const { address, spokes } = await hubOf([operation({ namespace: "shop", name: "stock" }), secret]);
+    const bob = await spokeOf(address, { name: "bob", token: "bob" });
+    const ada = await spokeOf(address, { name: "ada", token: "ada" });
+    const told = async (map, id) => {
+      const { code, message, details } = await failureOf(map.call(id, {}));
+      assert.equal(code, "OPERATION_NOT_FOUND");
+      assert.deepEqual([details.operationId, details.delivery], [id, "none"]);
+      return [message, details.reason, details.nearest];
+    };
+    const none = "The hub serves no such operation";
+    assert.deepEqual(await told(bob.callMap, "shop.stok"), [
+      `Operation not found: shop.stok. ${none}. Did you mean shop.stock?`,
+      "no-such-operation",
+      "shop.stock",
+    ]);
+    assert.equal((await told(ada.callMap, "vault.stok"))[2], "vault.stock");
+    assert.deepEqual(await told(bob.callMap, "vault.stok"), [
+      `Operation not found: vault.stok. ${none}`,
+      "no-such-operation",
+      undefined,
+    ]);
+    const [toBob] = spokes.list().filter(({ name }) => name === "bob");
+    assert.deepEqual(await told(toBob.callMap, "notes.read"), [
+      "Operation not found: notes.read. The spoke serves no operations",
+      "no-worker",
+      undefined,
+    ]);
+    await bob.serve(registryOf(operation({ namespace: "notes", name: "read" })));
+    assert.equal(
+      (await told(toBob.callMap, "notes.raed"))[0],
+      "Operation not found: notes.raed. The spoke serves no such operation. Did you mean notes.read?",
+    );
+  });
+
   it("says what accept should have returned, to the spoke and in the hub's log", async () => {
     const logged = [];
     await configure({

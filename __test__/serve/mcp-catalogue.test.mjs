@@ -32,6 +32,7 @@ registry.registerAll([
   operation("erase", "Deletes all notes", { scopes: ["admin"] }),
   operation("secret", "Reads the secret note of the operator"),
   operation("large", "Prints the archive", { handler: () => "x".repeat(50_000) }),
+  operation("untooled", "Reads the note that is not for models", { _meta: { mcp: { tool: false } } }),
   operation("latest", "The latest note", {
     _meta: { mcp: { resource: { uri: "notes://latest" } } },
     handler: () => "the latest",
@@ -111,6 +112,25 @@ describe('an MCP door with catalogue: "search"', () => {
     assert.ok(!data.some(({ id }) => id === "notes.secret"));
     const missed = await called(client, "call", { id: "notes.secret", input: {} });
     assert.ok(missed.isError);
+    await client.close();
+  });
+
+  it("keeps what is no tool from models", async () => {
+    const client = await connected("ada");
+    const { data } = await called(client, "search", { query: "note not for models", limit: 20 });
+    assert.deepEqual(
+      data.map(({ id }) => id).filter((id) => /untooled|latest/.test(id)),
+      [],
+    );
+    for (const [tool, id] of [
+      ["describe", "notes.untooled"],
+      ["call", "notes.untooled"],
+      ["call", "notes.untoold"],
+    ]) {
+      const missed = await called(client, tool, { id, input: {} });
+      assert.ok(missed.isError, `${tool} ${id}`);
+      assert.ok(!missed.text.includes("Did you mean notes.untooled"), missed.text);
+    }
     await client.close();
   });
 

@@ -141,6 +141,38 @@ describe("tasks of 2026-07-28", () => {
     }
   });
 
+  it("are kept for a time within bounds", async () => {
+    for (const keep of [0, 0.5, -1, Number.NaN, Number.POSITIVE_INFINITY, 1e300, 31_536_000_001, "60000"]) {
+      await assert.rejects(mcp([job("quick", () => 1)], { tasks: { dir: folder(), keep } }), (error) => {
+        assert.ok(error instanceof CallError);
+        assert.equal(error.code, "VALIDATION_ERROR");
+        assert.match(error.message, /tasks\.keep.*from 1 to 31536000000/);
+        return true;
+      });
+    }
+  });
+
+  it("leave no files behind that nobody removes when they run into their time", async () => {
+    const dir = folder();
+    const signals = [];
+    const wait = job("wait", async (_, { signal }) => {
+      signals.push(signal);
+      await once(signal, "abort");
+      return "too late";
+    });
+    const served = await mcp([wait], { tasks: { dir, keep: 40, poll: 50 } });
+    for (let i = 0; i < 5; i++) await call(served.url, "x_wait");
+    while (signals.length < 5 || !signals.every(({ aborted }) => aborted)) await sleep(5);
+    // Old tasks are removed when there is a new one, the last of these.
+    const last = async () => {
+      const { result } = await call(served.url, "x_wait");
+      const files = readdirSync(dir).filter((name) => !name.endsWith(".lock"));
+      return files.every((name) => name.startsWith(result.taskId));
+    };
+    await sleep(200);
+    assert.equal(await last(), true);
+  });
+
   it("become plain calls where they cannot be kept", async () => {
     const file = join(tmpdir(), `operations-test-${process.pid}`);
     writeFileSync(file, "in the way");

@@ -37,6 +37,58 @@ describe("an operation that is not there", () => {
     operation({ namespace: "demo", name: "great", accessControl: { requiredScopes: ["s"] } }),
   ];
 
+  it("is not told of by the calls of a handler either, unless the caller may call it", async () => {
+    const registry = new OperationRegistry();
+    const tokens = { ada: { id: "ada", scopes: ["s"] } };
+    const told = async (call) => {
+      try {
+        return { found: (await call()) !== undefined };
+      } catch (error) {
+        return { nearest: error.details?.nearest };
+      }
+    };
+    registry.registerAll([
+      operation({ namespace: "demo", name: "great", accessControl: { requiredScopes: ["s"] } }),
+      operation({ namespace: "demo", name: "hidden", visibility: "internal" }),
+      operation({ namespace: "vault", name: "open", accessControl: { requiredScopes: ["s"] } }),
+      operation({
+        namespace: "demo",
+        name: "nested",
+        handler: async (_, context) => ({
+          env: await told(() => context.env.demo.greatt),
+          namespace: await told(() => context.env.vaults),
+          internal: await told(() => context.env.demo.hiden),
+          direct: await told(() => registry.execute("demo.greatt", {}, context)),
+          copied: await told(() => registry.execute("demo.greatt", {}, { ...context })),
+          within: await told(() => registry.execute("demo.hiden", {}, context)),
+        }),
+      }),
+    ]);
+    const served = await serve(registry, { port: 0, doors: { http: true }, tokens });
+    after(() => served.close());
+    const asked = async (headers) => (await post(`${served.url}/api/demo/nested`, {}, { headers })).json();
+    const missed = { found: false };
+    assert.deepEqual(await asked({}), {
+      env: missed,
+      namespace: missed,
+      internal: missed,
+      direct: {},
+      copied: {},
+      within: {},
+    });
+    assert.deepEqual(await asked({ authorization: "Bearer ada" }), {
+      env: { nearest: "demo.great" },
+      namespace: { nearest: "vault" },
+      internal: missed,
+      direct: { nearest: "demo.great" },
+      copied: { nearest: "demo.great" },
+      within: {},
+    });
+    // Whoever calls without a server is told of all.
+    const { data } = await registry.execute("demo.nested", {});
+    assert.deepEqual(data.within, { nearest: "demo.hidden" });
+  });
+
   it("is told with the nearest that the caller may call, over HTTP and MCP", async () => {
     const tokens = { ada: { id: "ada", scopes: ["s"] } };
     const served = await serving(operations, { doors: { http: true, mcp: true }, tokens });

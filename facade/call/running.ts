@@ -3,7 +3,7 @@
 import { identityIn } from "../registry/authorise.js";
 import { buildEnv } from "../registry/env.js";
 import { setProperty } from "../registry/offered-env.js";
-import { markVia, type Via } from "../registry/protocol-context.js";
+import { markOutside, markVia, type Via } from "../registry/protocol-context.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import type { OperationContext, OperationEnv } from "../types.js";
 import type { CallRequestedEvent } from "./events.js";
@@ -110,6 +110,7 @@ export class Running {
       context: this.#context as OperationContext,
     });
     this.replace("env", env);
+    markOutside(env);
     return env;
   }
 

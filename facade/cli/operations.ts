@@ -77,6 +77,12 @@ function notFound(message: string): CommandError {
 }
 
 /** Why an operation is not there: its source could not be loaded, or has no such operation. */
-export function refuseUnknown(id: string, namespace: string, sources: Sources): Error {
-  return sources.failureOf(namespace) ?? operationNotFound(id, sources.registry.getAllSpecs().map(idOf));
+export function refuseUnknown(
+  id: string,
+  namespace: string,
+  sources: Sources,
+  identity: Identity | undefined,
+): Error {
+  const known = operationsFor(sources, [], identity).map(idOf);
+  return sources.failureOf(namespace) ?? operationNotFound(id, known);
 }

@@ -12,6 +12,8 @@ import type { CallError } from "../errors.js";
 import type { EnvOf } from "../operation-types.js";
 import { type CallContext, type OperationContext, type OperationEnv, OperationType } from "../types.js";
 import { isNear, namespaceNotFound, operationNotFound } from "./nearest.js";
+import { seenBy } from "./not-callable.js";
+import { isFromOutside } from "./protocol-context.js";
 import type { OperationRegistry } from "./registry.js";
 
 /**
@@ -86,12 +88,17 @@ export function buildEnv<TOperations = any>(options: EnvOptions<TOperations>): E
       : through(callMap, registry, context as OperationContext);
   // To the call protocol there is no such operation as an internal one.
   const callInternal = callMap === undefined ? call : directly(registry, context as OperationContext, false);
-  const env: OperationEnv = withHints(namespaceNotFound);
+  const seen = () => idsSeen(registry, context as OperationContext);
+  const env: OperationEnv = withHints((name, names) => {
+    const ids = seen();
+    const isSeen = (namespace: string) => ids.some((id) => id.startsWith(`${namespace}.`));
+    return namespaceNotFound(name, names.filter(isSeen));
+  });
   for (const { namespace, name, type, visibility } of registry.getAllSpecs()) {
     if (type === OperationType.SUBSCRIPTION) continue;
     if (allowedNamespaces !== undefined && !allowedNamespaces.includes(namespace)) continue;
     const id = `${namespace}.${name}`;
-    if (!Object.hasOwn(env, namespace)) define(env, namespace, namespaceObject(namespace));
+    if (!Object.hasOwn(env, namespace)) define(env, namespace, namespaceObject(namespace, seen));
     const callThis = visibility === "internal" ? callInternal : call;
     define(env[namespace] as OperationEnv[string], name, (input) => callThis(id, input));
   }
@@ -104,11 +111,22 @@ function define<T>(object: Record<string, T>, name: string, value: T): void {
 }
 
 /** The functions of a namespace. */
-function namespaceObject(namespace: string): OperationEnv[string] {
+function namespaceObject(namespace: string, seen: () => readonly string[]): OperationEnv[string] {
   return withHints((name, names) => {
-    const ids = names.map((each) => `${namespace}.${each}`);
-    return operationNotFound(`${namespace}.${name}`, ids);
+    const ids = new Set(seen());
+    const own = names.map((each) => `${namespace}.${each}`);
+    return operationNotFound(
+      `${namespace}.${name}`,
+      own.filter((id) => ids.has(id)),
+    );
   });
+}
+
+/** The operations that a hint may name: a handler that serves somebody may pass the error on to them. */
+function idsSeen(registry: OperationRegistry, context: OperationContext): string[] {
+  const isSeen = isFromOutside(context) ? seenBy(context) : () => true;
+  const specs = registry.getAllSpecs().filter(isSeen);
+  return specs.map(({ namespace, name }) => `${namespace}.${name}`);
 }
 
 /** An object on which a name that is nearly one of its own is an error that says so; any other is `undefined`, as programs

@@ -2,30 +2,34 @@
 
 import { isShownTo } from "../access.js";
 import { CallError, failed, InfrastructureErrorCode } from "../errors.js";
-import { type OperationContext, OperationType } from "../types.js";
+import { type OperationContext, type OperationSpec, OperationType } from "../types.js";
 import type { Entry } from "./entry.js";
 import { operationNotFound } from "./nearest.js";
+import { isFromOutside } from "./protocol-context.js";
 
-/** Why an operation cannot be called this way. Somebody from outside (`served` is their context) is not told about
- * operations that they may not call. */
+/** Why an operation cannot be called this way. Somebody from outside is not told about operations that they may not call,
+ * neither by their own call (`isServed`) nor by one that a handler makes for them. */
 export function notCallable(
   entries: Iterable<Entry>,
   entry: Entry | undefined,
   id: unknown,
-  served: OperationContext | undefined,
+  context: OperationContext,
+  isServed: boolean,
 ): CallError {
-  if (entry !== undefined && !(served !== undefined && entry.isInternal)) {
+  if (entry !== undefined && !(isServed && entry.isInternal)) {
     return entry.handler === undefined ? noHandler(entry) : wrongWay(entry);
   }
-  return operationNotFound(id, idsFor(entries, served));
+  const isSeen = isServed || isFromOutside(context) ? seenBy(context) : () => true;
+  const seen = Array.from(entries).filter(({ spec }) => isSeen(spec));
+  return operationNotFound(
+    id,
+    seen.map((each) => each.id),
+  );
 }
 
-function idsFor(entries: Iterable<Entry>, served: OperationContext | undefined): string[] {
-  const isSeen = ({ isInternal, spec }: Entry) =>
-    served === undefined || (!isInternal && isShownTo(served.identity, () => spec.accessControl));
-  return Array.from(entries)
-    .filter(isSeen)
-    .map(({ id }) => id);
+/** What somebody from outside may be told about. */
+export function seenBy({ identity }: OperationContext): (spec: OperationSpec) => boolean {
+  return (spec) => spec.visibility !== "internal" && isShownTo(identity, () => spec.accessControl);
 }
 
 function wrongWay({ id, spec }: Entry): CallError {

@@ -60,6 +60,21 @@ export function isDirect(context: OperationContext): boolean {
   return !enforced.has(context);
 }
 
+const environments = new WeakSet<object>();
+
+/** Marks the environment that a call from outside was given. A copy of its context has the same one. */
+export function markOutside(env: object): void {
+  environments.add(env);
+}
+
+/** Whether a context is that of a call from outside, or was copied from it: a handler that serves somebody makes calls with
+ * it, and what goes wrong may be told to them. */
+export function isFromOutside(context: OperationContext): boolean {
+  if (!isDirect(context)) return true;
+  const env: unknown = optionOf(context, "env");
+  return typeof env === "object" && env !== null && environments.has(env);
+}
+
 const watchedElsewhere = new WeakSet<OperationContext>();
 
 /** Says that whoever made the context sees to its deadline: `subscribe` need not. */

@@ -350,7 +350,7 @@ export class OperationRegistry<TOperations = any> {
         entry.isSubscription ||
         (isServed && entry.isInternal)
       ) {
-        throw notCallable(this.#entries.values(), entry, id, isServed ? context : undefined);
+        throw notCallable(this.#entries.values(), entry, id, context, isServed);
       }
       const isUsual = by === undefined && this.#spills === undefined;
       const spills = isUsual ? undefined : this.#spillsFor(entry, by);
@@ -510,7 +510,7 @@ export class OperationRegistry<TOperations = any> {
     const entry = this.#entries.get(id);
     const isServed = !isDirect(context);
     if (entry === undefined || !entry.isCallable(true, isServed)) {
-      throw notCallable(this.#entries.values(), entry, id, isServed ? context : undefined);
+      throw notCallable(this.#entries.values(), entry, id, context, isServed);
     }
     if (this.#watch?.isAuditing === true) await this.#audited(entry, input, context, isServed);
     else if (!this.#isTrusted(context)) await this.#authorise(entry, input, context);

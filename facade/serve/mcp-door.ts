@@ -9,6 +9,7 @@ import {
   type Check,
   group,
   isString,
+  isWhole,
   must,
   oneOf,
   refusal,
@@ -34,7 +35,7 @@ export interface McpTaskOptions {
   dir?: string;
   /** A Redis instead of a folder, for processes on several machines. */
   redis?: McpTaskRedis;
-  /** How long a task is kept after its start, in milliseconds (default: a day). It must be done by then. */
+  /** How long a task is kept after its start, in milliseconds (default: a day, at most a year). It must be done by then. */
   keep?: number;
   /** How often clients should ask how far a task is, in milliseconds (default 1,000). */
   poll?: number;
@@ -111,6 +112,14 @@ export interface McpDoorOptions {
 
 const aStateKey = must("a secret of 32 characters or more", (value) => isString(value) && value.length >= 32);
 
+const A_DAY = 86_400_000;
+const A_YEAR = 365 * A_DAY;
+
+const aTimeToKeep = must(
+  `a whole number of milliseconds from 1 to ${A_YEAR} (a year)`,
+  (value) => isWhole(value, 1) && Number(value) <= A_YEAR,
+);
+
 export const someTasks: Check = door(
   group<McpTaskOptions>({
     dir: aName,
@@ -119,7 +128,7 @@ export const someTasks: Check = door(
       prefix: aString,
       tls: group<NonNullable<McpTaskRedis["tls"]>>({ ca: aSecret, cert: aSecret, key: aSecret }),
     }),
-    keep: aDuration,
+    keep: aTimeToKeep,
     poll: aDuration,
     maxBytes: aSize,
   }),
@@ -151,7 +160,6 @@ export function nativeMcp({
   return { path: "/mcp", name, version: "0.0.0", ...more, ...native };
 }
 
-const A_DAY = 86_400_000;
 const MAX_TASK_BYTES = 1024 ** 3;
 
 function nativeTasks(tasks: boolean | McpTaskOptions, server: string): McpTaskOptions | undefined {

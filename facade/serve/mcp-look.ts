@@ -15,7 +15,7 @@ const told = new WeakSet<OperationSpec>();
 
 /** How an operation appears. What is declared to be a prompt or a resource is a tool only if it says so. What is wrong is told in
  * the log, once for each spec, and left out: an operation that cannot be what it was meant to be is a tool. */
-export function lookOf(spec: OperationSpec): object {
+export function lookOf(spec: OperationSpec): { readonly tool: boolean } {
   const problems: string[] = [];
   const given = optionOf(Object(spec._meta), "mcp");
   if (given !== undefined && !isRecord(given)) problems.push("must be an object");

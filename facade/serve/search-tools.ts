@@ -5,6 +5,7 @@ import { OperationRegistry } from "../registry/registry.js";
 import { SearchedRegistry } from "../tools/catalogue.js";
 import { operationsOf } from "../tools/catalogue-operations.js";
 import type { OperationSpec } from "../types.js";
+import { lookOf } from "./mcp-look.js";
 import type { ServeOptions } from "./options.js";
 
 const NAMESPACE = "catalogue";
@@ -19,7 +20,9 @@ export function searchTools(
   if (typeof door !== "object" || door.catalogue !== "search") return undefined;
   const tools = new OperationRegistry();
   const searched = new SearchedRegistry(registry);
-  tools.registerAll(operationsOf(searched, registry, undefined, NAMESPACE, ({ id }) => isServed(id)));
+  tools.registerAll(
+    operationsOf(searched, registry, undefined, NAMESPACE, ({ id, spec }) => isServed(id) && isTool(spec)),
+  );
   for (const { namespace, name } of tools.list()) {
     const id = `${namespace}.${name}`;
     if (registry.entry(id) === undefined) continue;
@@ -29,6 +32,15 @@ export function searchTools(
     );
   }
   return tools;
+}
+
+const areTools = new WeakMap<OperationSpec, boolean>();
+
+/** Whether it would be a tool of its own without a catalogue: what is hidden there is hidden here. */
+function isTool(spec: OperationSpec): boolean {
+  const known = areTools.get(spec) ?? lookOf(spec).tool;
+  areTools.set(spec, known);
+  return known;
 }
 
 /** What the native side has to know of one. */

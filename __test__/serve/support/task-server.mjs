@@ -1,4 +1,4 @@
-// A server with tasks in a process of its own: `node task-server.mjs <options>`, the options of tasks as JSON. It writes its address, and runs until it is
+// A server with tasks in a process of its own: `node task-server.mjs <options>`, the options of tasks as JSON, and a port if it matters. It writes its address, and runs until it is
 // ended.
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -23,6 +23,7 @@ registry.register({
   },
 });
 const served = await serve(registry, {
+  port: Number(process.argv[3] ?? 0),
   doors: { mcp: { tasks: JSON.parse(process.argv[2]) } },
   tokens: { ada: { id: "ada", scopes: [] }, bob: { id: "bob", scopes: [] } },
 });

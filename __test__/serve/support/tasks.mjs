@@ -59,8 +59,8 @@ export const isOver = ({ status }) => ["completed", "failed", "cancelled"].inclu
 const program = fileURLToPath(new URL("task-server.mjs", import.meta.url));
 
 /** A server with tasks in a process of its own. */
-export async function startTaskServer(tasks) {
-  const child = spawn(process.execPath, [program, JSON.stringify(tasks)], {
+export async function startTaskServer(tasks, port = 0) {
+  const child = spawn(process.execPath, [program, JSON.stringify(tasks), String(port)], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const [url] = await once(createInterface(child.stdout), "line");

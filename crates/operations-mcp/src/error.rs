@@ -45,10 +45,12 @@ pub(crate) enum Failure {
     Aborted,
     /// The connection is gone. `sent` says whether the request had left us.
     Lost { sent: bool },
-    /// One HTTP request failed. `sent` as above; `answered`: the server did answer, but not as the protocol says.
+    /// One HTTP request failed. `sent` as above; `answered`: the server did answer, but not as the protocol says. `may_pass`: the
+    /// server, or the way to it, may be well again soon.
     Transport {
         sent: bool,
         answered: bool,
+        may_pass: bool,
         reason: String,
     },
     /// The server wants a token, or one that allows more. `scope` is what it should allow.
@@ -65,6 +67,13 @@ pub(crate) enum Failure {
     Spill(Box<CallError>),
     /// The server said something that is no answer.
     Odd(String),
+    /// The call became a task, and has no result. `is_answer`: the cause is what the server says of the task, and not why we do not
+    /// know what became of it.
+    Task {
+        id: String,
+        is_answer: bool,
+        cause: Box<Failure>,
+    },
 }
 
 impl Failure {
@@ -73,6 +82,17 @@ impl Failure {
         Self::Transport {
             sent: true,
             answered: true,
+            may_pass: false,
+            reason,
+        }
+    }
+
+    /// An HTTP answer that was cut.
+    pub(crate) fn cut(reason: String) -> Self {
+        Self::Transport {
+            sent: true,
+            answered: true,
+            may_pass: true,
             reason,
         }
     }
@@ -83,6 +103,7 @@ impl Failure {
             // To a connection that was never made, nothing was sent.
             sent: !(error.is_connect() || error.is_builder()),
             answered: false,
+            may_pass: !(error.is_builder() || error.is_redirect()),
             reason: http_reason(error),
         }
     }
@@ -101,6 +122,21 @@ impl Failure {
             Self::Timeout(_) | Self::Aborted | Self::TooLarge(_) | Self::Odd(_) => {
                 Delivery::Unknown
             }
+            Self::Task {
+                is_answer: true,
+                cause,
+                ..
+            } => cause.delivery(),
+            Self::Task { .. } => Delivery::Unknown,
+        }
+    }
+
+    /// Whether the connection is gone.
+    pub(crate) fn is_lost(&self) -> bool {
+        match self {
+            Self::Lost { .. } => true,
+            Self::Task { cause, .. } => cause.is_lost(),
+            _ => false,
         }
     }
 }
@@ -228,6 +264,23 @@ impl<'a> About<'a> {
     /// The error that a failure is told as.
     pub(crate) fn failure(&self, failure: Failure) -> CallError {
         let delivery = failure.delivery();
+        let Failure::Task { id, cause, .. } = failure else {
+            return self.told(failure, delivery);
+        };
+        let mut error = self.told(*cause, delivery);
+        if let Some(Value::Object(details)) = &mut error.details {
+            let id = self.config.secrets.hide(&id);
+            details.insert("taskId".to_owned(), json!(id));
+        }
+        error
+    }
+
+    /// The same, where more is known about the effect of the call than the failure can tell.
+    fn told(&self, failure: Failure, delivery: Delivery) -> CallError {
+        let carried_out = match delivery {
+            Delivery::None => "and the call was not carried out",
+            _ => "and the call may have been carried out",
+        };
         let error = |code, reason, what: &str, details| {
             self.error_with(code, reason, delivery, what, details)
         };
@@ -245,8 +298,8 @@ impl<'a> About<'a> {
                 let what = "the call was aborted. The server was told to stop; it may have been carried out";
                 self.error(Code::Aborted, "aborted", delivery, what)
             }
-            Failure::Lost { sent } => {
-                let what = format!("the connection was lost, {}", carried_out(sent));
+            Failure::Lost { .. } => {
+                let what = format!("the connection was lost, {carried_out}");
                 self.error(Code::ExecutionError, "connection-lost", delivery, &what)
             }
             Failure::NotAuthorized {
@@ -254,15 +307,15 @@ impl<'a> About<'a> {
                 scope,
                 reason,
             } => {
-                let what = format!("{reason}, and the call was not carried out");
+                let what = format!("{reason}, {carried_out}");
                 let mut details = json!({ "status": status });
                 if let (Some(details), Some(scope)) = (details.as_object_mut(), scope) {
                     details.insert("scope".to_owned(), json!(scope));
                 }
                 error(Code::ExecutionError, "not-authorized", &what, details)
             }
-            Failure::Transport { sent, reason, .. } => {
-                let what = format!("{reason}, {}", carried_out(sent));
+            Failure::Transport { reason, .. } => {
+                let what = format!("{reason}, {carried_out}");
                 self.error(Code::ExecutionError, "request-failed", delivery, &what)
             }
             Failure::Refused(refusal) => {
@@ -301,15 +354,8 @@ impl<'a> About<'a> {
                 let what = format!("an answer that does not follow the protocol: {reason}");
                 self.error(Code::ExecutionError, "odd-answer", delivery, &what)
             }
+            Failure::Task { cause, .. } => self.told(*cause, delivery),
         }
-    }
-}
-
-fn carried_out(sent: bool) -> &'static str {
-    if sent {
-        "and the call may have been carried out"
-    } else {
-        "and the call was not carried out"
     }
 }
 
@@ -397,6 +443,7 @@ impl From<Failure> for NotConnected {
                 code: Code::Timeout,
                 ..Self::new("it does not answer")
             },
+            Failure::Task { cause, .. } => Self::from(*cause),
             Failure::Aborted => Self {
                 code: Code::Aborted,
                 ..Self::new("it was not wanted any more")

@@ -1,6 +1,7 @@
 //! What a failed call is in the terms of HTTP: a status, and what may be told.
 
 use http::StatusCode;
+pub use operations_core::call::may_have_run;
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::limits::Reason;
 use operations_core::spec::{DeclaredError, OperationSpec};
@@ -111,26 +112,6 @@ pub fn masked(error: CallError) -> CallError {
     error
 }
 
-/// Whether the operation may have done something, in part or in full. When in doubt, it may.
-#[must_use]
-pub fn may_have_run(error: &CallError, id: &str) -> bool {
-    if let Some(delivery) = detail(error, "/delivery").and_then(Value::as_str) {
-        return delivery != "none";
-    }
-    // A handler can fail with the code of a refusal, for instance that of a call of its own; those of the pipeline speak of
-    // this very operation.
-    let is_about_it = detail(error, "/operationId").and_then(Value::as_str) == Some(id);
-    if error.is(Code::OperationNotFound) || error.is(Code::AccessDenied) {
-        return !is_about_it;
-    }
-    if error.is(Code::ValidationError) {
-        let refused = format!("Validation failed for input of operation {id}:");
-        let unread = format!("The input of operation {id} cannot be");
-        return !error.message.starts_with(&refused) && !error.message.starts_with(&unread);
-    }
-    true
-}
-
 fn detail<'a>(error: &'a CallError, path: &str) -> Option<&'a Value> {
     error
         .details
@@ -225,58 +206,5 @@ mod tests {
         }
         let aborted = CallError::new("ABORTED", "");
         assert_eq!(outcome(&aborted, None, true), Outcome::Closed);
-    }
-
-    #[test]
-    fn only_a_refusal_of_this_very_operation_certainly_did_nothing() {
-        let with = |code: &'static str, message: &str, details: Value| {
-            CallError::new(code, message).with_details(details)
-        };
-        for (error, may) in [
-            (
-                with("ACCESS_DENIED", "", json!({ "operationId": "t.it" })),
-                false,
-            ),
-            (
-                with("ACCESS_DENIED", "", json!({ "operationId": "t.other" })),
-                true,
-            ),
-            (with("ACCESS_DENIED", "", json!({})), true),
-            (
-                with(
-                    "VALIDATION_ERROR",
-                    "Validation failed for input of operation t.it:\n",
-                    json!({}),
-                ),
-                false,
-            ),
-            (
-                with(
-                    "VALIDATION_ERROR",
-                    "Validation failed for input of operation t.item:\n",
-                    json!({}),
-                ),
-                true,
-            ),
-            (
-                with(
-                    "VALIDATION_ERROR",
-                    "Validation failed for output of operation t.it:\n",
-                    json!({}),
-                ),
-                true,
-            ),
-            (
-                with("EXECUTION_ERROR", "", json!({ "delivery": "none" })),
-                false,
-            ),
-            (
-                with("EXECUTION_ERROR", "", json!({ "delivery": "unknown" })),
-                true,
-            ),
-            (with("EXECUTION_ERROR", "", json!({})), true),
-        ] {
-            assert_eq!(may_have_run(&error, "t.it"), may, "{error:?}");
-        }
     }
 }

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 use operations_core::error::CallError;
-use operations_websocket::{Answered, Incoming, loss};
+use operations_core::registry::Operation;
+use operations_websocket::{Answered, Incoming};
 
 use crate::call::{Calls, NewCall};
 use crate::identity::Caller;
 
-/// Does a call. `deadline` is when it must be done, whatever the other end says, in Unix milliseconds; a subscription ends
+/// Does a call of this operation. `deadline` is when it must be done, whatever the other end says, in Unix milliseconds; a subscription ends
 /// with its client.
 ///
 /// # Errors
@@ -17,13 +18,11 @@ use crate::identity::Caller;
 /// As the operation has it.
 pub async fn call(
     calls: &Calls,
+    operation: Arc<Operation>,
     incoming: Incoming,
     caller: Arc<Caller>,
     deadline: Option<f64>,
 ) -> Result<Answered, CallError> {
-    let Some(operation) = calls.operation(&incoming.operation_id) else {
-        return Err(loss::not_found(&incoming.operation_id, true));
-    };
     let mut new = NewCall {
         operation,
         input: incoming.input,

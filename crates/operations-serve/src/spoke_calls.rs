@@ -7,8 +7,10 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use operations_core::error::CallError;
 use operations_core::lock::{reading, writing};
+use operations_core::nearest::nearest_id;
 use operations_core::registry::Registry;
 use operations_websocket::{Answered, Incoming, Serving, loss};
+use serde::Deserialize;
 use serde_json::json;
 
 use crate::call::Calls;
@@ -31,6 +33,13 @@ impl std::fmt::Debug for SpokeCalls {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SpokeCalls").finish_non_exhaustive()
     }
+}
+
+/// What an operation is called.
+#[derive(Deserialize)]
+struct Named {
+    namespace: String,
+    name: String,
 }
 
 impl SpokeCalls {
@@ -60,20 +69,37 @@ impl SpokeCalls {
     pub fn list(&self, operations: Vec<String>) {
         *writing(&self.listed) = operations;
     }
+
+    /// There is no such operation. Of those that the hub was told of, the nearest is named.
+    fn not_found(&self, id: &str) -> CallError {
+        let listed = reading(&self.listed).clone();
+        let known = listed
+            .iter()
+            .filter_map(|spec| serde_json::from_str::<Named>(spec).ok())
+            .map(|named| format!("{}.{}", named.namespace, named.name));
+        let known: Vec<String> = known.collect();
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        loss::not_found(id, "spoke", nearest_id(id, &known))
+    }
 }
 
 impl Serving for SpokeCalls {
     fn call(&self, incoming: Incoming) -> BoxFuture<'static, Result<Answered, CallError>> {
         let calls = reading(&self.calls).clone();
+        let Some(calls) = calls else {
+            let error = loss::serves_nothing(&incoming.operation_id);
+            return async { Err(error) }.boxed();
+        };
+        let Some(operation) = calls.operation(&incoming.operation_id) else {
+            let error = self.not_found(&incoming.operation_id);
+            return async { Err(error) }.boxed();
+        };
         async move {
-            let Some(calls) = calls else {
-                return Err(loss::not_found(&incoming.operation_id, false));
-            };
             let caller = match &incoming.identity {
                 None => Arc::default(),
                 Some(text) => Arc::new(Caller::of(text)?),
             };
-            peer_calls::call(&calls, incoming, caller, None).await
+            peer_calls::call(&calls, operation, incoming, caller, None).await
         }
         .boxed()
     }

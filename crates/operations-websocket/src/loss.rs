@@ -133,17 +133,34 @@ pub fn stream_closed(operation_id: &str) -> CallError {
     lost("closing", "unknown", operation_id, message)
 }
 
-/// Nobody serves anything at the other end.
+/// The `side` that was asked, a hub or a spoke, has no such operation. `nearest` is one that the caller may call.
 #[must_use]
-pub fn not_found(operation_id: &str, serves: bool) -> CallError {
-    let (reason, why) = if serves {
-        ("no-such-operation", "this side serves no such operation")
-    } else {
-        ("no-worker", "this side serves nothing")
-    };
+pub fn not_found(operation_id: &str, side: &str, nearest: Option<&str>) -> CallError {
+    let why = format!("The {side} serves no such operation");
+    let mut error = absent(operation_id, "no-such-operation", &why);
+    if let (Some(nearest), Some(details)) = (
+        nearest,
+        error
+            .details
+            .as_mut()
+            .and_then(serde_json::Value::as_object_mut),
+    ) {
+        details.insert("nearest".to_owned(), json!(nearest));
+        error.message = format!("{}. Did you mean {nearest}?", error.message);
+    }
+    error
+}
+
+/// The spoke that was asked has not called `serve`.
+#[must_use]
+pub fn serves_nothing(operation_id: &str) -> CallError {
+    absent(operation_id, "no-worker", "The spoke serves no operations")
+}
+
+fn absent(operation_id: &str, reason: &str, why: &str) -> CallError {
     CallError::new(
         InfrastructureErrorCode::OperationNotFound,
-        format!("Operation not found: {operation_id} ({why})"),
+        format!("Operation not found: {operation_id}. {why}"),
     )
     .with_details(json!({ "operationId": operation_id, "reason": reason, "delivery": "none" }))
 }

@@ -25,7 +25,9 @@ export async function callCommand(at: Workplace): Promise<number> {
     at,
     config,
     async (sources) => {
-      if (sources.registry.getSpec(id) === undefined) throw refuseUnknown(id, namespace, sources);
+      if (sources.registry.getSpec(id) === undefined) {
+        throw refuseUnknown(id, namespace, sources, identityFor(at, config));
+      }
       // From here on: a server that takes long to start is not the operation's fault.
       if (timeout !== undefined) context.deadline = Date.now() + timeout;
       try {

@@ -14,7 +14,7 @@ export async function describeCommand(at: Workplace): Promise<undefined> {
     config,
     async (sources) => {
       const described = catalogueFor(sources, identity).describe(id);
-      if (described === undefined) throw refuseUnknown(id, namespace, sources);
+      if (described === undefined) throw refuseUnknown(id, namespace, sources, identity);
       const { accessControl } = sources.registry.getSpec(id) as { accessControl: AccessControl };
       if (terminal.isJson) {
         await terminal.printJson({ ...described, accessControl });

@@ -22,16 +22,41 @@ pub fn with_delivery(mut error: CallError, delivery: &str) -> CallError {
     error
 }
 
-/// An error that a worker has answered with. That it has no such operation, it says before it does anything.
+/// An error that a worker has answered with. What it has refused before it did anything was not carried out.
+/// `facade/outcomes.ts` has the same rule.
 #[must_use]
 pub fn answered(operation_id: &str, error: CallError) -> CallError {
-    let about = error
+    let may_have_run = may_have_run(&error, operation_id);
+    with_delivery(error, if may_have_run { "done" } else { "none" })
+}
+
+/// Whether the operation may have done something, in part or in full. When in doubt, it may.
+#[must_use]
+pub fn may_have_run(error: &CallError, id: &str) -> bool {
+    if let Some(delivery) = detail(error, "/delivery").and_then(Value::as_str) {
+        return delivery != "none";
+    }
+    // A handler can fail with the code of a refusal, for instance that of a call of its own; those of the pipeline speak of
+    // this very operation.
+    let is_about_it = detail(error, "/operationId").and_then(Value::as_str) == Some(id);
+    if error.is(InfrastructureErrorCode::OperationNotFound)
+        || error.is(InfrastructureErrorCode::AccessDenied)
+    {
+        return !is_about_it;
+    }
+    if error.is(InfrastructureErrorCode::ValidationError) {
+        let refused = format!("Validation failed for input of operation {id}:");
+        let unread = format!("The input of operation {id} cannot be");
+        return !error.message.starts_with(&refused) && !error.message.starts_with(&unread);
+    }
+    true
+}
+
+fn detail<'a>(error: &'a CallError, path: &str) -> Option<&'a Value> {
+    error
         .details
         .as_ref()
-        .and_then(|details| details.get("operationId"));
-    let is_unknown = &*error.code == InfrastructureErrorCode::OperationNotFound.as_str()
-        && about.and_then(Value::as_str) == Some(operation_id);
-    with_delivery(error, if is_unknown { "none" } else { "done" })
+        .and_then(|details| details.pointer(path))
 }
 
 /// A call that a transport has lost, or could not take.
@@ -84,5 +109,63 @@ impl TooLarge {
             "reason": "too-large",
             "delivery": delivery,
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_refusal_of_this_very_operation_certainly_did_nothing() {
+        let with = |code: &'static str, message: &str, details: Value| {
+            CallError::new(code, message).with_details(details)
+        };
+        for (error, may) in [
+            (
+                with("ACCESS_DENIED", "", json!({ "operationId": "t.it" })),
+                false,
+            ),
+            (
+                with("ACCESS_DENIED", "", json!({ "operationId": "t.other" })),
+                true,
+            ),
+            (with("ACCESS_DENIED", "", json!({})), true),
+            (
+                with(
+                    "VALIDATION_ERROR",
+                    "Validation failed for input of operation t.it:\n",
+                    json!({}),
+                ),
+                false,
+            ),
+            (
+                with(
+                    "VALIDATION_ERROR",
+                    "Validation failed for input of operation t.item:\n",
+                    json!({}),
+                ),
+                true,
+            ),
+            (
+                with(
+                    "VALIDATION_ERROR",
+                    "Validation failed for output of operation t.it:\n",
+                    json!({}),
+                ),
+                true,
+            ),
+            (
+                with("EXECUTION_ERROR", "", json!({ "delivery": "none" })),
+                false,
+            ),
+            (
+                with("EXECUTION_ERROR", "", json!({ "delivery": "unknown" })),
+                true,
+            ),
+            (with("EXECUTION_ERROR", "", json!({})), true),
+        ] {
+            assert_eq!(may_have_run(&error, "t.it"), may, "{error:?}");
+        }
     }
 }

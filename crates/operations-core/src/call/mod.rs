@@ -14,7 +14,7 @@ pub mod submission;
 mod wire;
 
 pub use delivery::{
-    TooLarge, answered, cannot_be_sent, lost, output_cannot_be_sent, with_delivery,
+    TooLarge, answered, cannot_be_sent, lost, may_have_run, output_cannot_be_sent, with_delivery,
 };
 pub use events::{CallEvent, EventType, Refusal, Refused, RequestedEvent, is_request_id};
 pub use outcome::{

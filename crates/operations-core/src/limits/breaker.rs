@@ -85,6 +85,13 @@ impl Breaker {
             .filter(|wait| *wait > 0.0)
     }
 
+    /// When whoever is refused should try again. Beside a call that is tried that is a guess: it mostly ends much sooner than
+    /// another one is tried, and if it fails, the cooldown begins again.
+    pub(super) fn retry_after(&self, now: f64) -> f64 {
+        let wait = self.closed_for(now).unwrap_or(0.0);
+        wait.min(self.settings.cooldown)
+    }
+
     /// A call begins.
     pub(super) fn admitted(&mut self, now: f64, ticket: Ticket) {
         if self.opens_until.is_none() {

@@ -490,9 +490,7 @@ impl Limits {
             Reason::CircuitOpen => {
                 self.refused.circuit_open += 1;
                 let breaker = self.breaker.as_ref();
-                breaker
-                    .and_then(|breaker| breaker.closed_for(now))
-                    .unwrap_or(0.0)
+                breaker.map_or(0.0, |breaker| breaker.retry_after(now))
             }
         };
         Refusal {

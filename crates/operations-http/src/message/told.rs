@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use operations_core::secrets::MASK;
+use operations_core::secrets::{MASK, hide};
 use url::{Url, form_urlencoded};
 
 use super::auth::{Secret, redact};
@@ -12,7 +12,7 @@ use super::url::BaseUrl;
 const REDACTED: &str = "REDACTED";
 
 /// Parts of names that a query has for secrets. In these, and in the names below, only letters and digits count, in lower case.
-const PARTS: [&str; 9] = [
+const PARTS: [&str; 12] = [
     "token",
     "secret",
     "password",
@@ -22,8 +22,23 @@ const PARTS: [&str; 9] = [
     "signature",
     "credential",
     "authorization",
+    "bearer",
+    "jwt",
+    "subscriptionkey",
 ];
-const NAMES: [&str; 7] = ["auth", "key", "pwd", "session", "sessionid", "sid", "sig"];
+const NAMES: [&str; 11] = [
+    "auth",
+    "code",
+    "key",
+    "otp",
+    "pin",
+    "pwd",
+    "samlresponse",
+    "session",
+    "sessionid",
+    "sid",
+    "sig",
+];
 
 /// The URL without what can be known to be secret: the values of `base`'s own query, which the configuration holds; values
 /// under names such as `api_key`, `sig` or `X-Goog-Signature`; the credentials of the service, wherever they are.
@@ -40,14 +55,16 @@ pub fn told(url: &Url, base: &BaseUrl, secrets: &[Secret]) -> String {
     }
     if let Some(query) = url.query() {
         let pairs = query.split('&').map(|pair| {
-            let Some((name, _)) = pair.split_once('=') else {
-                return pair.to_owned();
-            };
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let plain = form_urlencoded::parse(name.as_bytes())
                 .map(|(name, _)| name.into_owned())
                 .next()
                 .unwrap_or_default();
-            if own.contains(&plain) || is_secret(&plain) {
+            // A secret may stand there without a name, and may be Base64, which ends with this sign.
+            let is_bare = value.trim_matches('=').is_empty();
+            if own.contains(&plain) && is_bare {
+                REDACTED.to_owned()
+            } else if own.contains(&plain) || (is_secret(&plain) && !is_bare) {
                 format!("{name}={REDACTED}")
             } else {
                 pair.to_owned()
@@ -55,7 +72,38 @@ pub fn told(url: &Url, base: &BaseUrl, secrets: &[Secret]) -> String {
         });
         told.set_query(Some(&pairs.collect::<Vec<_>>().join("&")));
     }
-    redact(told.as_str(), secrets).replace(MASK, REDACTED)
+    let encoded = secrets
+        .iter()
+        .flat_map(|secret| spellings(told.as_str(), secret.expose()));
+    let hidden = hide(told.as_str(), encoded);
+    redact(&hidden, secrets).replace(MASK, REDACTED)
+}
+
+/// The parts of a URL that say `secret`, percent-encoded or not.
+fn spellings<'a>(url: &'a str, secret: &str) -> Vec<&'a str> {
+    let rests = url.char_indices().filter_map(|(at, _)| url.get(at..));
+    let found = rests.filter_map(|rest| {
+        let mut bytes = secret.bytes();
+        let after = bytes.try_fold(rest, without)?;
+        rest.strip_suffix(after)
+    });
+    found.collect()
+}
+
+/// What comes after a byte, as URLs spell it.
+fn without(rest: &str, byte: u8) -> Option<&str> {
+    if let Some((code, after)) = rest.split_at_checked(3)
+        && let Some(digits) = code.strip_prefix('%')
+        && u8::from_str_radix(digits, 16) == Ok(byte)
+    {
+        return Some(after);
+    }
+    match byte {
+        b' ' => rest.strip_prefix('+'),
+        _ => byte
+            .is_ascii()
+            .then(|| rest.strip_prefix(char::from(byte)))?,
+    }
 }
 
 fn is_secret(name: &str) -> bool {
@@ -103,6 +151,12 @@ mod tests {
             "access_token",
             "client-secret",
             "key",
+            "code",
+            "id_jwt",
+            "bearer",
+            "otp",
+            "pin",
+            "SAMLResponse",
         ] {
             let pair = format!("{name}=hunter22");
             let url = told_of("https://api.example", "/a", &["q=1", &pair, "r=2"], &[]);
@@ -122,5 +176,21 @@ mod tests {
             &["hunter24"],
         );
         assert_eq!(url, "https://api.example/bot-REDACTED/send?k=REDACTED&q=1");
+    }
+    #[test]
+    fn nor_does_a_secret_without_a_name_or_one_that_is_encoded() {
+        for bare in ["hunter22", "aHVudGVyMjI=", "aHVudGVyMg=="] {
+            let base = format!("https://api.example/v?a=1&{bare}");
+            let url = told_of(&base, "/x", &["flag"], &[]);
+            assert_eq!(url, "https://api.example/v/x?a=REDACTED&REDACTED&flag");
+        }
+        let secret = "hunter/22 \u{e4}+x";
+        let url = told_of(
+            "https://api.example",
+            "/of/hunter%2f22%20%C3%A4%2Bx/all",
+            &["q=hunter/22+%C3%A4%2Bx"],
+            &[secret],
+        );
+        assert_eq!(url, "https://api.example/of/REDACTED/all?q=REDACTED");
     }
 }

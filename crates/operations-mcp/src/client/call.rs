@@ -323,7 +323,7 @@ impl Client {
         tool: Option<&str>,
         failure: Failure,
     ) -> CallError {
-        let died = matches!(failure, Failure::Lost { .. });
+        let died = failure.is_lost();
         let mut about = connection.about(tool, died).await;
         // A refusal or a time limit says it all; words from long ago would only confuse.
         if matches!(

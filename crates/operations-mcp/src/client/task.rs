@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use operations_core::clock;
+use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep};
@@ -28,6 +29,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 const MOST_QUESTIONS: usize = 100;
 /// How long a server may take to hear that nobody wants its task any more.
 const PARTING: Duration = Duration::from_secs(5);
+/// The pause before a server that failed to tell of a task is asked again: it doubles up to this.
+const LONGEST_RETRY_PAUSE: Duration = Duration::from_secs(5);
 
 /// A task, as a server tells of it.
 #[derive(Deserialize)]
@@ -36,8 +39,9 @@ pub(super) struct Task<'a> {
     #[serde(rename = "taskId")]
     id: String,
     status: String,
-    #[serde(alias = "pollInterval")]
     poll_interval_ms: Option<f64>,
+    /// The same in the older revision. Some servers send both.
+    poll_interval: Option<f64>,
     status_message: Option<String>,
     #[serde(borrow, rename = "_meta")]
     meta: Option<Meta<'a>>,
@@ -107,7 +111,8 @@ impl<'a> Task<'a> {
     }
 
     fn pause(&self) -> Duration {
-        let asked = self.poll_interval_ms.map(clock::milliseconds);
+        let asked = self.poll_interval_ms.or(self.poll_interval);
+        let asked = asked.map(clock::milliseconds);
         asked
             .unwrap_or(USUAL_PAUSE)
             .clamp(SHORTEST_PAUSE, LONGEST_PAUSE)
@@ -139,6 +144,64 @@ impl std::ops::Deref for Way<'_> {
     }
 }
 
+/// How a call ends that became a task and has no result.
+enum End {
+    /// The server has ended the task, and this is what it says.
+    Told(Failure),
+    /// We ask no longer. What becomes of the task is unknown.
+    Left(Failure),
+}
+
+impl From<Failure> for End {
+    fn from(failure: Failure) -> Self {
+        Self::Left(failure)
+    }
+}
+
+impl End {
+    /// Whether the server is to be told that nobody waits: not if it has ended the task, or does not know it.
+    fn is_parting(&self) -> bool {
+        matches!(self, Self::Left(failure) if !matches!(failure, Failure::Refused(_) | Failure::TooLarge(_)))
+    }
+
+    fn of_task(self, id: String) -> Failure {
+        let (cause, is_answer) = match self {
+            Self::Told(cause) => (cause, true),
+            Self::Left(cause) => (cause, false),
+        };
+        Failure::Task {
+            id,
+            is_answer,
+            cause: Box::new(cause),
+        }
+    }
+}
+
+/// Whether a question about a task may be answered when it is asked once more: the server is away, or cannot read the task now.
+fn may_pass(failure: &Failure) -> bool {
+    match failure {
+        Failure::Lost { .. } => true,
+        Failure::Transport { may_pass, .. } => *may_pass,
+        Failure::Refused(error) => error.code == message::INTERNAL_ERROR,
+        _ => false,
+    }
+}
+
+/// Whether a connection that was not made may be made later: not if the server wants somebody else, or if the configuration is
+/// wrong.
+fn may_connect_later(error: &CallError) -> bool {
+    let details = error.details.as_ref();
+    let status = details.and_then(|details| details.get("status"));
+    let is_forbidden = status.is_some_and(|status| *status == 401 || *status == 403);
+    let is_final = [Code::ValidationError.as_str(), Code::Aborted.as_str()];
+    !is_forbidden && !is_final.contains(&&*error.code)
+}
+
+/// The pause after one more failure.
+fn longer(pause: Duration) -> Duration {
+    (pause * 2).min(LONGEST_RETRY_PAUSE).max(pause)
+}
+
 impl Client {
     /// The result of a call that became a task.
     pub(super) async fn follow(
@@ -158,14 +221,16 @@ impl Client {
         let within = end.saturating_duration_since(Instant::now());
         let followed = tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(Failure::Aborted),
+            () = cancel.cancelled() => Err(End::Left(Failure::Aborted)),
             followed = self.polled(call, Way::First(connection), &id, pause, cancel) => followed,
-            () = sleep(within) => Err(Failure::Timeout(within)),
+            () = sleep(within) => Err(End::Left(Failure::Timeout(within))),
         };
-        if matches!(followed, Err(Failure::Aborted | Failure::Timeout(_))) {
-            self.part_with(&id);
-        }
-        followed
+        followed.map_err(|end| {
+            if end.is_parting() {
+                self.part_with(&id);
+            }
+            end.of_task(id)
+        })
     }
 
     async fn polled(
@@ -175,26 +240,20 @@ impl Client {
         id: &str,
         mut pause: Duration,
         cancel: &CancellationToken,
-    ) -> Result<String, Failure> {
+    ) -> Result<String, End> {
         let question = about("tasks/get", id);
-        let patience = Patience::of(call.patience.limit);
+        let limit = call.patience.limit;
         let mut answered = HashSet::new();
         let mut told = Told::default();
         loop {
             sleep(pause).await;
-            let text = match way.request(&question, patience, None, cancel).await {
-                Ok(text) => text,
-                Err(failure) if self.may_ask_again(&failure) => {
-                    let connected = self.connected(call.patience.limit, cancel).await;
-                    way = Way::Later(connected.map_err(|_| failure)?);
-                    continue;
-                }
-                Err(failure) => return Err(failure),
-            };
+            let text = self
+                .ask(&mut way, &question, (limit, pause), may_pass, cancel)
+                .await?;
             let task: Task<'_> = serde_json::from_str(&text)
                 .map_err(|error| Failure::Odd(format!("its task cannot be read ({error})")))?;
             if task.id != id {
-                return Err(Failure::Odd("it tells of another task".to_owned()));
+                return Err(Failure::Odd("it tells of another task".to_owned()).into());
             }
             if let Some(listener) = &call.on_progress
                 && let Some(sign) = told.next(&task)
@@ -208,69 +267,76 @@ impl Client {
                     }
                     // The older revision has it elsewhere.
                     let question = about("tasks/result", id);
-                    return way.request(&question, patience, None, cancel).await;
+                    let asked = self.ask(&mut way, &question, (limit, pause), may_pass, cancel);
+                    return Ok(asked.await?);
                 }
                 "failed" => {
-                    let error = task.error;
-                    return match error {
-                        Some(error) => Err(Failure::Refused(error)),
-                        None if way.facts.is_stateless() => {
-                            Err(Failure::Odd("its task failed without an error".to_owned()))
+                    if let Some(error) = task.error {
+                        return Err(End::Told(Failure::Refused(error)));
+                    }
+                    if way.facts.is_stateless() {
+                        let reason = "its task failed without an error".to_owned();
+                        return Err(End::Told(Failure::Odd(reason)));
+                    }
+                    // Here an error is what the call has come to, whatever its code is.
+                    let is_away = |failure: &Failure| may_pass(failure) && !is_refusal(failure);
+                    let question = about("tasks/result", id);
+                    let asked = self.ask(&mut way, &question, (limit, pause), is_away, cancel);
+                    return asked.await.map_err(|failure| {
+                        if is_refusal(&failure) {
+                            End::Told(failure)
+                        } else {
+                            End::Left(failure)
                         }
-                        None => {
-                            let question = about("tasks/result", id);
-                            way.request(&question, patience, None, cancel).await
-                        }
-                    };
+                    });
                 }
-                "cancelled" => return Err(Failure::Odd("it has cancelled the task".to_owned())),
+                "cancelled" => {
+                    let reason = "it has cancelled the task".to_owned();
+                    return Err(End::Told(Failure::Odd(reason)));
+                }
                 _ => {}
             }
             pause = task.pause();
-            self.answer_task(&way, id, &task, &mut answered, cancel)
-                .await?;
-        }
-    }
-
-    /// Answers what a task wants to know and has not been told.
-    async fn answer_task(
-        &self,
-        way: &Connection,
-        id: &str,
-        task: &Task<'_>,
-        answered: &mut HashSet<String>,
-        cancel: &CancellationToken,
-    ) -> Result<(), Failure> {
-        let mut answers = Vec::new();
-        for (key, request) in &task.input_requests {
-            if !answered.contains(key) {
-                if answered.len() >= MOST_QUESTIONS {
-                    let reason = format!("its task asks more than {MOST_QUESTIONS} questions");
-                    return Err(Failure::Odd(reason));
-                }
-                let answer = request.answer(way).await?;
-                answers.push(format!("{}:{answer}", message::text(key)));
-                answered.insert(key.clone());
+            if let Some(update) = answers(&way, id, &task, &mut answered).await? {
+                let limit = self.config().timeout;
+                self.ask(&mut way, &update, (limit, pause), may_pass, cancel)
+                    .await?;
             }
         }
-        if answers.is_empty() {
-            return Ok(());
-        }
-        let mut update = about("tasks/update", id);
-        let answers = answers.join(",");
-        update.params.push_str(r#","inputResponses":{"#);
-        update.params.push_str(&answers);
-        update.params.push('}');
-        let patience = Patience::of(self.config().timeout);
-        way.request(&update, patience, None, cancel).await?;
-        Ok(())
     }
 
-    /// Whether a question about a task can be asked on another connection.
-    fn may_ask_again(&self, failure: &Failure) -> bool {
-        matches!(failure, Failure::Lost { .. })
-            && self.config().reconnect
-            && !self.closed.is_cancelled()
+    /// Asks something about a task, and asks again for as long as the failure may pass. Whoever calls this sets an end to it.
+    async fn ask(
+        self: &Arc<Self>,
+        way: &mut Way<'_>,
+        question: &Request,
+        (limit, mut pause): (Duration, Duration),
+        may_pass: impl Fn(&Failure) -> bool,
+        cancel: &CancellationToken,
+    ) -> Result<String, Failure> {
+        loop {
+            let asked = way.request(question, Patience::of(limit), None, cancel);
+            let failure = match asked.await {
+                Ok(text) => return Ok(text),
+                Err(failure) => failure,
+            };
+            if self.closed.is_cancelled() || !may_pass(&failure) {
+                return Err(failure);
+            }
+            sleep(pause).await;
+            pause = longer(pause);
+            if way.is_lost() {
+                if !self.config().reconnect {
+                    return Err(failure);
+                }
+                // A session that a server has forgotten is begun anew; the task is the same.
+                match self.connected(limit, cancel).await {
+                    Ok(connection) => *way = Way::Later(connection),
+                    Err(error) if may_connect_later(&error) => {}
+                    Err(_) => return Err(failure),
+                }
+            }
+        }
     }
 
     /// Tells the server that nobody waits any more. The caller does not wait for that.
@@ -288,9 +354,119 @@ impl Client {
     }
 }
 
+fn is_refusal(failure: &Failure) -> bool {
+    matches!(failure, Failure::Refused(_))
+}
+
+/// Our answers to what a task wants to know and has not been told, as the request that tells them.
+async fn answers(
+    way: &Connection,
+    id: &str,
+    task: &Task<'_>,
+    answered: &mut HashSet<String>,
+) -> Result<Option<Request>, Failure> {
+    let mut answers = Vec::new();
+    for (key, request) in &task.input_requests {
+        if !answered.contains(key) {
+            if answered.len() >= MOST_QUESTIONS {
+                let reason = format!("its task asks more than {MOST_QUESTIONS} questions");
+                return Err(Failure::Odd(reason));
+            }
+            let answer = request.answer(way).await?;
+            answers.push(format!("{}:{answer}", message::text(key)));
+            answered.insert(key.clone());
+        }
+    }
+    if answers.is_empty() {
+        return Ok(None);
+    }
+    let mut update = about("tasks/update", id);
+    let answers = answers.join(",");
+    update.params.push_str(r#","inputResponses":{"#);
+    update.params.push_str(&answers);
+    update.params.push('}');
+    Ok(Some(update))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Delivery;
+
+    fn transport(may_pass: bool) -> Failure {
+        Failure::Transport {
+            sent: false,
+            answered: false,
+            may_pass,
+            reason: String::new(),
+        }
+    }
+
+    fn refused(code: i64) -> Failure {
+        Failure::Refused(RpcError::new(code, "x"))
+    }
+
+    #[test]
+    fn a_server_that_is_away_is_asked_again() {
+        let lost = Failure::Lost { sent: true };
+        for failure in [lost, transport(true), refused(-32603)] {
+            assert!(may_pass(&failure), "{failure:?}");
+        }
+        let forbidden = Failure::NotAuthorized {
+            status: 401,
+            scope: None,
+            reason: String::new(),
+        };
+        let others = [
+            transport(false),
+            refused(-32602),
+            refused(-32601),
+            forbidden,
+        ];
+        let late = Failure::Timeout(PARTING);
+        for failure in others.into_iter().chain([late, Failure::Aborted]) {
+            assert!(!may_pass(&failure), "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn a_connection_that_is_forbidden_is_not_tried_again() {
+        let error = |details| CallError::failed("x").with_details(details);
+        assert!(may_connect_later(&error(serde_json::json!({}))));
+        assert!(may_connect_later(&error(
+            serde_json::json!({ "status": 503 })
+        )));
+        assert!(!may_connect_later(&error(
+            serde_json::json!({ "status": 401 })
+        )));
+        let invalid = CallError::new(Code::ValidationError, "x");
+        assert!(!may_connect_later(&invalid));
+    }
+
+    #[test]
+    fn pauses_grow_up_to_a_limit_and_never_shrink() {
+        let seconds = Duration::from_secs;
+        assert_eq!(longer(seconds(1)), seconds(2));
+        assert_eq!(longer(seconds(4)), seconds(5));
+        assert_eq!(longer(seconds(60)), seconds(60));
+    }
+
+    #[test]
+    fn only_what_the_server_says_of_a_task_is_its_answer() {
+        for (end, delivery, is_parting) in [
+            (End::Told(refused(-32603)), Delivery::Done, false),
+            (End::Left(refused(-32602)), Delivery::Unknown, false),
+            (End::Left(transport(true)), Delivery::Unknown, true),
+            (
+                End::Left(Failure::Timeout(PARTING)),
+                Delivery::Unknown,
+                true,
+            ),
+        ] {
+            assert_eq!(end.is_parting(), is_parting);
+            assert_eq!(end.of_task("a".to_owned()).delivery(), delivery);
+        }
+    }
 
     #[test]
     fn progress_is_told_once() {
@@ -318,6 +494,8 @@ mod tests {
         let older = r#"{"task":{"taskId":"b","status":"working","pollInterval":2000}}"#;
         let task = Task::read(older).unwrap();
         assert_eq!(task.pause(), Duration::from_secs(2));
+        let both = r#"{"task":{"taskId":"b","status":"working","pollInterval":2000,"pollIntervalMs":3000}}"#;
+        assert_eq!(Task::read(both).unwrap().pause(), Duration::from_secs(3));
         for plain in [
             r#"{"content":[],"structuredContent":{"taskId":"a"}}"#,
             r#"{"content":[],"task":{"taskId":"a","status":"working"}}"#,

@@ -117,8 +117,10 @@ pub(super) async fn status_failure(response: Response) -> Failure {
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => Failure::Transport {
             sent: false,
             answered: true,
+            may_pass: true,
             reason,
         },
+        StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT => Failure::cut(reason),
         _ => Failure::answered(reason),
     }
 }

@@ -60,7 +60,7 @@ impl EventStream {
                 }
             }
             if self.last_id.is_none() || transport.is_stateless() {
-                return Err(Failure::answered("the answer ended early".to_owned()));
+                return Err(Failure::cut("the answer ended early".to_owned()));
             }
             self.pause(failures).await;
             if !transport.conversation.requests.is_waiting(id) {
@@ -73,7 +73,7 @@ impl EventStream {
                 }
                 Ok(response) if response.status().is_client_error() => {
                     let what = format!("the answer ended early (HTTP {})", response.status());
-                    return Err(Failure::answered(what));
+                    return Err(Failure::cut(what));
                 }
                 Err(failure @ Failure::NotAuthorized { .. }) => return Err(failure),
                 Ok(_) | Err(_) => failures += 1,

@@ -24,6 +24,17 @@ impl List {
         let shown = self.operations.iter().filter(may);
         shown.map(|listed| listed.spec.to_string()).collect()
     }
+
+    /// The ids of those that somebody may call.
+    pub(super) fn ids_for(
+        &self,
+        identity: Option<&Identity>,
+        is_shown: impl Fn(&str) -> bool,
+    ) -> Vec<String> {
+        let may = |listed: &&Listed| listed.is_shown_to(identity) && is_shown(&listed.id);
+        let shown = self.operations.iter().filter(may);
+        shown.map(|listed| listed.id.clone()).collect()
+    }
 }
 
 impl Described for List {

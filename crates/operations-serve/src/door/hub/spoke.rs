@@ -10,7 +10,8 @@ use operations_core::access::Identity;
 use operations_core::clock;
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::lock::{reading, writing};
-use operations_websocket::{Answered, Incoming, Peer, Serving};
+use operations_core::nearest::nearest_id;
+use operations_websocket::{Answered, Incoming, Peer, Serving, loss};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -55,12 +56,15 @@ impl Serving for Serves {
         let (shared, spoke) = (Arc::clone(&self.shared), Arc::clone(&self.spoke));
         async move {
             let caller = spoke.speaks_as(&incoming)?;
+            let Some(operation) = shared.calls.operation(&incoming.operation_id) else {
+                return Err(not_found(&shared, &incoming.operation_id, &caller).await);
+            };
             let deadline = shared
                 .options
                 .timeout
                 .map(|timeout| (clock::now() + timeout.as_secs_f64() * 1_000.0).ceil());
             let request_id = incoming.request_id.clone();
-            let done = peer_calls::call(&shared.calls, incoming, caller, deadline).await;
+            let done = peer_calls::call(&shared.calls, operation, incoming, caller, deadline).await;
             let tell = move |error: CallError| {
                 if failure::is_masked(&error) {
                     shared.log_failure(&request_id, &error);
@@ -130,6 +134,17 @@ impl Serving for Serves {
         })
         .boxed()
     }
+}
+
+/// There is no such operation. The nearest that the caller may call is named.
+async fn not_found(shared: &Arc<Shared>, id: &str, caller: &Caller) -> CallError {
+    let is_served = |id: &str| shared.calls.operation(id).is_some();
+    let known = match shared.hub.listed.current(shared).await {
+        Ok(listed) => listed.ids_for(caller.identity.as_ref(), is_served),
+        Err(_) => Vec::new(),
+    };
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    loss::not_found(id, "hub", nearest_id(id, &known))
 }
 
 impl Spoke {

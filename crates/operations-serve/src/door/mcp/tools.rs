@@ -66,7 +66,7 @@ pub(super) async fn call(
     if let Some(Wanted { keep, after: None }) = wanted {
         match tasks::create(shared, asked, keep).await {
             Ok(draft) => {
-                new.deadline = Some(clock::now() + keep);
+                new.deadline = draft.until();
                 let call = Underway::new(shared, new, Some(tasks::run::offers(asked)));
                 return tasks::begin(shared, asked, draft, call, finishing);
             }

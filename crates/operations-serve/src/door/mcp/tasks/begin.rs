@@ -74,6 +74,13 @@ pub(in super::super) struct Draft {
     record: Option<Record>,
 }
 
+impl Draft {
+    /// When it is kept no longer, in Unix milliseconds. Whatever comes later is of no use.
+    pub(in super::super) fn until(&self) -> Option<f64> {
+        self.record.as_ref().map(Record::until)
+    }
+}
+
 impl Drop for Draft {
     fn drop(&mut self) {
         if let (Some(record), Ok(runtime)) = (self.record.take(), Handle::try_current()) {

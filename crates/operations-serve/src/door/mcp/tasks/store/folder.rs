@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 use std::fs::{self, File, TryLockError};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -16,6 +17,9 @@ use operations_spill::private;
 use uuid::Uuid;
 
 use super::{Kept, Limits, NoRoom, Place, Record, Status};
+
+/// How long it may take to write a file.
+const LONGEST_WRITE: Duration = Duration::from_secs(60);
 
 /// A folder with tasks.
 #[derive(Debug)]
@@ -110,14 +114,19 @@ impl Known {
         self.tasks.len() < limits.tasks && of_caller < limits.of_one
     }
 
-    /// Takes room for a result, if there is enough.
+    /// Takes room for the result of a task that is known, if there is enough. To do it again takes no more.
     fn take_room(&mut self, id: Uuid, bytes: u64, limits: Limits) -> bool {
-        let is_enough = self.bytes.saturating_add(bytes) <= limits.bytes;
-        if is_enough && let Some(task) = self.tasks.get_mut(&id) {
-            self.bytes += bytes;
-            task.bytes += bytes;
+        let Some(task) = self.tasks.get_mut(&id) else {
+            return false;
+        };
+        let others = self.bytes.saturating_sub(task.bytes);
+        let all = others.saturating_add(bytes);
+        if all > limits.bytes {
+            return false;
         }
-        is_enough
+        self.bytes = all;
+        task.bytes = bytes;
+        true
     }
 }
 
@@ -226,29 +235,36 @@ impl Files {
     }
 
     fn end(&self, record: &Record, result: Option<&str>) -> io::Result<Kept> {
+        // Until all is written: what is forgotten meanwhile would be written for good.
+        let mut opened = locked(&self.opened);
+        if let Some(opened) = opened.as_mut() {
+            self.forget_old(opened);
+        }
+        // What is kept no longer is not written again: nobody would ever remove or count it.
+        if record.until() < clock::now() {
+            return Ok(Kept::Over);
+        }
         match self.read(record.id)? {
             Some(known) if known.status == Status::Working => {}
             Some(known) if known == *record => return Ok(Kept::Yes),
             _ => return Ok(Kept::Over),
         }
-        if let Some(result) = result {
-            if !self.has_room(record, result.len() as u64) {
+        if let Some(Opened { known, .. }) = opened.as_mut() {
+            // The task of another process, which has ended, is ours from now on.
+            if !known.tasks.contains_key(&record.id) {
+                known.add(record, 0);
+            }
+            if let Some(result) = result
+                && !known.take_room(record.id, result.len() as u64, self.limits)
+            {
                 return Ok(Kept::TooLarge);
             }
+        }
+        if let Some(result) = result {
             private::replace(&self.result_file(record.id), result.as_bytes())?;
         }
         self.write(record)?;
         Ok(Kept::Yes)
-    }
-
-    /// Takes room for a result, if there is enough.
-    fn has_room(&self, record: &Record, bytes: u64) -> bool {
-        let mut opened = locked(&self.opened);
-        let Some(opened) = opened.as_mut() else {
-            return bytes <= self.limits.bytes;
-        };
-        self.forget_old(opened);
-        opened.known.take_room(record.id, bytes, self.limits)
     }
 
     fn remove(&self, id: Uuid) {
@@ -283,25 +299,47 @@ impl Files {
         let mut known = Known::new();
         for entry in fs::read_dir(&self.folder)? {
             let path = entry?.path();
-            let owner = path.file_stem().and_then(|name| name.to_str());
-            if path
-                .extension()
-                .is_some_and(|extension| extension == "lock")
-                && let Some(owner) = owner.and_then(|owner| Uuid::try_parse(owner).ok())
-            {
+            // What is not named as ours stays as it is.
+            let name = path.file_name().and_then(|name| name.to_str());
+            let Some((id, kind)) = name.and_then(|name| name.split_once('.')) else {
+                continue;
+            };
+            let Ok(id) = Uuid::try_parse(id) else {
+                continue;
+            };
+            match kind {
                 // Locks of processes that were killed go.
-                self.is_alive(owner);
-            } else if path
-                .extension()
-                .is_some_and(|extension| extension == "json")
-                && let Ok(text) = fs::read(&path)
-                && let Ok(record) = serde_json::from_slice::<Record>(&text)
-            {
-                let result = fs::metadata(self.result_file(record.id));
-                known.add(&record, result.map_or(0, |file| file.len()));
+                "lock" => {
+                    self.is_alive(id);
+                }
+                "json" => self.take_up(id, &mut known),
+                "result" if !self.record_file(id).exists() => {
+                    let _ = fs::remove_file(&path);
+                }
+                kind if kind.ends_with(".part") && is_left_behind(&path) => {
+                    let _ = fs::remove_file(&path);
+                }
+                _ => {}
             }
         }
         Ok(Opened { _lock: lock, known })
+    }
+
+    /// Counts a task that was there before this process. One that cannot be read goes: nobody could ever ask for it.
+    fn take_up(&self, id: Uuid, known: &mut Known) {
+        let Ok(text) = fs::read(self.record_file(id)) else {
+            return;
+        };
+        match serde_json::from_slice::<Record>(&text) {
+            Ok(record) if record.id == id => {
+                let result = fs::metadata(self.result_file(id));
+                known.add(&record, result.map_or(0, |file| file.len()));
+            }
+            _ => {
+                let _ = fs::remove_file(self.record_file(id));
+                let _ = fs::remove_file(self.result_file(id));
+            }
+        }
     }
 
     fn forget_old(&self, opened: &mut Opened) {
@@ -328,6 +366,13 @@ impl Files {
     fn lock_file(&self, instance: Uuid) -> PathBuf {
         self.folder.join(format!("{instance}.lock"))
     }
+}
+
+/// Whether whoever wrote half of a file has ended since. Another process may be writing one right now.
+fn is_left_behind(path: &Path) -> bool {
+    let changed = fs::metadata(path).and_then(|file| file.modified());
+    let age = changed.ok().and_then(|changed| changed.elapsed().ok());
+    age.is_some_and(|age| age > LONGEST_WRITE)
 }
 
 impl Drop for Files {

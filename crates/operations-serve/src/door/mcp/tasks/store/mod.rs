@@ -358,6 +358,45 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_ends_too_late_is_not_written_again() {
+        let folder = Scratch::new();
+        let store = folder.store(1_000);
+        for result in [Some("{}"), None] {
+            let late = store.create(None, -1.0).await.expect("a task");
+            let done = ended(&late, Status::Completed);
+            store.finish(&done, result).await.expect("no failure");
+            for kind in ["json", "result"] {
+                let file = folder.0.join(format!("{}.{kind}", late.id));
+                assert!(!file.exists(), "{kind}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn what_processes_left_behind_goes_and_what_is_not_ours_stays() {
+        let folder = Scratch::new();
+        fs::create_dir_all(&folder.0).expect("a folder");
+        let (broken, alone) = (Uuid::new_v4(), Uuid::new_v4());
+        let half = format!("{broken}.{}.part", Uuid::new_v4());
+        let fresh = format!("{alone}.{}.part", Uuid::new_v4());
+        let [record, result] = [format!("{broken}.json"), format!("{alone}.result")];
+        let notes = "notes.json".to_owned();
+        for name in [&half, &fresh, &record, &result, &notes] {
+            fs::write(folder.0.join(name), "{").expect("written");
+        }
+        let file = fs::File::options().append(true).open(folder.0.join(&half));
+        let an_hour_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3_600);
+        let changed = file.and_then(|file| file.set_modified(an_hour_ago));
+        changed.expect("changed");
+        let store = folder.store(1_000);
+        store.create(None, 60_000.0).await.expect("a task");
+        let there = |name: &String| folder.0.join(name).exists();
+        assert_eq!([&half, &record, &result].map(there), [false; 3]);
+        // Somebody else may be writing it.
+        assert_eq!([&fresh, &notes].map(there), [true; 2]);
+    }
+
+    #[tokio::test]
     async fn one_caller_cannot_fill_it() {
         let folder = Scratch::new();
         let store = folder.store(1_000);
