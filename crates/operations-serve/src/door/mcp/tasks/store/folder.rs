@@ -316,7 +316,7 @@ impl Files {
                 "result" if !self.record_file(id).exists() => {
                     let _ = fs::remove_file(&path);
                 }
-                kind if kind.ends_with(".part") && is_left_behind(&path) => {
+                kind if kind.split('.').next_back() == Some("part") && is_left_behind(&path) => {
                     let _ = fs::remove_file(&path);
                 }
                 _ => {}
