@@ -56,9 +56,12 @@ export function modernServer({ knowsNews = false } = {}) {
   );
   const learn = () =>
     server.registerTool("news", { description: "New", inputSchema: schema({}) }, () => text("news work"));
-  if (knowsNews) learn();
+  let hasLearnt = knowsNews;
+  if (hasLearnt) learn();
   server.registerTool("learn", { description: "The server gains a tool", inputSchema: schema({}) }, () => {
-    learn();
+    if (hasLearnt) server.sendToolListChanged();
+    else learn();
+    hasLearnt = true;
     return text("learnt");
   });
   return server;
