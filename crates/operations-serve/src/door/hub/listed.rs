@@ -20,8 +20,7 @@ impl List {
         identity: Option<&Identity>,
         is_shown: impl Fn(&str) -> bool,
     ) -> Vec<String> {
-        let may = |listed: &&Listed| listed.is_shown_to(identity) && is_shown(&listed.id);
-        let shown = self.operations.iter().filter(may);
+        let shown = self.shown(identity, is_shown);
         shown.map(|listed| listed.spec.to_string()).collect()
     }
 
@@ -31,9 +30,18 @@ impl List {
         identity: Option<&Identity>,
         is_shown: impl Fn(&str) -> bool,
     ) -> Vec<String> {
-        let may = |listed: &&Listed| listed.is_shown_to(identity) && is_shown(&listed.id);
-        let shown = self.operations.iter().filter(may);
+        let shown = self.shown(identity, is_shown);
         shown.map(|listed| listed.id.clone()).collect()
+    }
+
+    fn shown(
+        &self,
+        identity: Option<&Identity>,
+        is_shown: impl Fn(&str) -> bool,
+    ) -> impl Iterator<Item = &Listed> {
+        self.operations
+            .iter()
+            .filter(move |listed| listed.is_shown_to(identity) && is_shown(&listed.id))
     }
 }
 
