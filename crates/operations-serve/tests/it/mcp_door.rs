@@ -246,6 +246,32 @@ async fn progress_comes_before_the_result() {
     assert_eq!(events.len(), 2);
 }
 
+/// A handler on another thread may speak and end between two looks of the door.
+#[tokio::test]
+async fn what_a_handler_says_just_before_it_ends_is_heard() {
+    let mut served = door(&json!({}));
+    let service = served.service.clone();
+    let listing = tokio::spawn(async move {
+        send(
+            &service,
+            request(&message(1, "tools/list", &json!({})), &[]),
+        )
+        .await
+    });
+    describe(&mut served).await;
+    assert_eq!(listing.await.unwrap().status(), 200);
+    let set = served.at_once.set(|host, id| {
+        host.tell_progress(id, r#"{"progress":1}"#);
+        host.respond(id, r#"{"data":{},"meta":{"source":"local"}}"#);
+    });
+    assert!(set.is_ok());
+    let params = json!({ "name": "t_host", "arguments": {}, "_meta": { "progressToken": "p" } });
+    let call = request(&message(2, "tools/call", &params), &[]);
+    let said = text(send(&served.service, call).await).await;
+    let progress = said.find(r#""progress":1"#).expect("progress");
+    assert!(progress < said.find("structuredContent").unwrap(), "{said}");
+}
+
 #[tokio::test]
 async fn an_older_client_cancels_its_own_call() {
     let mut served = door(&json!({}));

@@ -105,9 +105,14 @@ pub(crate) struct Served {
     pub(crate) registry: Arc<Registry>,
     pub(crate) host: Arc<Host>,
     pub(crate) asked: mpsc::UnboundedReceiver<Asked>,
+    /// What the host does in the middle of being asked, as one on another thread may.
+    pub(crate) at_once: AtOnce,
     /// What the operator is told.
     pub(crate) log: Arc<Mutex<Vec<String>>>,
 }
+
+/// Gets the host and the id of a question.
+pub(crate) type AtOnce = Arc<OnceLock<fn(&Host, &str)>>;
 
 /// Serves a registry with the operations `t.native`, `t.stream` (done here), `t.host` and `t.events` (the host's).
 pub(crate) fn served(more: &Value) -> Served {
@@ -139,25 +144,36 @@ pub(crate) fn served(more: &Value) -> Served {
     let reader = Arc::clone(&mailbox);
     let hosted: Arc<OnceLock<Arc<Host>>> = Arc::default();
     let answers = Arc::clone(&hosted);
+    let at_once: AtOnce = Arc::default();
+    let answer_at_once = Arc::clone(&at_once);
     let made = Arc::new(Mailbox::new(move || {
-        let reader = Arc::clone(&reader);
+        let mailbox = reader.lock().unwrap().clone();
         let tell = tell.clone();
         let answers = Arc::clone(&answers);
-        tokio::spawn(async move {
-            let mailbox = reader.lock().unwrap().clone();
+        let answer_at_once = answer_at_once.get().copied();
+        let look = move || {
             while let Some(batch) = mailbox.as_ref().and_then(|mailbox| mailbox.take()) {
                 let items: Value = serde_json::from_str(&batch.text).expect("a batch is JSON");
                 for item in items.as_array().unwrap().iter().skip(1) {
                     let id = item[1].as_str().unwrap().to_owned();
+                    let host = answers.get().expect("a host");
                     if item[2] == json!({ "describe": "http" }) {
-                        let host = answers.get().expect("a host");
                         host.respond(&id, &description().to_string());
+                        continue;
+                    }
+                    if let Some(answer) = answer_at_once {
+                        answer(host, &id);
                         continue;
                     }
                     let _ = tell.send((item[0].as_u64().unwrap(), id, item[2].clone()));
                 }
             }
-        });
+        };
+        if answer_at_once.is_some() {
+            look();
+        } else {
+            tokio::spawn(async move { look() });
+        }
     }));
     *mailbox.lock().unwrap() = Some(Arc::clone(&made));
     let mut options = json!({
@@ -186,6 +202,7 @@ pub(crate) fn served(more: &Value) -> Served {
         registry,
         host,
         asked,
+        at_once,
         log,
     }
 }

@@ -132,19 +132,7 @@ impl<'a> Dialogue<'a> {
         loop {
             tokio::select! {
                 biased;
-                Some(told) = underway.told.recv() => {
-                    let message = match told {
-                        Told::Progress(note) => {
-                            let token = asked.token.as_deref();
-                            token.and_then(|token| progress::notification(token, &note))
-                        }
-                        Told::Log(line) => log_line(&line, asked.level),
-                    };
-                    // What the client does not read fast enough is left out.
-                    if let (Some(out), Some(message)) = (&asked.out, message) {
-                        let _ = out.try_send(message);
-                    }
-                }
+                Some(told) = underway.told.recv() => pass_on(asked, told),
                 Some(line::Questions { id, list }) = underway.asked.recv() => {
                     let list = questions::read(&list);
                     if asked.generation == Generation::Handshake {
@@ -172,9 +160,29 @@ impl<'a> Dialogue<'a> {
                 Some((id, question, answer)) = waiting.next(), if !waiting.is_empty() => {
                     shared.host.answer_host(&id, &question.told(&answer));
                 }
-                done = &mut underway.work => return Ended::Done(done),
+                done = &mut underway.work => {
+                    // The handler runs on another thread: it may have spoken after the first branch found nothing.
+                    while let Ok(told) = underway.told.try_recv() {
+                        pass_on(asked, told);
+                    }
+                    return Ended::Done(done);
+                }
             }
         }
+    }
+}
+
+/// Tells the client what the handler told. What the client does not read fast enough is left out.
+fn pass_on(asked: &Asked, told: Told) {
+    let message = match told {
+        Told::Progress(note) => {
+            let token = asked.token.as_deref();
+            token.and_then(|token| progress::notification(token, &note))
+        }
+        Told::Log(line) => log_line(&line, asked.level),
+    };
+    if let (Some(out), Some(message)) = (&asked.out, message) {
+        let _ = out.try_send(message);
     }
 }
 
