@@ -67,8 +67,7 @@ export class Requests implements RemoteCallMap {
       const payload = payloadText(requestId, operationId, input, options, {});
       this.#wait(requestId, signal, {
         owner: this,
-        done: (output, mayHoldBytes) =>
-          resolve(withData(restored(output as ResponseEnvelope, mayHoldBytes))),
+        done: (output, mayHoldBytes) => resolve(withData(restored(output as ResponseEnvelope, mayHoldBytes))),
         failed: reject,
       });
       this.#batch.add(`${requestId}\t${JSON.stringify(operationId)}\t${deadline ?? ""}\t${payload}`);

@@ -311,11 +311,7 @@ class Served implements Receiver {
     else this.watchers.changed(news);
   }
 
-  asked(
-    _: string,
-    request: CallRequestedEvent | { introduce: Introduction },
-    mayHoldBytes: boolean,
-  ): void {
+  asked(_: string, request: CallRequestedEvent | { introduce: Introduction }, mayHoldBytes: boolean): void {
     if ("introduce" in request) {
       this.introduce(request.introduce);
       return;
