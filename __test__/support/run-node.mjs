@@ -1,6 +1,7 @@
 // Runs a script in a process of its own and waits for its end.
 
 import { spawn } from "node:child_process";
+import { uncounted } from "./own-time.mjs";
 
 /**
  * `onOutput` is told what the script has printed so far.
@@ -9,7 +10,9 @@ import { spawn } from "node:child_process";
  */
 export function runNode(args, { timeout = 30_000, onOutput, ...options } = {}) {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], ...options });
+    const child = uncounted(() =>
+      spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], ...options }),
+    );
     const timer = setTimeout(() => child.kill("SIGKILL"), timeout);
     let stdout = "";
     let stderr = "";
