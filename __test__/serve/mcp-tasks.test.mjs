@@ -33,9 +33,13 @@ async function removed(dir) {
   }
 }
 
+const folders = [];
+// When all servers are closed: a server holds a lock in its folder, and Windows removes no file that is open.
+after(() => Promise.all(folders.map(removed)));
+
 function folder() {
   const dir = mkdtempSync(join(tmpdir(), "operations-test-tasks-"));
-  after(() => removed(dir));
+  folders.push(dir);
   return join(dir, "tasks");
 }
 
