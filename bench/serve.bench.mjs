@@ -1,13 +1,12 @@
 // A registry that is served, next to Fastify and Hono with the same checks: requests per second, and how long the main thread
-// of the server works for each. Each server is a process of its own, and so is the load; rounds are interleaved.
-// `--requests=N` per round, `--rounds=N`.
+// of the server works for each. Each server is a process of its own, and so is the one behind the imported operation; the load comes from this one.
+// Rounds are interleaved. Load and upstream are the same for all, and cost as little as they can (`http-load.mjs`). `--requests=N` per round, `--rounds=N`.
 
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { performance } from "node:perf_hooks";
 import { fileURLToPath } from "node:url";
-import { Pool } from "undici";
-import { startServer } from "./http-support.mjs";
+import { Load } from "./http-load.mjs";
 import { report } from "./results.mjs";
 import { median, printTable } from "./support.mjs";
 
@@ -34,7 +33,8 @@ const cases = [
   },
 ];
 
-const upstream = await startServer();
+const upstream = fork(fileURLToPath(new URL("http-upstream.mjs", import.meta.url)));
+const [upstreamUrl] = await once(upstream, "message");
 const servers = {};
 for (const who of new Set(cases.flatMap((each) => each.who))) servers[who] = await start(who);
 
@@ -63,39 +63,30 @@ for (const { key, what, path, body, who } of cases) {
     ]),
   );
 }
-for (const { stop } of Object.values(servers)) await stop();
-upstream.stop();
+for (const { stop } of Object.values(servers)) stop();
+upstream.disconnect();
 
 async function start(who) {
   const file = fileURLToPath(new URL("serve-contestant.mjs", import.meta.url));
-  const child = fork(file, [who, upstream.baseUrl]);
+  const child = fork(file, [who, upstreamUrl]);
   const [{ url }] = await once(child, "message");
-  const pool = new Pool(url, { connections: IN_FLIGHT });
+  const load = await Load.open(url, IN_FLIGHT);
   const busy = async () => {
     child.send("busy?");
     const [told] = await once(child, "message");
     return told.busy;
   };
-  const stop = async () => {
-    await pool.destroy();
+  const stop = () => {
+    load.close();
     child.disconnect();
   };
-  return { pool, busy, stop };
+  return { url, load, busy, stop };
 }
 
-async function measure({ pool, busy }, path, body) {
-  let left = REQUESTS;
-  const headers = { "content-type": "application/json" };
-  const worker = async () => {
-    while (left-- > 0) {
-      const response = await pool.request({ method: "POST", path, headers, body });
-      if (response.statusCode !== 200) throw new Error(`${path}: ${response.statusCode}`);
-      await response.body.text();
-    }
-  };
+async function measure({ url, load, busy }, path, body) {
   const before = await busy();
   const began = performance.now();
-  await Promise.all(Array.from({ length: IN_FLIGHT }, worker));
+  await load.post(`${url}${path}`, body, REQUESTS);
   const elapsed = performance.now() - began;
   return { rate: (REQUESTS / elapsed) * 1000, thread: (((await busy()) - before) / REQUESTS) * 1000 };
 }

@@ -271,13 +271,14 @@ export interface Schema {
   tooMuchWork(): never;
   /** JSON: paths and messages in turn. `refused`: it is known that the value does not pass. */
   errors(value: unknown, callbacks: object, max: number, refused: boolean): string;
-  /** The value, JSON (paths and notes in turn), and how many steps a check of the result took. */
+  /** The value, JSON (paths and notes in turn), and how many steps a check of the result took. Where nothing was changed or
+   * noted, the steps alone. */
   normalise(
     value: unknown,
     callbacks: object,
     mode: "normalise" | "keep" | "strict",
     keepsRoot: boolean,
-  ): [unknown, string, number];
+  ): number | [unknown, string, number];
   /** JSON (`EmittedSource` in `schema/emitted.ts`); nothing when the walk must serve. */
   emit(what: "check" | "exact"): string | null;
   format(id: number): string | null;

@@ -179,9 +179,9 @@ impl Schema {
     }
 
     /// A live value in the declared shape: `[value, notes, steps]`, `notes` being JSON: a list of paths and
-    /// sentences in turn, `steps` the work of checking the result. Without any change the value is the
-    /// same one.
-    #[napi(ts_return_type = "[unknown, string, number]")]
+    /// sentences in turn, `steps` the work of checking the result. Where there is nothing to change and nothing to say,
+    /// which is the usual case, `steps` alone.
+    #[napi(ts_return_type = "number | [unknown, string, number]")]
     pub fn normalise<'env>(
         &self,
         env: &'env Env,
@@ -203,6 +203,10 @@ impl Schema {
                 normalise(program, host, value, mode)
             }
         })?;
+        let steps = raw.number((result.work / UNITS_PER_STEP) as f64);
+        if !result.changed && result.notes.is_empty() {
+            return raw.into_unknown(steps.map_err(Pending::into_error)?);
+        }
         let notes = result
             .notes
             .iter()
@@ -211,7 +215,7 @@ impl Schema {
         let parts = raw.array(3).and_then(|parts| {
             raw.set_element(parts, 0, result.value)?;
             raw.set_element(parts, 1, raw.string(&text)?)?;
-            raw.set_element(parts, 2, raw.number((result.work / UNITS_PER_STEP) as f64)?)?;
+            raw.set_element(parts, 2, steps?)?;
             Ok(parts)
         });
         raw.into_unknown(parts.map_err(Pending::into_error)?)

@@ -1,6 +1,7 @@
 // Runs a script in a process of its own and waits for its end.
 
 import { spawn } from "node:child_process";
+import { uncounted } from "./own-time.mjs";
 import { SLOWNESS } from "./slowness.mjs";
 
 /**
@@ -10,7 +11,9 @@ import { SLOWNESS } from "./slowness.mjs";
  */
 export function runNode(args, { timeout = 30_000, onOutput, ...options } = {}) {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], ...options });
+    const child = uncounted(() =>
+      spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], ...options }),
+    );
     const timer = setTimeout(() => child.kill("SIGKILL"), timeout * SLOWNESS);
     let stdout = "";
     let stderr = "";

@@ -134,9 +134,10 @@ export class CompiledSchema {
 
   #normalise(value: unknown, mode: "normalise" | "keep" | "strict", keepsRoot: boolean): Normalised {
     try {
-      const [result, notes, steps] = this.native.normalise(value, this.#callbacks, mode, keepsRoot);
-      this.#exact.walked += steps * NORMALISING;
-      return { value: result, notes: readPairs(notes) };
+      const outcome = this.native.normalise(value, this.#callbacks, mode, keepsRoot);
+      const isAsDeclared = typeof outcome === "number";
+      this.#exact.walked += (isAsDeclared ? outcome : outcome[2]) * NORMALISING;
+      return isAsDeclared ? { value, notes: [] } : { value: outcome[0], notes: readPairs(outcome[1]) };
     } catch (error) {
       // A large value that has the declared shape need not be gone through. Who has asked before knows.
       if (!isTooMuchWork(error) || this.#exact.tier !== "walk") throw error;

@@ -1,0 +1,102 @@
+// Requests over plain sockets, for benchmarks of servers. A client library needs as much of a processor for a request as the server does,
+// and on a machine with few cores that would be what is measured: here a request is bytes that are ready, and an answer is looked at just enough to find
+// its status and its end.
+
+import { once } from "node:events";
+import { connect } from "node:net";
+
+const HEAD_END = "\r\n\r\n";
+
+/** Connections to a server, each of which has one request under way at a time. */
+export class Load {
+  #connections;
+
+  constructor(connections) {
+    this.#connections = connections;
+  }
+
+  static async open(url, count) {
+    const { hostname, port } = new URL(url);
+    const opening = Array.from({ length: count }, async () => {
+      const socket = connect({ host: hostname, port: Number(port), noDelay: true });
+      await once(socket, "connect");
+      return new Connection(socket);
+    });
+    return new Load(await Promise.all(opening));
+  }
+
+  /** Posts JSON so often, as fast as answers come. Fails if one of them is not 200. */
+  async post(url, body, times, headers = {}) {
+    const { host, pathname } = new URL(url);
+    const all = {
+      host,
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(body),
+      ...headers,
+    };
+    const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`);
+    const request = Buffer.from(`POST ${pathname} HTTP/1.1\r\n${lines.join("\r\n")}${HEAD_END}${body}`);
+    let left = times;
+    const isOneMore = () => left-- > 0;
+    await Promise.all(this.#connections.map((connection) => connection.repeat(request, isOneMore)));
+  }
+
+  close() {
+    for (const connection of this.#connections) connection.close();
+  }
+}
+
+class Connection {
+  #socket;
+  /** What is there of an answer. */
+  #text = "";
+  #request;
+  #isOneMore;
+  #ended;
+
+  constructor(socket) {
+    this.#socket = socket;
+    socket.setEncoding("latin1");
+    socket.on("data", (text) => this.#take(text));
+    socket.on("error", (error) => this.#ended?.reject(error));
+    socket.on("close", () => this.#ended?.reject(new Error("The server has closed a connection")));
+  }
+
+  repeat(request, isOneMore) {
+    this.#request = request;
+    this.#isOneMore = isOneMore;
+    return new Promise((resolve, reject) => {
+      this.#ended = { resolve, reject };
+      this.#next();
+    });
+  }
+
+  close() {
+    this.#ended = undefined;
+    this.#socket.destroy();
+  }
+
+  #next() {
+    if (this.#isOneMore()) this.#socket.write(this.#request);
+    else this.#ended.resolve();
+  }
+
+  #take(text) {
+    this.#text = this.#text === "" ? text : this.#text + text;
+    if (!isWhole(this.#text)) return;
+    if (!this.#text.startsWith("HTTP/1.1 200 ")) this.#ended.reject(new Error(this.#text));
+    this.#text = "";
+    this.#next();
+  }
+}
+
+/** Whether this is a whole answer: up to its length, or to the chunk that says that there are no more. */
+function isWhole(text) {
+  const end = text.indexOf(HEAD_END);
+  if (end === -1) return false;
+  const head = text.slice(0, end).toLowerCase();
+  const at = head.indexOf("\r\ncontent-length:");
+  if (at === -1) return text.endsWith(`0${HEAD_END}`);
+  const length = Number.parseInt(head.slice(at + "\r\ncontent-length:".length), 10);
+  return text.length >= end + HEAD_END.length + length;
+}
