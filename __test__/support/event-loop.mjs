@@ -4,10 +4,11 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach } from "node:test";
 import { Worker } from "node:worker_threads";
 import { ownTime } from "./own-time.mjs";
+import { SLOWNESS } from "./slowness.mjs";
 
 const TICK = 5;
 /** Nothing from outside may hold the JavaScript thread longer, in milliseconds. */
-export const BOUND = 500;
+export const BOUND = 500 * SLOWNESS;
 
 /**
  * Runs a function, waits for what it returns, and says for how many milliseconds at most the event loop stood still.

@@ -2,6 +2,7 @@
 
 import { spawn } from "node:child_process";
 import { uncounted } from "./own-time.mjs";
+import { SLOWNESS } from "./slowness.mjs";
 
 /**
  * `onOutput` is told what the script has printed so far.
@@ -13,7 +14,7 @@ export function runNode(args, { timeout = 30_000, onOutput, ...options } = {}) {
     const child = uncounted(() =>
       spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], ...options }),
     );
-    const timer = setTimeout(() => child.kill("SIGKILL"), timeout);
+    const timer = setTimeout(() => child.kill("SIGKILL"), timeout * SLOWNESS);
     let stdout = "";
     let stderr = "";
     child.stdout.setEncoding("utf8").on("data", (text) => {
