@@ -73,7 +73,8 @@ function has(command, args) {
 
 if (isMain(import.meta.url) && process.argv.includes("--print-targets")) {
   // Those of scripts/test-platforms.mjs too.
-  console.log([...TARGETS, "x86_64-unknown-linux-musl"].join(" "));
+  const others = ["x86_64-unknown-linux-musl", "aarch64-unknown-linux-musl", "aarch64-pc-windows-gnullvm"];
+  console.log([...TARGETS, ...others].join(" "));
 } else if (isMain(import.meta.url)) {
   const wanted = process.argv.slice(2).filter((arg) => !arg.startsWith("--"));
   const leftOut = checkPlatforms(wanted.length > 0 ? wanted : undefined);

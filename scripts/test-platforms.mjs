@@ -18,7 +18,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { standInForNode } from "./check-platforms.mjs";
 import { FOREIGN_NODES, foreignFolder } from "./foreign-nodes.mjs";
 import {
@@ -42,7 +42,7 @@ const TESTS = [
   ...["access", "constants", "content-blocks", "envelopes", "error", "logging", "messages"],
   ...["native-boundary", "processes", "border/", "call/", "http/", "hub/", "limits/", "mcp/", "openapi/"],
   ...["registry/", "schema/", "serve/", "sse/", "tools/", "transports/port", "transports/websocket"],
-].map((part) => `__test__/${part}`);
+];
 
 /** Hundreds of thousands of random cases, and documents of many megabytes: hours under an emulator. */
 const TOO_LONG = /difference|real-documents|tools\/documents|random|chaos|memory|collected|ai-sdk|suite/;
@@ -134,7 +134,7 @@ async function runPrograms(triple, there, addon) {
   });
   let passed = 0;
   for (const program of PROGRAMS) {
-    const { stdout, stderr } = await runThere(there, [program], { cwd: project, folder, minutes: 3 });
+    const { stdout, stderr } = await runThere(there, [program], { cwd: project, folder, minutes: 5 });
     const isFine = stdout.trim() === `${program.split(".")[0]} ok` && stderr === "";
     console.log(`${isFine ? "ok    " : "FAILED"}  ${program}`);
     if (isFine) passed += 1;
@@ -144,25 +144,24 @@ async function runPrograms(triple, there, addon) {
 }
 
 /** The tests, file by file. */
-async function runTests(triple, there) {
-  const parts = option("tests")?.split(",") ?? TESTS;
+async function runTests(triple, there, { minutes = 5, tests = TESTS }) {
+  const parts = option("tests")?.split(",") ?? tests.map((part) => `__test__/${part}`);
   const files = testFiles("__test__")
     .filter((file) => parts.some((part) => file.includes(part)))
     .filter((file) => option("tests") !== undefined || !TOO_LONG.test(file));
-  const total = { files: files.length, pass: 0, fail: 0, lacking: 0, skipped: 0 };
+  const folders = new Map();
   for (const file of files) {
     const started = Date.now();
     const outcome = await runThere(there, ["--test-reporter=tap", file], {
       cwd: root,
       folder: foreignFolder(triple),
-      minutes: 5,
+      minutes,
     });
     const seconds = ((Date.now() - started) / 1000).toFixed(0);
     const { pass, skipped, lacking, failed } = countsOf(outcome, LACKING[triple] ?? {});
-    total.pass += pass;
-    total.fail += failed.length;
-    total.skipped += skipped;
-    total.lacking += lacking.length;
+    const folder = dirname(file);
+    if (!folders.has(folder)) folders.set(folder, { files: 0, pass: 0, fail: 0, lacking: 0, skipped: 0 });
+    add(folders.get(folder), { files: 1, pass, fail: failed.length, lacking: lacking.length, skipped });
     const counts = `${pass} passed, ${failed.length} failed, ${lacking.length} lacking, ${skipped} left out`;
     console.log(`${failed.length === 0 ? "ok    " : "FAILED"}  ${file}: ${counts} (${seconds} s)`);
     if (failed.length === 0) continue;
@@ -172,7 +171,23 @@ async function runTests(triple, there) {
       outcome.stdout + outcome.stderr,
     );
   }
-  return total;
+  return folders;
+}
+
+function add(sum, counts) {
+  for (const [key, count] of Object.entries(counts)) sum[key] += count;
+}
+
+/** What became of the tests of a platform, folder by folder. */
+function linesOf(triple, programs, folders) {
+  const total = { files: 0, pass: 0, fail: 0, lacking: 0, skipped: 0 };
+  for (const counts of folders.values()) add(total, counts);
+  const line = (title, { files, pass, fail, lacking, skipped }) =>
+    `${title}: ${pass} tests of ${files} files passed, ${fail} failed, ${lacking} lack something, ${skipped} left out`;
+  return [
+    ...[...folders].map(([folder, counts]) => line(`  ${folder}`, counts)),
+    line(`${triple}: ${programs}`, total),
+  ];
 }
 
 /** What became of the tests of a file. */
@@ -185,7 +200,13 @@ function countsOf({ code, isLate, stdout }, known) {
   if (isLate) failed.push("It did not end.");
   else if (code !== 0 && names.length === 0) failed.push(`It ended with ${code}.`);
   const lacking = names.filter((name) => known[name] !== undefined);
-  return { pass: count("pass"), skipped: count("skipped"), lacking, failed };
+  return { pass: isLate ? passedSoFar(stdout) : count("pass"), skipped: count("skipped"), lacking, failed };
+}
+
+/** What passed in a file that did not end, and so has not counted itself. */
+function passedSoFar(stdout) {
+  const passed = stdout.matchAll(/^ *ok \d+ - .+\n +---\n.*\n +type: 'test'/gm);
+  return [...passed].length;
 }
 
 for (const name of named.filter((name) => FOREIGN_NODES[name] === undefined)) {
@@ -205,13 +226,17 @@ for (const triple of named.length > 0 ? named : Object.keys(FOREIGN_NODES)) {
   const addon = join(root, addonFile(triple));
   try {
     if (!args.includes("--built") || !existsSync(addon)) build(platform, addon);
+    if (platform.prepare === undefined) {
+      summary.push(`${triple}: built and linked; nothing here can run it`);
+      continue;
+    }
     heading(`run on ${triple}`);
     const there = await platform.prepare(foreignFolder(triple));
-    const programs = option("tests") === undefined ? await runPrograms(triple, there, addon) : 0;
-    const { files, pass, fail, lacking, skipped } = await runTests(triple, there);
-    summary.push(
-      `${triple}: ${programs} of ${PROGRAMS.length} programs; ${pass} tests of ${files} files passed, ${fail} failed, ${lacking} lack something, ${skipped} left out`,
-    );
+    const programs =
+      option("tests") === undefined
+        ? `${await runPrograms(triple, there, addon)} of ${PROGRAMS.length} programs`
+        : "no programs";
+    summary.push(...linesOf(triple, programs, await runTests(triple, there, platform)));
     there.stop?.();
   } finally {
     // A package that is made here must not hold it.

@@ -69,7 +69,7 @@ impl OpenApiDocument {
     ) -> napi::Result<Self> {
         let bridge = Arc::clone(&runtime.bridge);
         let document = bridge.run(&env, || {
-            Document::parse_at(&text, uri.as_deref().unwrap_or_default())
+            Document::parse_at(text, uri.as_deref().unwrap_or_default())
         })?;
         Ok(Self::of(&env, bridge, document))
     }
@@ -83,9 +83,9 @@ impl OpenApiDocument {
     /// Takes in a file, under the address that `missingFiles` gave it.
     #[napi]
     pub fn add_file(&mut self, env: Env, uri: String, bytes: Uint8Array) -> napi::Result<()> {
-        let document = self
-            .bridge
-            .run(&env, || self.document.with_file(&uri, text_of(&bytes)?))?;
+        let document = self.bridge.run(&env, || {
+            self.document.with_file(&uri, text_of(bytes.to_vec())?)
+        })?;
         self.told.take_back(&env);
         self.told = Told::of(&env, &document);
         self.document = document;
@@ -138,7 +138,7 @@ pub(crate) fn read_document<'env>(
     runtime.bridge.spawn(
         env,
         async move {
-            let read = move || panic::guard(|| Document::parse_at(text_of(&bytes)?, &uri));
+            let read = move || panic::guard(|| Document::parse_at(text_of(bytes)?, &uri));
             tokio::task::spawn_blocking(read)
                 .await
                 .map_err(|_| CallError::failed("The process is ending"))?
@@ -186,7 +186,7 @@ impl OpenApiImport {
     #[napi]
     pub fn input_outline(&self, env: Env, index: u32) -> napi::Result<String> {
         self.bridge
-            .run(&env, || to_json(&self.known(index)?.input_outline()))
+            .run(&env, || Ok(self.known(index)?.input_outline()))
     }
 
     /// The output schema of the operation at this place in the list, as JSON.
@@ -236,11 +236,11 @@ impl OpenApiImport {
 }
 
 /// The text of a file.
-fn text_of(bytes: &[u8]) -> Result<&str, CallError> {
-    std::str::from_utf8(bytes).map_err(|error| {
+fn text_of(bytes: Vec<u8>) -> Result<String, CallError> {
+    String::from_utf8(bytes).map_err(|error| {
         CallError::invalid(format!(
             "Not an OpenAPI document: the file is not UTF-8 text (byte {})",
-            error.valid_up_to()
+            error.utf8_error().valid_up_to()
         ))
     })
 }

@@ -15,7 +15,7 @@ import {
 } from "@alkdev/operations";
 import { Value } from "@sinclair/typebox/value";
 import { chosenSeed, Random } from "../schema/support/random.mjs";
-import { assertNoStalls, longestStall } from "../support/event-loop.mjs";
+import { assertNoStalls, BOUND, longestStall } from "../support/event-loop.mjs";
 import { runModule } from "../support/run-node.mjs";
 import { randomDetail, TYPES } from "./random-events.mjs";
 import { query, serving, settled, subscription } from "./support.mjs";
@@ -23,8 +23,6 @@ import { query, serving, settled, subscription } from "./support.mjs";
 assertNoStalls();
 
 const EVENTS = 60_000;
-/** Nothing from outside may hold the thread longer. */
-const BOUND = 500;
 
 /** Whether an event fits `CallEventMap`, told by TypeBox. An answer may hold anything: whoever waits is told. */
 function fits(type, detail) {

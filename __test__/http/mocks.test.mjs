@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { describe, it } from "node:test";
-import { pathToFileURL } from "node:url";
 import { answers, failureOf, single } from "./support.mjs";
 
 const baseUrl = "https://api.example.com";
@@ -202,7 +201,7 @@ describe("a body that always has its next piece ready", () => {
 
 /** Runs a program in a process of its own; what it prints is JSON. */
 function run(program) {
-  const entry = pathToFileURL(new URL("../../dist/index.mjs", import.meta.url).pathname).href;
+  const entry = new URL("../../dist/index.mjs", import.meta.url).href;
   const source = `
     import { createServer } from "node:http";
     const document = { openapi: "3.1.0", info: { title: "t", version: "1" },
@@ -214,7 +213,7 @@ function run(program) {
     ${program}`;
   const { stdout, stderr, status } = spawnSync(process.execPath, ["--input-type=module", "-e", source], {
     encoding: "utf8",
-    cwd: new URL("../..", import.meta.url).pathname,
+    cwd: new URL("../..", import.meta.url),
   });
   assert.equal(status, 0, stderr);
   return JSON.parse(stdout);

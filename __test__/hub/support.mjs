@@ -3,6 +3,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { after } from "node:test";
+import { fileURLToPath } from "node:url";
 import { OperationRegistry } from "@alkdev/operations";
 import { serve } from "@alkdev/operations/serve";
 import { connectHub } from "@alkdev/operations/transport-websocket";
@@ -84,7 +85,7 @@ export async function bareSocket(address, { protocols = [], ...options } = {}) {
 
 /** A spoke in a process of its own, which serves the operations of `spoke-process.mjs`. */
 export async function spokeProcess(address, name, options = {}) {
-  const file = new URL("spoke-process.mjs", import.meta.url).pathname;
+  const file = fileURLToPath(new URL("spoke-process.mjs", import.meta.url));
   const child = spawn(process.execPath, [file, JSON.stringify({ address, name, ...options })], {
     stdio: ["pipe", "pipe", "inherit"],
   });

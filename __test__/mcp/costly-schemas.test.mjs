@@ -2,11 +2,8 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { longestStall } from "../support/event-loop.mjs";
+import { BOUND, longestStall } from "../support/event-loop.mjs";
 import { connected, stdio } from "./support/servers.mjs";
-
-/** What nothing from outside may hold the event loop for, in ms. */
-const BOUND = 500;
 
 describe("an outputSchema that costs much to check", () => {
   for (const tool of ["costly-pattern", "costly-choice"]) {

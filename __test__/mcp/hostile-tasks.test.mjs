@@ -64,6 +64,23 @@ describe("a server whose tasks", () => {
     assert.match(error.message, /another task/);
   });
 
+  for (const [what, end, message] of [
+    ["are done with another task", { result: { ...TASK, resultType: "task" } }, /is another task/],
+    [
+      "have a result and an error",
+      { result: done.result, error: { code: -32603, message: "no" } },
+      /completed and has an error/,
+    ],
+  ]) {
+    it(`${what} is not believed`, async (t) => {
+      const call = await calling(t, () => ({ ...TASK, status: "completed", ...end }));
+      const error = await failure(call.end);
+      assert.equal(error.code, "EXECUTION_ERROR");
+      assert.match(error.message, message);
+      assert.equal(error.details.taskId, TASK.taskId);
+    });
+  }
+
   for (const pollIntervalMs of [0, -5, 1e-9]) {
     it(`are to be asked about every ${pollIntervalMs} ms is not asked without a pause`, async (t) => {
       const get = (_, times) => (times < 3 ? { ...TASK, pollIntervalMs } : { ...TASK, ...done });

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { CallError, closeMCPClient, createMCPClient } from "@alkdev/operations";
+import { withTimeEnough } from "../support/time-enough.mjs";
 import { startHost } from "./support/hosts.mjs";
 import { startHTTPServer } from "./support/http-server.mjs";
 import { until } from "./support/processes.mjs";
@@ -59,13 +60,15 @@ describe("calls over HTTP", () => {
   it("time out and are aborted, and the server is told", async (t) => {
     const server = await startHTTPServer(t);
     const { call } = await connected(t, { url: server.url });
-    const late = await failure(call("never", {}, { metadata: { timeout: 200 } }));
-    assert.equal(late.code, "TIMEOUT");
+    const calls = () => server.requests.filter(({ message }) => message?.params?.name === "never").length;
+    await withTimeEnough(async (timeout) => {
+      const late = await failure(call("never", {}, { metadata: { timeout } }));
+      assert.equal(late.code, "TIMEOUT");
+      return calls() === 1;
+    });
     const controller = new AbortController();
     const pending = failure(call("never", {}, { signal: controller.signal }));
-    await until(
-      () => server.requests.filter(({ message }) => message?.params?.name === "never").length === 2,
-    );
+    await until(() => calls() === 2);
     controller.abort();
     assert.equal((await pending).code, "ABORTED");
     await until(

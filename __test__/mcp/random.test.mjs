@@ -4,15 +4,13 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { CallError, isResponseEnvelope } from "@alkdev/operations";
 import { chosenSeed, Random } from "../schema/support/random.mjs";
-import { longestStall } from "../support/event-loop.mjs";
+import { BOUND, longestStall } from "../support/event-loop.mjs";
 import { hostileMessage } from "./support/hostile-messages.mjs";
 import { startHTTPServer } from "./support/http-server.mjs";
 import { connected, script } from "./support/servers.mjs";
 
 const CALLS = 400;
 const AT_ONCE = 20;
-/** What nothing from outside may hold the event loop for, in ms. */
-const BOUND = 500;
 const seed = chosenSeed();
 
 /** An HTTP server that answers calls of one tool with whatever comes to its mind. */

@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { OperationRegistry } from "@alkdev/operations";
 import { connectNats } from "@alkdev/operations/transport-nats";
 import { missingBroker, startNats } from "../support/brokers.mjs";
+import { uncounted } from "../support/own-time.mjs";
 
 export { query, settled, sleep, subscription } from "../call/support.mjs";
 
@@ -57,9 +58,9 @@ class Child {
 
   constructor(script, settings) {
     const file = fileURLToPath(new URL(script, import.meta.url));
-    this.#child = spawn(process.execPath, [file, JSON.stringify(settings)], {
-      stdio: ["pipe", "pipe", "inherit"],
-    });
+    const args = [file, JSON.stringify(settings)];
+    const stdio = ["pipe", "pipe", "inherit"];
+    this.#child = uncounted(() => spawn(process.execPath, args, { stdio }));
     // Everything that it has written was read by then.
     this.exited = once(this.#child, "close");
     createInterface({ input: this.#child.stdout }).on("line", (line) => {

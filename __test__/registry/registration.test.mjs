@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { FromSchema, OperationRegistry, OperationType } from "@alkdev/operations";
+import { createRegistry, FromSchema, OperationRegistry, OperationType } from "@alkdev/operations";
 import { Kind, Type } from "@sinclair/typebox";
 import { callError, idOf, operation, subscription } from "./support/operations.mjs";
 
@@ -458,5 +458,21 @@ describe("what a refusal says", () => {
     assert.equal(registry.get("a.b.c").version, "2.0.0", "the same pair overwrites");
     registry.unregister("a.b.c");
     registry.register(operation({ namespace: "a", name: "b.c" }));
+  });
+});
+
+describe("createRegistry", () => {
+  const greet = operation({ namespace: "demo", name: "greet" });
+
+  it("refuses two operations with one id, and names it", () => {
+    const other = operation({ namespace: "demo", name: "greet" });
+    assert.throws(
+      () => createRegistry([greet, operation(), other]),
+      callError("VALIDATION_ERROR", "createRegistry: operations", "demo.greet"),
+    );
+  });
+
+  it("takes the same operation twice, as two lists may share one", () => {
+    assert.deepEqual(createRegistry([greet, greet]).list(), [greet]);
   });
 });

@@ -33,9 +33,13 @@ async function removed(dir) {
   }
 }
 
+const folders = [];
+// A process holds a lock in each folder until it ends, and Windows removes no file that is open: there they stay.
+after(() => Promise.all(process.platform === "win32" ? [] : folders.map(removed)));
+
 function folder() {
   const dir = mkdtempSync(join(tmpdir(), "operations-test-tasks-"));
-  after(() => removed(dir));
+  folders.push(dir);
   return join(dir, "tasks");
 }
 
@@ -162,7 +166,8 @@ describe("tasks of 2026-07-28", () => {
     });
     const served = await mcp([wait], { tasks: { dir, keep: 40, poll: 50 } });
     for (let i = 0; i < 5; i++) await call(served.url, "x_wait");
-    while (signals.length < 5 || !signals.every(({ aborted }) => aborted)) await sleep(5);
+    // On a busy machine the time of a task can be over before its handler begins: then there is no signal.
+    while (!signals.every(({ aborted }) => aborted)) await sleep(5);
     // Old tasks are removed when there is a new one, the last of these.
     const last = async () => {
       const { result } = await call(served.url, "x_wait");

@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { uncounted } from "./own-time.mjs";
 
 /** How long a broker may take to answer. Generous: reaching it is a failure, not a measurement. */
 const PATIENCE = 30_000;
@@ -96,10 +97,9 @@ class Broker {
 
   /** Starts it (again) on its port, and waits until it answers. */
   async start() {
-    const child = spawn(this.#kind.program, this.#kind.arguments(this.port, this.#folder), {
-      cwd: this.#folder,
-      stdio: ["ignore", "pipe", "pipe"],
-    });
+    const options = { cwd: this.#folder, stdio: ["ignore", "pipe", "pipe"] };
+    const args = this.#kind.arguments(this.port, this.#folder);
+    const child = uncounted(() => spawn(this.#kind.program, args, options));
     this.#child = child;
     this.#watchdog = startWatchdog(child.pid, this.#folder);
     atExit.add(this.#removeAtExit);
@@ -160,10 +160,8 @@ class Broker {
 function startWatchdog(pid, folder) {
   if (pid === undefined || process.platform === "win32") return undefined;
   const script = 'read -r _; kill -9 "$1"; rm -rf "$2"';
-  const watchdog = spawn("sh", ["-c", script, "watchdog", String(pid), folder], {
-    stdio: ["pipe", "ignore", "ignore"],
-    detached: true,
-  });
+  const options = { stdio: ["pipe", "ignore", "ignore"], detached: true };
+  const watchdog = uncounted(() => spawn("sh", ["-c", script, "watchdog", String(pid), folder], options));
   watchdog.on("error", () => {});
   watchdog.stdin.on("error", () => {});
   watchdog.unref();

@@ -1,13 +1,14 @@
 // How long something keeps the event loop from turning. Hostile tests assert that nothing from outside does so for long.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { afterEach, beforeEach } from "node:test";
 import { Worker } from "node:worker_threads";
+import { ownTime } from "./own-time.mjs";
+import { SLOWNESS } from "./slowness.mjs";
 
 const TICK = 5;
 /** Nothing from outside may hold the JavaScript thread longer, in milliseconds. */
-export const BOUND = 500;
+export const BOUND = 500 * SLOWNESS;
 
 /**
  * Runs a function, waits for what it returns, and says for how many milliseconds at most the event loop stood still.
@@ -57,7 +58,7 @@ export function assertNoStalls(bound = BOUND) {
 export const turn = () => new Promise((resolve) => setTimeout(resolve));
 
 async function watchStalls() {
-  const clock = process.platform === "linux" ? ownTime() : await ticks();
+  const clock = process.platform === "linux" ? { now: ownTime, end() {} } : await ticks();
   let longest = 0;
   let seen = clock.now();
   const look = () => {
@@ -77,15 +78,6 @@ async function watchStalls() {
       clearInterval(timer);
       return clock.end();
     },
-  };
-}
-
-/** Linux tells for how long a thread was ready to run and had no core: that is taken out. */
-function ownTime() {
-  const file = `/proc/self/task/${process.pid}/schedstat`;
-  return {
-    now: () => performance.now() - Number(readFileSync(file, "utf8").split(" ")[1]) / 1e6,
-    end() {},
   };
 }
 

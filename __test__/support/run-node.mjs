@@ -1,6 +1,8 @@
 // Runs a script in a process of its own and waits for its end.
 
 import { spawn } from "node:child_process";
+import { uncounted } from "./own-time.mjs";
+import { SLOWNESS } from "./slowness.mjs";
 
 /**
  * `onOutput` is told what the script has printed so far.
@@ -9,8 +11,10 @@ import { spawn } from "node:child_process";
  */
 export function runNode(args, { timeout = 30_000, onOutput, ...options } = {}) {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], ...options });
-    const timer = setTimeout(() => child.kill("SIGKILL"), timeout);
+    const child = uncounted(() =>
+      spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], ...options }),
+    );
+    const timer = setTimeout(() => child.kill("SIGKILL"), timeout * SLOWNESS);
     let stdout = "";
     let stderr = "";
     child.stdout.setEncoding("utf8").on("data", (text) => {

@@ -27,19 +27,20 @@ const KINDS = [
 type Json = any;
 type Item = [kind: number, to: Json, value?: Json, attached?: 1 | 2];
 
-/** Those who are told. `to` is whom it is for: the number or the name that the native side was given. */
+/** Those who are told. `to` is whom it is for: the number or the name that the native side was given. `mayHoldBytes` says
+ * whether binary data may be marked in the value (`facade/call/wire-value.ts`). */
 export interface Receiver {
   /** Work has ended. */
-  done?(to: Json, value: Json): void;
+  done?(to: Json, value: Json, mayHoldBytes: boolean): void;
   failed?(to: Json, error: CallError): void;
   /** Something on the way: an event of a stream, a message, a sign of progress. */
-  event?(to: Json, value: Json): void;
+  event?(to: Json, value: Json, mayHoldBytes: boolean): void;
   /** A stream has ended. */
   ended?(to: Json): void;
   /** There is something to take elsewhere. */
   ready?(to: Json): void;
   /** The native side wants something of us. */
-  asked?(to: Json, value: Json): void;
+  asked?(to: Json, value: Json, mayHoldBytes: boolean): void;
   /** It no longer wants it. */
   aborted?(to: Json): void;
   /** What was told to wait may go on. */
@@ -86,17 +87,24 @@ export class Inbox {
  * itself. */
 function deliver(batch: Batch, receiver: Receiver): boolean {
   const items = itemsOf(batch);
+  const mayHoldBytes = typeof batch !== "string" || isMarkedIn(batch);
   let attachments = 0;
   for (let i = 1; i < items.length; i++) {
     const item = items[i] as Item;
     try {
       const value = contentOf(item, item.length === 4 ? batch[++attachments] : undefined);
-      receiver[KINDS[item[0]] as (typeof KINDS)[number]]?.(item[1], value);
+      receiver[KINDS[item[0]] as (typeof KINDS)[number]]?.(item[1], value, mayHoldBytes);
     } catch (error) {
       log.error(`What the native side had to tell could not be taken: ${messageOf(error)}`, {});
     }
   }
   return items[0] === 1;
+}
+
+/** Whether a text may hold the mark of binary data, however its letters are written. Looking for it in the text takes a
+ * fraction of the time of looking into every object. */
+function isMarkedIn(text: string): boolean {
+  return text.includes("$bytes") || text.includes("\\u");
 }
 
 /** A batch that is no JSON would be a defect of ours, and not the event loop's business. */

@@ -12,12 +12,12 @@ import { messageOf } from "./text.js";
 export interface Waiter {
   /** Does the work. It is not collected before the end. */
   readonly owner: object;
-  done?(value: unknown): void;
+  done?(value: unknown, mayHoldBytes: boolean): void;
   failed?(error: CallError): void;
   ended?(): void;
   ready?(): void;
   /** Something on the way. */
-  event?: ((value: unknown) => void) | undefined;
+  event?: ((value: unknown, mayHoldBytes: boolean) => void) | undefined;
 }
 
 /** Work with one result. */
@@ -114,8 +114,8 @@ export class PendingWork<Id extends number | string> implements Receiver {
     return entry.waiter;
   }
 
-  done(id: Id, value: unknown): void {
-    this.forget(id)?.done?.(value);
+  done(id: Id, value: unknown, mayHoldBytes = true): void {
+    this.forget(id)?.done?.(value, mayHoldBytes);
   }
 
   failed(id: Id, error: CallError): void {
@@ -130,12 +130,12 @@ export class PendingWork<Id extends number | string> implements Receiver {
     this.forget(id)?.ready?.();
   }
 
-  event(id: Id, value: unknown): void {
-    this.#entries.get(id)?.waiter.event?.(value);
+  event(id: Id, value: unknown, mayHoldBytes = true): void {
+    this.#entries.get(id)?.waiter.event?.(value, mayHoldBytes);
   }
 
-  asked(to: unknown, value: unknown): void {
-    this.#news.asked?.(to, value);
+  asked(to: unknown, value: unknown, mayHoldBytes = true): void {
+    this.#news.asked?.(to, value, mayHoldBytes);
   }
 
   aborted(to: unknown): void {

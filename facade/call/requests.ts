@@ -67,7 +67,7 @@ export class Requests implements RemoteCallMap {
       const payload = payloadText(requestId, operationId, input, options, {});
       this.#wait(requestId, signal, {
         owner: this,
-        done: (output) => resolve(withData(restored(output as ResponseEnvelope))),
+        done: (output, mayHoldBytes) => resolve(withData(restored(output as ResponseEnvelope, mayHoldBytes))),
         failed: reject,
       });
       this.#batch.add(`${requestId}\t${JSON.stringify(operationId)}\t${deadline ?? ""}\t${payload}`);
@@ -159,7 +159,8 @@ export class Requests implements RemoteCallMap {
     }
     this.#wait(requestId, signal, {
       owner: this,
-      event: (output) => void events.push(withData(restored(output as ResponseEnvelope))),
+      event: (output, mayHoldBytes) =>
+        void events.push(withData(restored(output as ResponseEnvelope, mayHoldBytes))),
       failed: (error) => events.end({ error }),
       ended: () => events.end(),
     });

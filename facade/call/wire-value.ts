@@ -21,8 +21,10 @@ export function wireText(value: unknown, what: string): string | undefined {
   }
 }
 
-/** What was parsed, with its binary data restored. Changed in place: it is nobody else's. */
-export function restored<T>(value: T): T {
+/** What was parsed, with its binary data restored. Changed in place: it is nobody else's. Whoever has seen the text may know
+ * that there is none. */
+export function restored<T>(value: T, mayHoldBytes = true): T {
+  if (!mayHoldBytes) return value;
   const holder = { value: value as unknown };
   // By a list, not by recursion: how deep it is was the sender's choice.
   const left: Record<string, unknown>[] = [holder];

@@ -311,13 +311,13 @@ class Served implements Receiver {
     else this.watchers.changed(news);
   }
 
-  asked(_: string, request: CallRequestedEvent | { introduce: Introduction }): void {
+  asked(_: string, request: CallRequestedEvent | { introduce: Introduction }, mayHoldBytes: boolean): void {
     if ("introduce" in request) {
       this.introduce(request.introduce);
       return;
     }
     lookAround();
-    this.answers?.requested(restored(request), undefined, VIA);
+    this.answers?.requested(restored(request, mayHoldBytes), undefined, VIA);
   }
 
   aborted(requestId: string): void {

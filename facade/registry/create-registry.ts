@@ -28,5 +28,21 @@ export function createRegistry<const TList extends readonly AnyOperation[]>(
   }
   const registry = new OperationRegistry(options);
   registry.registerAll(operations);
+  refuseTwice(operations);
   return registry;
+}
+
+/** Of two operations with one id, `registerAll` keeps the last. Here the compiler knows both, so that would be a surprise. */
+function refuseTwice(operations: readonly AnyOperation[]): void {
+  const known = new Map<string, AnyOperation>();
+  for (const operation of operations) {
+    const id = `${operation.namespace}.${operation.name}`;
+    if ((known.get(id) ?? operation) !== operation) {
+      throw refusal(
+        "createRegistry: operations",
+        `must have one operation with the id ${id}, not several. To replace one later, call registry.register()`,
+      );
+    }
+    known.set(id, operation);
+  }
 }

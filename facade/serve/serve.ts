@@ -182,7 +182,7 @@ export class Offered implements Receiver {
     this.#looking = setInterval(() => this.#look(), LOOK_EVERY).unref();
   }
 
-  asked(id: string, asked: AskedCall | AskedOther): void {
+  asked(id: string, asked: AskedCall | AskedOther, mayHoldBytes: boolean): void {
     if (!("operationId" in asked)) {
       this.#askedOther(id, asked);
       return;
@@ -192,7 +192,7 @@ export class Offered implements Receiver {
     const isTool = this.#tools?.entry(operationId) !== undefined;
     const answers = (isTool && this.#toolAnswers) || this.#answers;
     answers.requested(
-      restored(asked),
+      restored(asked, mayHoldBytes),
       client === undefined ? undefined : new ClientLine(this.native, id, client),
       via,
     );

@@ -287,13 +287,13 @@ class News implements Receiver {
     this.watchers.changed(news);
   }
 
-  asked(_: string, request: CallRequestedEvent | { changed: true }): void {
+  asked(_: string, request: CallRequestedEvent | { changed: true }, mayHoldBytes: boolean): void {
     if ("changed" in request) {
       this.changedThere();
       return;
     }
     lookAround();
-    this.answers?.requested(restored(request));
+    this.answers?.requested(restored(request, mayHoldBytes));
   }
 
   aborted(requestId: string): void {

@@ -4,10 +4,11 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { SLOWNESS } from "../../support/slowness.mjs";
 import { defer } from "./defer.mjs";
 
 /** Waits until something is so. The limit is there to end a test that would wait for ever, and for nothing else. */
-export async function until(condition, what = String(condition), limit = 60_000) {
+export async function until(condition, what = String(condition), limit = 60_000 * SLOWNESS) {
   const end = Date.now() + limit;
   for (;;) {
     const value = await condition();

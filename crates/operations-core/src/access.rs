@@ -2,7 +2,10 @@
 //!
 //! The rules fail closed: what cannot be decided here is denied, with a message that says why.
 
-use serde::Deserialize;
+use std::fmt;
+
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
 use crate::error::{CallError, InfrastructureErrorCode};
@@ -54,6 +57,46 @@ pub struct Identity {
     pub scopes: Vec<String>,
     /// What they may do with which resource: `type:id` to actions.
     pub resources: Option<Map<String, Value>>,
+}
+
+/// Whether a text is an [`Identity`], without making one of it.
+#[must_use]
+pub fn is_identity(text: &str) -> bool {
+    /// A string.
+    struct Text;
+
+    struct AnyText;
+
+    impl Visitor<'_> for AnyText {
+        type Value = Text;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a string")
+        }
+
+        fn visit_str<E>(self, _: &str) -> Result<Text, E> {
+            Ok(Text)
+        }
+    }
+
+    impl<'de> Deserialize<'de> for Text {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            deserializer.deserialize_str(AnyText)
+        }
+    }
+
+    /// The fields of an identity.
+    #[derive(Deserialize)]
+    struct Shape {
+        #[serde(rename = "id")]
+        _id: Text,
+        #[serde(rename = "scopes")]
+        _scopes: Vec<Text>,
+        #[serde(rename = "resources")]
+        _resources: Option<Map<String, Value>>,
+    }
+
+    serde_json::from_str::<Shape>(text).is_ok()
 }
 
 /// Why a caller was refused. It names what was missing, never what the caller holds.

@@ -46,16 +46,12 @@ fn is_meta<'t>(source: Option<&str>, field: impl Fn(&str) -> Option<&'t str>) ->
     }
 }
 
-/// The same for a text, of which only `meta` is looked into: the data may be large.
+/// The same for an object, of which only `meta` is looked into: the data may be large.
 ///
 /// An absent `data` is that of an operation which produced `undefined`: JSON cannot say it.
 #[must_use]
-pub fn is_envelope_text(text: &str) -> bool {
-    let Some(meta) = Object::read(text)
-        .ok()
-        .and_then(|envelope| envelope.object("meta"))
-    else {
-        return false;
-    };
-    is_meta(meta.string("source").as_deref(), |key| meta.get(key))
+pub fn is_envelope(envelope: &Object<'_>) -> bool {
+    envelope
+        .object("meta")
+        .is_some_and(|meta| is_meta(meta.text("source").as_deref(), |key| meta.get(key)))
 }

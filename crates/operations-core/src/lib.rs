@@ -22,6 +22,7 @@ pub mod panic;
 pub mod registry;
 pub mod secrets;
 pub mod spec;
+pub mod table;
 pub mod trace;
 pub mod utf8;
 

@@ -1,13 +1,14 @@
 //! The side that calls: where each request is on its way to a worker. What becomes of it in the end is decided by
 //! `operations_core::call`; here is only how it travels.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 pub use operations_core::call::submission::NewRequest;
 use operations_core::call::{Answer, CallEvent, Effect, Kind, PendingRequests, Request, TooLarge};
 use operations_core::error::CallError;
 use operations_core::mailbox::Item;
+use operations_core::table::{KeySet, Table};
 
 use crate::limits::{STREAM_WINDOW, WAITING};
 use crate::loss;
@@ -70,7 +71,7 @@ struct Lane {
 struct Held {
     /// The name that its user gave it, or nothing.
     name: String,
-    ids: HashSet<Arc<str>>,
+    ids: KeySet<Arc<str>>,
 }
 
 /// The requests of one connection.
@@ -79,12 +80,12 @@ pub struct Caller {
     me: Arc<str>,
     subjects: Subjects,
     pending: PendingRequests,
-    outgoing: HashMap<Arc<str>, Outgoing>,
-    lanes: HashMap<Arc<str>, Lane>,
+    outgoing: Table<Arc<str>, Outgoing>,
+    lanes: Table<Arc<str>, Lane>,
     /// Which requests a worker holds.
-    held: HashMap<Arc<str>, Held>,
+    held: Table<Arc<str>, Held>,
     /// Operations of which a request is known to have arrived, over this connection or an earlier one.
-    reached: HashSet<Arc<str>>,
+    reached: KeySet<Arc<str>>,
     /// What was sent and when, oldest first.
     unconfirmed: VecDeque<(f64, Arc<str>)>,
     /// Since when there is no connection.
@@ -105,10 +106,10 @@ impl Caller {
             me,
             subjects,
             pending: PendingRequests::new(window),
-            outgoing: HashMap::new(),
-            lanes: HashMap::new(),
-            held: HashMap::new(),
-            reached: HashSet::new(),
+            outgoing: Table::default(),
+            lanes: Table::default(),
+            held: Table::default(),
+            reached: KeySet::default(),
             unconfirmed: VecDeque::new(),
             disconnected_at: None,
             connected_at: 0.0,

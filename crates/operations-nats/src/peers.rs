@@ -1,7 +1,8 @@
 //! Who is there. Only those with whom there is something going on are watched.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+
+use operations_core::table::Table;
 
 use crate::limits::{GONE_WHEN_ABSENT, GONE_WHEN_SILENT};
 
@@ -15,7 +16,7 @@ struct Peer {
 /// The connections that this one waits for, or works for.
 #[derive(Debug, Default)]
 pub struct Peers {
-    known: HashMap<Arc<str>, Peer>,
+    known: Table<Arc<str>, Peer>,
 }
 
 impl Peers {

@@ -2,7 +2,6 @@
 //! be done about it comes out.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use operations_core::access::Identity;
@@ -10,6 +9,7 @@ use operations_core::call::{CallEvent, EventType, Refusal, cannot_be_sent};
 use operations_core::error::CallError;
 use operations_core::json::{self, Object};
 use operations_core::mailbox::Item;
+use operations_core::table::Table;
 use serde_json::{Value, json};
 
 use crate::caller::{Caller, NewRequest};
@@ -17,7 +17,7 @@ use crate::limits::{LIST_BYTES, LIST_HEAD, MOST_VERIFYING, TICK, TOLD_BYTES};
 use crate::peers::Peers;
 use crate::stats::Stats;
 use crate::status::{Link, Status};
-use crate::subjects::{Public, Subjects, peer_gone, token_of};
+use crate::subjects::{Public, Subjects, is_token_of, peer_gone};
 use crate::wire::{self, Arrival, Notice, Served};
 use crate::worker::Worker;
 
@@ -153,7 +153,7 @@ pub struct State {
     peers: Peers,
     /// Since the connection was lost: those who were not heard of since, and what waits for them. They may be on their way
     /// back too, and a broker keeps nothing for those who are away.
-    returning: HashMap<Arc<str>, Vec<Publication>>,
+    returning: Table<Arc<str>, Vec<Publication>>,
     ticked_at: f64,
     rounds: usize,
     /// Questions what is served here whose senders JavaScript is to verify.
@@ -178,7 +178,7 @@ impl State {
             stats: Stats::default(),
             status: Status::new(now),
             peers: Peers::default(),
-            returning: HashMap::new(),
+            returning: Table::default(),
             me,
             subjects,
             ticked_at: now,
@@ -215,8 +215,7 @@ impl State {
         todo: &mut Todo,
     ) -> Result<(), CallError> {
         // Checked here in the same way as by the worker, so that the sender learns of what the worker would drop.
-        let event = json::check(&request.payload)
-            .and_then(|()| Object::read(&request.payload))
+        let event = Object::read_inner(&request.payload)
             .map_err(Refusal::from)
             .and_then(|payload| CallEvent::read_payload(EventType::Requested, &payload))
             .map_err(|refusal| cannot_be_sent(&request.operation_id, &refusal))?;
@@ -302,7 +301,7 @@ impl State {
             "call" => self.asked(now, None, text, trace, todo),
             "note" => self.note(now, text, todo),
             _ => {
-                let message = Object::read(text)?;
+                let message = Object::read_levels(text, CallEvent::LEVELS)?;
                 let event = CallEvent::read(None, &message)?;
                 let number = message.count("number");
                 if event.request_id() != about || matches!(event, CallEvent::Requested(_)) {
@@ -340,7 +339,7 @@ impl State {
 
     fn note(&mut self, now: f64, text: &str, todo: &mut Todo) -> Result<(), Refusal> {
         let message = Object::read(text)?;
-        if message.string("type").as_deref() != Some(EventType::Aborted.as_str()) {
+        if message.text("type").as_deref() != Some(EventType::Aborted.as_str()) {
             let notice = Notice::read(text)?;
             // What is asked of all workers is asked where the broker can see what it is about.
             let is_public = matches!(
@@ -631,10 +630,6 @@ impl State {
             self.peers.watch(now, &peer);
         }
     }
-}
-
-fn is_token_of(token: &str, operation_id: &str) -> bool {
-    token_of(operation_id).is_ok_and(|expected| expected == token)
 }
 
 fn read(payload: &[u8]) -> Result<&str, Refusal> {

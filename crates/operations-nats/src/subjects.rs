@@ -1,7 +1,5 @@
 //! Names as subjects. Any operation id becomes one valid token, and no two become the same.
 
-use std::fmt::Write as _;
-
 use operations_core::error::CallError;
 use serde_json::json;
 
@@ -46,7 +44,7 @@ impl Subjects {
     /// Where an operation is asked for: one of its workers gets the message.
     #[must_use]
     pub fn call(&self, token: &str) -> String {
-        format!("{}.call.{token}", self.prefix)
+        [&self.prefix, ".call.", token].concat()
     }
 
     /// Where all workers of an operation are asked for a free place.
@@ -103,7 +101,7 @@ impl Subjects {
     /// One message for one connection. What it is about is the last token.
     #[must_use]
     pub fn to_peer(&self, peer: &str, about: &str) -> String {
-        format!("{}.peer.{peer}.{about}", self.prefix)
+        [&self.prefix, ".peer.", peer, ".", about].concat()
     }
 }
 
@@ -116,11 +114,11 @@ impl Subjects {
 pub fn token_of(operation_id: &str) -> Result<String, CallError> {
     let mut token = String::with_capacity(operation_id.len() + 8);
     for byte in operation_id.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-') {
+        if stands_for_itself(byte) {
             token.push(char::from(byte));
         } else {
-            // Writing to a string cannot fail.
-            let _ = write!(token, "={byte:02X}");
+            token.push('=');
+            token.extend(hexadecimal(byte).map(char::from));
         }
     }
     if token.is_empty() {
@@ -137,14 +135,51 @@ pub fn token_of(operation_id: &str) -> Result<String, CallError> {
     Ok(token)
 }
 
+/// Whether a token is that of an operation. One that is too long is nobody's.
+pub(crate) fn is_token_of(token: &str, operation_id: &str) -> bool {
+    // Most bytes stand for themselves: those are compared without writing a token.
+    let mut rest = token.as_bytes();
+    for &byte in operation_id.as_bytes() {
+        let is_next = match rest {
+            [first, others @ ..] if stands_for_itself(byte) => {
+                rest = others;
+                *first == byte
+            }
+            [b'=', high, low, others @ ..] if !stands_for_itself(byte) => {
+                rest = others;
+                [*high, *low] == hexadecimal(byte)
+            }
+            _ => false,
+        };
+        if !is_next {
+            return false;
+        }
+    }
+    if operation_id.is_empty() {
+        return token == "=";
+    }
+    rest.is_empty() && token.len() <= SUBJECT_TOKEN
+}
+
+const fn stands_for_itself(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}
+
+const fn hexadecimal(byte: u8) -> [u8; 2] {
+    const fn digit(value: u8) -> u8 {
+        if value < 10 {
+            b'0' + value
+        } else {
+            b'A' + value - 10
+        }
+    }
+    [digit(byte >> 4), digit(byte & 0xf)]
+}
+
 /// Whether a text that somebody sent may be put into a subject.
 #[must_use]
 pub fn is_token(text: &str) -> bool {
-    !text.is_empty()
-        && text.len() <= 128
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+    !text.is_empty() && text.len() <= 128 && text.bytes().all(stands_for_itself)
 }
 
 /// Whether somebody may be called so in subjects: one token, or the name of an inbox and one token.
@@ -185,7 +220,19 @@ mod tests {
             ("ünïcode", "=C3=BCn=C3=AFcode"),
         ] {
             assert_eq!(token_of(id).unwrap(), token);
+            for other in [
+                "",
+                "=",
+                "=2E",
+                "tasks.create",
+                "tasks=2Ecreate",
+                "=2Etasks=2Ecreate",
+                "=C3=BCn=C3=AFcode",
+            ] {
+                assert_eq!(is_token_of(other, id), other == token, "{other} {id}");
+            }
         }
+        assert!(!is_token_of(&"x".repeat(2_000), &"x".repeat(2_000)));
         assert!(token_of(&"x".repeat(2_000)).is_err());
     }
 

@@ -245,19 +245,19 @@ impl<'a> Arrival<'a> {
     ///
     /// When the text is not a request.
     pub fn read(text: &'a str) -> Result<Self, Refusal> {
-        let message = Object::read(text)?;
+        let message = Object::read_levels(text, 2)?;
         let channel = Some(EventType::Requested);
         let CallEvent::Requested(event) = CallEvent::read(channel, &message)? else {
             return Err(Refusal::OtherType);
         };
-        let from = message.string("from").ok_or(Refusal::Field("from"))?;
+        let from = message.text("from").ok_or(Refusal::Field("from"))?;
         // Both become parts of subjects.
         if !is_peer(&from) || !is_token(&event.request_id) {
             return Err(Refusal::Field("from"));
         }
         Ok(Self {
             event: *event,
-            from: from.into(),
+            from: Arc::from(&*from),
             remaining: message.number("remaining"),
             window: message.count("window"),
             more: message.count("more").unwrap_or_default(),
@@ -280,11 +280,12 @@ pub struct Beside {
 #[must_use]
 pub fn request(from: &str, payload: &str, beside: Beside) -> String {
     let mut json = String::with_capacity(payload.len() + 160);
+    json.push_str("{\"type\":\"call.requested\",\"id\":\"\",\"payload\":");
+    json.push_str(payload);
+    json.push_str(",\"from\":\"");
+    json.push_str(from);
+    json.push('"');
     // Writing to a string cannot fail.
-    let _ = write!(
-        json,
-        "{{\"type\":\"call.requested\",\"id\":\"\",\"payload\":{payload},\"from\":\"{from}\""
-    );
     if let Some(remaining) = beside.remaining.filter(|remaining| remaining.is_finite()) {
         let _ = write!(json, ",\"remaining\":{remaining}");
     }
@@ -319,10 +320,11 @@ pub fn asked_by(from: &str, payload: &str) -> String {
 #[must_use]
 pub fn responded(id: &str, output: &str, number: Option<u64>) -> String {
     let mut json = String::with_capacity(output.len() + 128);
-    let _ = write!(
-        json,
-        "{{\"type\":\"call.responded\",\"id\":\"\",\"payload\":{{\"requestId\":\"{id}\",\"output\":{output}}}"
-    );
+    json.push_str("{\"type\":\"call.responded\",\"id\":\"\",\"payload\":{\"requestId\":\"");
+    json.push_str(id);
+    json.push_str("\",\"output\":");
+    json.push_str(output);
+    json.push('}');
     if let Some(number) = number {
         let _ = write!(json, ",\"number\":{number}");
     }

@@ -5,13 +5,14 @@
 //! one that has waited longest, and kept until that one sends its request or passes. So a request waits only while
 //! no worker of its operation has a place.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use operations_core::access::Identity;
 use operations_core::call::Refusal;
 use operations_core::listed::Listed;
 use operations_core::registry::Registry;
+use operations_core::table::Table;
 use serde_json::Value;
 
 use crate::limits::{IDS_PER_PING, LIST_HEAD, STREAM_WINDOW, TAKEN_DELAY};
@@ -107,14 +108,14 @@ pub struct Worker {
     /// JavaScript verifies who calls, and is told who asks.
     host_verifies: bool,
     is_draining: bool,
-    running: HashMap<Arc<str>, Running>,
+    running: Table<Arc<str>, Running>,
     /// How many calls of each caller run here.
-    callers: HashMap<Arc<str>, usize>,
+    callers: Table<Arc<str>, usize>,
     wanting: VecDeque<(Want, usize)>,
-    reserved: HashMap<Want, Reserved>,
+    reserved: Table<Want, Reserved>,
     reserved_count: usize,
     /// How many places are kept for each caller, whatever it wants to call.
-    reserved_for: HashMap<Arc<str>, usize>,
+    reserved_for: Table<Arc<str>, usize>,
     /// When the event loop of JavaScript last turned; `None` until it was reported once.
     host_turned_at: Option<f64>,
     /// Calls whose callers are yet to be told that they are here, and when.
@@ -137,12 +138,12 @@ impl Worker {
             registry: None,
             host_verifies: false,
             is_draining: false,
-            running: HashMap::new(),
-            callers: HashMap::new(),
+            running: Table::default(),
+            callers: Table::default(),
             wanting: VecDeque::new(),
-            reserved: HashMap::new(),
+            reserved: Table::default(),
             reserved_count: 0,
-            reserved_for: HashMap::new(),
+            reserved_for: Table::default(),
             host_turned_at: None,
             untold: Vec::new(),
             tell_at: None,
@@ -273,10 +274,11 @@ impl Worker {
             more,
         } = arrival;
         let id: Arc<str> = event.request_id.as_str().into();
-        let operation: Arc<str> = event.operation_id.as_str().into();
-        if !self.serves(&operation) && !self.is_draining {
-            return Err(Refusal::Field("operationId"));
-        }
+        let operation = match self.operations.get_key_value(&*event.operation_id) {
+            Some((operation, _)) => Arc::clone(operation),
+            None if self.is_draining => event.operation_id.as_str().into(),
+            None => return Err(Refusal::Field("operationId")),
+        };
         if self.running.contains_key(&id) {
             // Our callers never send a request twice.
             return Ok(());
@@ -353,7 +355,7 @@ impl Worker {
     /// Tells callers which calls are here and not answered yet.
     pub fn tell(&mut self, todo: &mut Todo) {
         self.tell_at = None;
-        let mut by_caller: HashMap<Arc<str>, Vec<Arc<str>>> = HashMap::new();
+        let mut by_caller: Table<Arc<str>, Vec<Arc<str>>> = Table::default();
         for id in self.untold.drain(..) {
             if let Some(running) = self.running.get_mut(&id)
                 && !running.is_answered

@@ -75,7 +75,7 @@ impl<'d> Assembly<'_, 'd> {
             plan
         });
         let keywords = match input {
-            Input::Object(keywords) => keywords.clone(),
+            Input::Object(keywords) => keywords.to_map(),
             _ => Map::new(),
         };
         let prefer_json = self.prefer_json;

@@ -10,6 +10,7 @@ use super::parameters::{Declared, bare_schema};
 use super::read::shorten;
 use super::recipe::{InputPart, Source};
 use super::report::Reason;
+use super::tree::Tree;
 use super::version::Version;
 use operations_http::message::media::{Family, essence, family, is_json};
 use operations_http::message::{BodyPlan, Encoding, Location, Style};
@@ -158,11 +159,14 @@ fn part(plan: &BodyPlan, source: Source, description: Option<&str>) -> InputPart
 }
 
 /// A media type that can be sent, for a range of them.
-fn concrete(media_type: &str, schema: Option<&Value>) -> String {
+fn concrete(media_type: &str, schema: Option<&Tree>) -> String {
     if !media_type.contains('*') {
         return media_type.to_owned();
     }
-    let binary = schema.is_some_and(|schema| schema.get("format") == Some(&Value::from("binary")));
+    let binary = schema.is_some_and(|schema| {
+        let format = schema.get("format").and_then(Tree::as_str);
+        format == Some("binary")
+    });
     match essence(media_type).split('/').next() {
         Some("*" | "application") if !binary => "application/json".to_owned(),
         Some("text") => "text/plain".to_owned(),
@@ -176,7 +180,7 @@ fn encodings(at: &At<'_>) -> IndexMap<String, Encoding> {
         .map(|(name, entry)| {
             let style = entry.string("style").and_then(Style::from_word);
             let explode = match entry.get("explode").map(|at| at.value) {
-                Some(Value::Bool(explode)) => Some(*explode),
+                Some(Tree::Bool(explode)) => Some(*explode),
                 _ => style.map(Style::default_explode),
             };
             let encoding = Encoding {
@@ -204,7 +208,7 @@ fn of_parameter<'d>(
     let source = match schema {
         Some(schema) => source_of(document, &plan, &schema, draft),
         // Wrong, and often seen: the type beside the name.
-        None if at.get("type").is_some() => Source::made(bare_schema(at.value), at.part),
+        None if at.get("type").is_some() => Source::made(&bare_schema(at.value), at.part),
         None => Source::Unknown,
     };
     let part = part(&plan, source, at.string("description"));
@@ -259,7 +263,7 @@ fn of_form<'d>(
     if !required.is_empty() {
         schema.insert("required".to_owned(), required.into());
     }
-    let part = part(&plan, Source::made(schema.into(), part_index), None);
+    let part = part(&plan, Source::made(&schema.into(), part_index), None);
     (plan, part)
 }
 

@@ -3,15 +3,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use indexmap::IndexSet;
-use serde_json::{Map, Value};
-
 use super::bounds::{MAX_FILES, MAX_REFERENCE_CHAIN};
 use super::files;
 use super::pointer;
 use super::read::{describe, read, refuse, shorten};
 use super::runnable::Runnable;
+use super::tree::{Members, Tree};
 use super::version::{Version, version_of};
+use indexmap::IndexSet;
 use operations_core::error::CallError;
 
 /// Documents of more bytes are let go by a thread of their own.
@@ -49,7 +48,7 @@ impl Drop for Inner {
 #[derive(Debug, Clone)]
 struct Part {
     uri: Arc<str>,
-    root: Arc<Value>,
+    root: Arc<Tree>,
     /// Bytes of the text it was read from.
     text_bytes: usize,
     /// The files that it refers to, once somebody asked.
@@ -57,11 +56,12 @@ struct Part {
 }
 
 impl Part {
-    fn new(uri: &str, text: &str) -> Result<Self, CallError> {
+    fn new(uri: &str, text: String) -> Result<Self, CallError> {
+        let text_bytes = text.len();
         Ok(Self {
             uri: files::normalise(uri).into(),
             root: Arc::new(read(text)?),
-            text_bytes: text.len(),
+            text_bytes,
             names: OnceLock::new(),
         })
     }
@@ -75,7 +75,7 @@ impl Part {
 /// A value of the document and where it is.
 #[derive(Debug, Clone)]
 pub(super) struct At<'d> {
-    pub(super) value: &'d Value,
+    pub(super) value: &'d Tree,
     pub(super) part: usize,
     pub(super) pointer: String,
 }
@@ -86,7 +86,7 @@ impl<'d> At<'d> {
         Some(self.member(key, value))
     }
 
-    pub(super) fn member(&self, key: &str, value: &'d Value) -> Self {
+    pub(super) fn member(&self, key: &str, value: &'d Tree) -> Self {
         Self {
             value,
             part: self.part,
@@ -94,7 +94,7 @@ impl<'d> At<'d> {
         }
     }
 
-    pub(super) fn object(&self) -> Option<&'d Map<String, Value>> {
+    pub(super) fn object(&self) -> Option<&'d Members> {
         self.value.as_object()
     }
 
@@ -103,11 +103,11 @@ impl<'d> At<'d> {
     }
 
     pub(super) fn flag(&self, key: &str) -> bool {
-        self.object().and_then(|object| object.get(key)) == Some(&Value::Bool(true))
+        self.object().and_then(|object| object.get(key)) == Some(&Tree::Bool(true))
     }
 
     pub(super) fn items(&self) -> impl Iterator<Item = Self> + '_ {
-        let list = self.value.as_array().map(Vec::as_slice).unwrap_or_default();
+        let list = self.value.as_array().unwrap_or_default();
         list.iter()
             .enumerate()
             .map(|(index, value)| self.member(&index.to_string(), value))
@@ -116,8 +116,8 @@ impl<'d> At<'d> {
     pub(super) fn entries(&self) -> impl Iterator<Item = (&'d str, Self)> + '_ {
         self.object()
             .into_iter()
-            .flatten()
-            .map(|(key, value)| (key.as_str(), self.member(key, value)))
+            .flat_map(Members::iter)
+            .map(|(key, value)| (key, self.member(key, value)))
     }
 }
 
@@ -127,7 +127,7 @@ impl Document {
     /// # Errors
     ///
     /// `VALIDATION_ERROR` when the text is not an OpenAPI document, with what was found instead.
-    pub fn parse(text: &str) -> Result<Self, CallError> {
+    pub fn parse(text: impl Into<String>) -> Result<Self, CallError> {
         Self::parse_at(text, "")
     }
 
@@ -137,13 +137,13 @@ impl Document {
     /// # Errors
     ///
     /// As for [`Document::parse`].
-    pub fn parse_at(text: &str, uri: &str) -> Result<Self, CallError> {
-        let part = Part::new(address(uri), text)?;
+    pub fn parse_at(text: impl Into<String>, uri: &str) -> Result<Self, CallError> {
+        let part = Part::new(address(uri), text.into())?;
         let root = &*part.root;
         let version = version_of(root)?;
         if version < Version::OpenApi31 || root.get("paths").is_some() {
             match root.get("paths") {
-                Some(Value::Object(_)) => {}
+                Some(Tree::Object(_)) => {}
                 None => {
                     return Err(refuse(&format!(
                         "there are no \"paths\"; found {}",
@@ -197,14 +197,14 @@ impl Document {
     /// # Errors
     ///
     /// `VALIDATION_ERROR` when the text is neither JSON nor YAML, or there are too many files.
-    pub fn with_file(&self, uri: &str, text: &str) -> Result<Self, CallError> {
+    pub fn with_file(&self, uri: &str, text: impl Into<String>) -> Result<Self, CallError> {
         if self.0.parts.len() >= MAX_FILES {
             return Err(refuse(&format!(
                 "it consists of more than {MAX_FILES} files"
             )));
         }
         let mut parts = self.0.parts.clone();
-        parts.push(Part::new(uri, text)?);
+        parts.push(Part::new(uri, text.into())?);
         Ok(Self::of_parts(self.0.version, self.0.url.clone(), parts))
     }
 
@@ -233,12 +233,8 @@ impl Document {
     }
 
     /// The document's own root value.
-    #[must_use]
-    pub fn root(&self) -> &Value {
-        self.0
-            .parts
-            .first()
-            .map_or(&Value::Null, |part| &*part.root)
+    fn root(&self) -> &Tree {
+        self.0.parts.first().map_or(&Tree::Null, |part| &*part.root)
     }
 
     /// Whether it tells of operations that have namespaces of their own ([`super::origin`]).

@@ -1,9 +1,8 @@
 //! What a document says about the members of a stream, and what of it describes the value that a
 //! caller sees.
 
-use serde_json::Value;
-
 use super::document::{At, Document};
+use super::tree::Tree;
 use super::version::Version;
 
 /// The schema of an event's data, when the document's words leave no doubt. Normalising an event
@@ -47,7 +46,7 @@ fn data_of_event_object<'d>(document: &'d Document, item: At<'d>) -> Option<At<'
         return Some(content);
     }
     let kind = data.value.get("type");
-    (kind.is_some() && kind != Some(&Value::from("string"))).then_some(data)
+    (kind.is_some() && kind.and_then(Tree::as_str) != Some("string")).then_some(data)
 }
 
 /// Whether the schema, or one of its alternatives down to so many levels of them, has both `event` and

@@ -3,9 +3,8 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
-
 use super::pointer;
+use super::tree::Tree;
 
 /// An address without `.` and `..` steps.
 #[must_use]
@@ -60,15 +59,15 @@ pub(super) fn resolve(base: &str, reference: &str) -> String {
 }
 
 /// The files that the references of a file name, each once.
-pub(super) fn named_in(root: &Value, base: &str) -> Vec<String> {
+pub(super) fn named_in(root: &Tree, base: &str) -> Vec<String> {
     let mut seen = HashSet::new();
     let mut found = Vec::new();
     let mut open = vec![root];
     while let Some(value) = open.pop() {
         match value {
-            Value::Array(items) => open.extend(items),
-            Value::Object(entries) => {
-                if let Some(Value::String(reference)) = entries.get("$ref") {
+            Tree::Array(items) => open.extend(items),
+            Tree::Object(entries) => {
+                if let Some(Tree::String(reference)) = entries.get("$ref") {
                     let file = reference.split('#').next().unwrap_or_default();
                     if !file.is_empty() && seen.insert(file) {
                         found.push(resolve(base, file));
@@ -84,23 +83,23 @@ pub(super) fn named_in(root: &Value, base: &str) -> Vec<String> {
 
 /// Calls `found` with each `$id`, `$anchor` and `$dynamicAnchor` (anchors with a `#` before them)
 /// and its pointer.
-pub(super) fn anchors(value: &Value, at: &mut String, found: &mut impl FnMut(String, &str)) {
+pub(super) fn anchors(value: &Tree, at: &mut String, found: &mut impl FnMut(String, &str)) {
     match value {
-        Value::Array(items) => {
+        Tree::Array(items) => {
             for (index, item) in items.iter().enumerate() {
                 descend(item, &index.to_string(), at, found);
             }
         }
-        Value::Object(entries) => {
+        Tree::Object(entries) => {
             for keyword in ["$anchor", "$dynamicAnchor"] {
-                if let Some(Value::String(name)) = entries.get(keyword) {
-                    found(format!("#{name}"), at);
+                if let Some(Tree::String(name)) = entries.get(keyword) {
+                    found(["#", name].concat(), at);
                 }
             }
-            if let Some(Value::String(name)) = entries.get("$id") {
-                found(name.clone(), at);
+            if let Some(Tree::String(name)) = entries.get("$id") {
+                found(name.to_string(), at);
             }
-            for (key, item) in entries {
+            for (key, item) in entries.iter() {
                 descend(item, key, at, found);
             }
         }
@@ -108,7 +107,7 @@ pub(super) fn anchors(value: &Value, at: &mut String, found: &mut impl FnMut(Str
     }
 }
 
-fn descend(value: &Value, key: &str, at: &mut String, found: &mut impl FnMut(String, &str)) {
+fn descend(value: &Tree, key: &str, at: &mut String, found: &mut impl FnMut(String, &str)) {
     let length = at.len();
     at.push('/');
     at.push_str(&pointer::escape(key));

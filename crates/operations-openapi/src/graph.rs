@@ -5,12 +5,11 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use serde_json::Value;
-
 use super::document::{At, Document};
 use super::read::shorten;
 use super::report::{Problem, Reason};
 use super::scope::{Scope, Sink, identity, walk};
+use super::tree::Tree;
 
 /// The schemas that operations use and the references between them.
 pub(super) struct Graph<'d> {
@@ -115,7 +114,7 @@ impl<'d> Graph<'d> {
         (finding.problem, finding.targets)
     }
 
-    fn number(&mut self, value: &Value) -> (usize, bool) {
+    fn number(&mut self, value: &Tree) -> (usize, bool) {
         let next = self.nodes.len();
         let id = *self.ids.entry(identity(value)).or_insert(next);
         if id == next {

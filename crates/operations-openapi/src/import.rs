@@ -3,8 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use super::assemble::{Assembled, Assembly, Spot};
 use super::bounds::import_budget;
 use super::choices::{Candidate, Chooser, ImportChoices};
@@ -19,6 +17,7 @@ use super::report::{Problem, Reason, ReportEntry, Status};
 use super::security::{self, Security};
 use super::servers;
 use super::survey::tags_of;
+use super::tree::Tree;
 use super::version::Version;
 use operations_http::message::{HttpOperation, Int64, Places, Server};
 use operations_schema::work::Budget;
@@ -71,8 +70,8 @@ impl<'d, 'c> Importer<'d, 'c> {
         let start = document.start();
         let info_version = start.get("info").and_then(|info| info.get("version"));
         let version = match info_version.map(|at| at.value) {
-            Some(Value::String(text)) if !text.trim().is_empty() => text.trim().to_owned(),
-            Some(Value::Number(number)) => number.to_string(),
+            Some(Tree::String(text)) if !text.trim().is_empty() => text.trim().to_owned(),
+            Some(Tree::Number(number)) => number.to_string(),
             _ => "1.0.0".to_owned(),
         };
         let base_path = match (document.version(), start.string("basePath")) {

@@ -3,6 +3,8 @@
 use operations_schema::keywords::{Holds, holds};
 use serde_json::Value;
 
+use super::tree::Tree;
+
 /// What the value of a keyword is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -95,8 +97,8 @@ pub(super) fn is_illustration(keyword: &str) -> bool {
 }
 
 /// Whether the value can be read as a schema.
-pub(super) fn is_schema(value: &Value) -> bool {
-    matches!(value, Value::Object(_) | Value::Bool(_))
+pub(super) fn is_schema(value: &Tree) -> bool {
+    matches!(value, Tree::Object(_) | Tree::Bool(_))
 }
 
 /// The JSON type that a word of a document means. Documents made by hand write more than the seven
@@ -115,17 +117,17 @@ pub(super) fn type_word(word: &str) -> Option<&'static str> {
 }
 
 /// `type` in a form that JSON Schema has; nothing when no rule is left.
-pub(super) fn repair_type(value: &Value) -> Option<Value> {
+pub(super) fn repair_type(value: &Tree) -> Option<Value> {
     match value {
-        Value::String(word) => type_word(word).map(Value::from),
-        Value::Null => Some(Value::from("null")),
-        Value::Array(words) => {
+        Tree::String(word) => type_word(word).map(Value::from),
+        Tree::Null => Some(Value::from("null")),
+        Tree::Array(words) => {
             let mut repaired: Vec<Value> = Vec::new();
             for word in words {
                 let word = match word {
-                    Value::String(word) => type_word(word)?,
+                    Tree::String(word) => type_word(word)?,
                     // YAML's unquoted null.
-                    Value::Null => "null",
+                    Tree::Null => "null",
                     _ => return None,
                 };
                 if !repaired.iter().any(|known| known == word) {
@@ -140,7 +142,7 @@ pub(super) fn repair_type(value: &Value) -> Option<Value> {
 
 /// The value of a keyword that holds no schema, in the form it must have; nothing when it cannot be
 /// read so.
-pub(super) fn repair(kind: Kind, value: &Value) -> Option<Value> {
+pub(super) fn repair(kind: Kind, value: &Tree) -> Option<Value> {
     match kind {
         Kind::Type => repair_type(value),
         Kind::Required => {
@@ -148,30 +150,30 @@ pub(super) fn repair(kind: Kind, value: &Value) -> Option<Value> {
                 .as_array()?
                 .iter()
                 .filter(|name| name.is_string())
-                .cloned()
+                .map(Tree::to_value)
                 .collect();
             (!names.is_empty()).then_some(Value::Array(names))
         }
         Kind::List => value
             .as_array()
             .filter(|list| !list.is_empty())
-            .map(|_| value.clone()),
-        Kind::Text => value.is_string().then(|| value.clone()),
-        Kind::NumberOrBoolean if value.is_boolean() => Some(value.clone()),
+            .map(|_| value.to_value()),
+        Kind::Text => value.is_string().then(|| value.to_value()),
+        Kind::NumberOrBoolean if value.is_boolean() => Some(value.to_value()),
         Kind::Number | Kind::NumberOrBoolean => repair_number(value),
         Kind::Boolean => match value {
-            Value::Bool(_) => Some(value.clone()),
-            Value::String(word) => word.parse::<bool>().ok().map(Value::Bool),
+            Tree::Bool(_) => Some(value.to_value()),
+            Tree::String(word) => word.parse::<bool>().ok().map(Value::Bool),
             _ => None,
         },
-        _ => Some(value.clone()),
+        _ => Some(value.to_value()),
     }
 }
 
-fn repair_number(value: &Value) -> Option<Value> {
+fn repair_number(value: &Tree) -> Option<Value> {
     match value {
-        Value::Number(_) => Some(value.clone()),
-        Value::String(text) => {
+        Tree::Number(_) => Some(value.to_value()),
+        Tree::String(text) => {
             let number: f64 = text.trim().parse().ok()?;
             serde_json::Number::from_f64(number).map(Value::Number)
         }
@@ -180,31 +182,31 @@ fn repair_number(value: &Value) -> Option<Value> {
 }
 
 /// Whether the value has the form that the keyword demands as it stands.
-pub(super) fn is_well_formed(kind: Kind, value: &Value) -> bool {
+pub(super) fn is_well_formed(kind: Kind, value: &Tree) -> bool {
     match kind {
         Kind::Schema => is_schema(value),
         Kind::Schemas => {
-            matches!(value, Value::Array(list) if !list.is_empty() && list.iter().all(is_schema))
+            matches!(value, Tree::Array(list) if !list.is_empty() && list.iter().all(is_schema))
         }
         Kind::SchemaOrSchemas => match value {
-            Value::Array(list) => list.iter().all(is_schema),
+            Tree::Array(list) => list.iter().all(is_schema),
             other => is_schema(other),
         },
-        Kind::Named => matches!(value, Value::Object(map) if map.values().all(is_schema)),
+        Kind::Named => matches!(value, Tree::Object(map) if map.values().all(is_schema)),
         Kind::Dependencies => matches!(
             value,
-            Value::Object(map) if map.values().all(|one| is_schema(one) || one.is_array())
+            Tree::Object(map) if map.values().all(|one| is_schema(one) || one.is_array())
         ),
         Kind::Discriminator | Kind::Left | Kind::Data => true,
         Kind::Type => match value {
-            Value::Array(words) => !words.is_empty() && words.iter().all(is_type_name),
+            Tree::Array(words) => !words.is_empty() && words.iter().all(is_type_name),
             word => is_type_name(word),
         },
         // An empty list of required properties is common, harmless and only forbidden in draft 4.
         Kind::Required => {
-            matches!(value, Value::Array(names) if names.iter().all(Value::is_string))
+            matches!(value, Tree::Array(names) if names.iter().all(Tree::is_string))
         }
-        Kind::List => matches!(value, Value::Array(list) if !list.is_empty()),
+        Kind::List => matches!(value, Tree::Array(list) if !list.is_empty()),
         Kind::Text | Kind::Reference => value.is_string(),
         Kind::Number => value.is_number(),
         Kind::NumberOrBoolean => value.is_number() || value.is_boolean(),
@@ -212,7 +214,7 @@ pub(super) fn is_well_formed(kind: Kind, value: &Value) -> bool {
     }
 }
 
-fn is_type_name(word: &Value) -> bool {
+fn is_type_name(word: &Tree) -> bool {
     matches!(
         word.as_str(),
         Some("string" | "number" | "integer" | "boolean" | "object" | "array" | "null" | "file")

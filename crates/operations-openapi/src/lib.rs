@@ -39,6 +39,7 @@ mod security;
 mod select;
 mod servers;
 mod survey;
+mod tree;
 mod version;
 mod yaml;
 

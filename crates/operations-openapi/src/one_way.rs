@@ -3,10 +3,9 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value};
-
 use super::bounds::MAX_BRANCHES;
 use super::scope::Scope;
+use super::tree::{Members, Tree};
 
 /// Which way a schema is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +35,7 @@ pub(super) struct OneWay<'d> {
 
 /// The one-way properties that a schema and the branches of its `allOf` declare.
 pub(super) fn one_way_properties<'d>(
-    object: &'d Map<String, Value>,
+    object: &'d Members,
     scope: &Scope<'d>,
     direction: Direction,
 ) -> OneWay<'d> {
@@ -52,9 +51,9 @@ pub(super) fn one_way_properties<'d>(
         if branches > MAX_BRANCHES {
             break;
         }
-        if let Some(Value::Object(properties)) = object.get("properties") {
+        if let Some(Tree::Object(properties)) = object.get("properties") {
             result.looked_at = result.looked_at.saturating_add(properties.len());
-            for (name, property) in properties {
+            for (name, property) in properties.iter() {
                 if excludes(property, &scope, keyword) {
                     result.names.insert(name);
                 }
@@ -62,7 +61,7 @@ pub(super) fn one_way_properties<'d>(
         }
         for branch in object
             .get("allOf")
-            .and_then(Value::as_array)
+            .and_then(Tree::as_array)
             .into_iter()
             .flatten()
         {
@@ -72,7 +71,7 @@ pub(super) fn one_way_properties<'d>(
             if waiting.len() >= MAX_BRANCHES {
                 break;
             }
-            match branch_object.get("$ref").and_then(Value::as_str) {
+            match branch_object.get("$ref").and_then(Tree::as_str) {
                 None => waiting.push((branch_object, scope.clone())),
                 Some(reference) => {
                     if let Ok(target) = scope.resolve(reference)
@@ -88,12 +87,12 @@ pub(super) fn one_way_properties<'d>(
 }
 
 /// Whether a property says, itself or through its reference, that it does not travel.
-fn excludes<'d>(property: &'d Value, scope: &Scope<'d>, keyword: &str) -> bool {
-    let says = |value: &Value| value.get(keyword) == Some(&Value::Bool(true));
+fn excludes<'d>(property: &'d Tree, scope: &Scope<'d>, keyword: &str) -> bool {
+    let says = |value: &Tree| value.get(keyword) == Some(&Tree::Bool(true));
     if says(property) {
         return true;
     }
-    let Some(reference) = property.get("$ref").and_then(Value::as_str) else {
+    let Some(reference) = property.get("$ref").and_then(Tree::as_str) else {
         return false;
     };
     scope

@@ -65,9 +65,9 @@ impl ImportedOperation {
     }
 
     /// The names of the input's properties and what is said about them, and the same of the objects in
-    /// them: a schema, but not all of it.
+    /// them: a schema as JSON, but not all of it.
     #[must_use]
-    pub fn input_outline(&self) -> Value {
+    pub fn input_outline(&self) -> String {
         self.input.outline(&self.document)
     }
 

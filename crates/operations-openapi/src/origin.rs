@@ -3,9 +3,9 @@
 
 use operations_core::spec::OperationType;
 use operations_http::message::served::ENVELOPE;
-use serde_json::{Map, Value};
 
 use super::document::At;
+use super::tree::{Members, Tree};
 
 /// What a document says about where an operation came from.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ pub(super) enum Input<'d> {
     /// The body is the input.
     Body,
     /// A property each; the schema has these keywords, too.
-    Object(&'d Map<String, Value>),
+    Object(&'d Members),
 }
 
 impl<'d> Origin<'d> {
@@ -43,8 +43,8 @@ impl<'d> Origin<'d> {
                 _ => None,
             },
             input: match origin.get("input").map(|input| input.value) {
-                Some(Value::String(word)) if word == "body" => Input::Body,
-                Some(Value::Object(keywords)) => Input::Object(keywords),
+                Some(Tree::String(word)) if **word == *"body" => Input::Body,
+                Some(Tree::Object(keywords)) => Input::Object(keywords),
                 _ => Input::Parts,
             },
         })

@@ -9,6 +9,7 @@ use super::document::{At, Document};
 use super::operation::Draft;
 use super::recipe::{InputPart, Source};
 use super::report::Reason;
+use super::tree::{Members, Tree};
 use super::version::Version;
 use operations_http::message::{Location, Parameter, Style};
 
@@ -156,7 +157,7 @@ pub(super) fn plan<'d>(
         parameter.input = input_name(slot, Location::Path, &mut taken);
         parts.push(InputPart {
             name: parameter.input.clone(),
-            source: Source::made(json!({ "type": "string" }), 0),
+            source: Source::made(&json!({ "type": "string" }), 0),
             required: true,
             description: None,
             deprecated: false,
@@ -223,7 +224,7 @@ fn describe<'d>(
         }
     }
     match at.object().and_then(|object| object.get("explode")) {
-        Some(Value::Bool(explode)) => parameter.with_explode(*explode),
+        Some(Tree::Bool(explode)) => parameter.with_explode(*explode),
         _ => parameter,
     }
 }
@@ -246,7 +247,7 @@ fn schema_of<'d>(at: &At<'d>, parameter: &mut Parameter, draft: &mut Draft<'_, '
         if let Some(items) = at.get("items") {
             draft.uses(items);
         }
-        return Source::made(bare_schema(at.value), at.part);
+        return Source::made(&bare_schema(at.value), at.part);
     }
     let schema = at.get("schema").or_else(|| {
         let content = at.get("content")?;
@@ -261,18 +262,18 @@ fn schema_of<'d>(at: &At<'d>, parameter: &mut Parameter, draft: &mut Draft<'_, '
 }
 
 /// What of a Swagger 2.0 parameter is a schema.
-pub(super) fn bare_schema(parameter: &Value) -> Value {
+pub(super) fn bare_schema(parameter: &Tree) -> Value {
     let kept: Map<String, Value> = parameter
         .as_object()
         .into_iter()
-        .flatten()
+        .flat_map(Members::iter)
         .filter(|(key, _)| {
             !matches!(
-                key.as_str(),
+                *key,
                 "name" | "in" | "required" | "collectionFormat" | "allowEmptyValue" | "schema"
             )
         })
-        .map(|(key, value)| (key.clone(), value.clone()))
+        .map(|(key, value)| (key.to_owned(), value.to_value()))
         .collect();
     Value::Object(kept)
 }

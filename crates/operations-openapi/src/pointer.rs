@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 pub(super) use operations_schema::pointer::escape;
 use operations_schema::pointer::unescape;
-use serde_json::Value;
+
+use super::tree::Tree;
 
 /// The pointer of a member of what is at `base`.
 #[must_use]
@@ -31,14 +32,14 @@ pub(super) fn from_fragment(fragment: &str) -> Cow<'_, str> {
 /// What the pointer leads to. The same as `Value::pointer`, without copies of steps that need none:
 /// documents refer by the ten thousand.
 #[must_use]
-pub(super) fn look_up<'v>(root: &'v Value, pointer: &str) -> Option<&'v Value> {
+pub(super) fn look_up<'v>(root: &'v Tree, pointer: &str) -> Option<&'v Tree> {
     if pointer.is_empty() {
         return Some(root);
     }
     let steps = pointer.strip_prefix('/')?.split('/');
     steps.map(unescape).try_fold(root, |at, step| match at {
-        Value::Object(members) => members.get(&*step),
-        Value::Array(items) => items.get(index(&step)?),
+        Tree::Object(members) => members.get(&step),
+        Tree::Array(items) => items.get(index(&step)?),
         _ => None,
     })
 }
@@ -55,10 +56,12 @@ mod tests {
     use serde_json::json;
 
     use super::look_up;
+    use crate::tree::Tree;
 
     #[test]
     fn pointers_are_read_as_the_standard_says() {
         let value = json!({ "": 1, "a/b": [10, { "m~n": 2 }], "~1": 3, "0": 4, " ": { "": 5 } });
+        let tree = Tree::of(&value).unwrap();
         for pointer in [
             "",
             "/",
@@ -78,7 +81,7 @@ mod tests {
             "/a~1b/99999999999999999999",
         ] {
             assert_eq!(
-                look_up(&value, pointer),
+                look_up(&tree, pointer).map(Tree::to_value).as_ref(),
                 value.pointer(pointer),
                 "{pointer:?}"
             );

@@ -1,8 +1,11 @@
 //! From a text to a JSON value, whichever of the two notations it is in.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::bounds::MAX_JSON_NESTING;
+use super::tree::{Source, Tree};
 use super::yaml;
 use operations_core::error::CallError;
 
@@ -11,17 +14,24 @@ use operations_core::error::CallError;
 /// # Errors
 ///
 /// `VALIDATION_ERROR` that says what is wrong with the text.
-pub(super) fn read(text: &str) -> Result<Value, CallError> {
+pub(super) fn read(text: String) -> Result<Tree, CallError> {
+    let source = Source::new(text);
+    let text = source.text();
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let looks_like_json = text.trim_start().starts_with(['{', '[']);
     if looks_like_json {
         // What begins like JSON may still be YAML in flow notation, with comments for instance;
         // but if it is neither, the JSON parser's complaint is the one that helps.
-        return read_json(text).or_else(|error| {
-            yaml::read(text).map_err(|_| refuse(&format!("the text is not valid JSON: {error}")))
+        return read_json(&source, text).or_else(|error| {
+            read_yaml(text).map_err(|_| refuse(&format!("the text is not valid JSON: {error}")))
         });
     }
-    yaml::read(text).map_err(|reason| refuse(&format!("{}: {reason}", describe_text(text))))
+    read_yaml(text).map_err(|reason| refuse(&format!("{}: {reason}", describe_text(text))))
+}
+
+fn read_yaml(text: &str) -> Result<Tree, String> {
+    let value = yaml::read(text)?;
+    Tree::of(&value).ok_or_else(|| "its texts are longer than 2 GiB".to_owned())
 }
 
 /// Reads JSON or YAML that is no OpenAPI document: a configuration file.
@@ -41,9 +51,12 @@ pub fn read_settings(text: &str) -> Result<Value, CallError> {
         .map_err(|reason| CallError::invalid(format!("not valid YAML: {reason}")))
 }
 
-fn read_json(text: &str) -> Result<Value, serde_json::Error> {
-    serde_json::from_str(text).or_else(|error| match without_depths(text) {
-        Some(shallow) => serde_json::from_str(&shallow),
+fn read_json(source: &Arc<Source>, text: &str) -> Result<Tree, serde_json::Error> {
+    Tree::read(source, text).or_else(|error| match without_depths(text) {
+        Some(shallow) => {
+            let source = Source::new(shallow);
+            Tree::read(&source, source.text())
+        }
         None => Err(error),
     })
 }
@@ -101,18 +114,18 @@ pub(super) fn refuse(reason: &str) -> CallError {
 }
 
 /// A value in a few words, for a sentence that says what was found.
-pub(super) fn describe(value: &Value) -> String {
+pub(super) fn describe(value: &Tree) -> String {
     match value {
-        Value::Null => "nothing (an empty document or null)".to_owned(),
-        Value::Bool(value) => format!("the boolean {value}"),
-        Value::Number(value) => format!("the number {value}"),
-        Value::String(text) if text.trim_start().starts_with('<') => {
+        Tree::Null => "nothing (an empty document or null)".to_owned(),
+        Tree::Bool(value) => format!("the boolean {value}"),
+        Tree::Number(value) => format!("the number {value}"),
+        Tree::String(text) if text.trim_start().starts_with('<') => {
             "markup (HTML or XML)".to_owned()
         }
-        Value::String(text) => format!("the text {:?}", shorten(text, 60)),
-        Value::Array(items) => format!("an array of {} items", items.len()),
-        Value::Object(entries) if entries.is_empty() => "an empty object".to_owned(),
-        Value::Object(entries) => {
+        Tree::String(text) => format!("the text {:?}", shorten(text, 60)),
+        Tree::Array(items) => format!("an array of {} items", items.len()),
+        Tree::Object(entries) if entries.is_empty() => "an empty object".to_owned(),
+        Tree::Object(entries) => {
             let keys: Vec<String> = entries.keys().take(5).map(|key| shorten(key, 30)).collect();
             let more = if entries.len() > 5 { ", ..." } else { "" };
             format!("an object with {}{more}", keys.join(", "))

@@ -1,11 +1,14 @@
 //! How the schemas of an operation are made when someone asks for them. Most operations of a large
 //! document are never called, so importing keeps places in the document, not copies.
 
+use indexmap::IndexMap;
+use operations_core::json::push_string;
 use serde_json::{Map, Value, json};
 
 use super::document::{At, Document};
 use super::one_way::Direction;
 use super::schema::{Copier, Purpose};
+use super::tree::{Members, Tree};
 use operations_core::error::CallError;
 use operations_http::message::Keep;
 
@@ -15,7 +18,7 @@ pub(super) enum Source {
     /// It stands in the document.
     There { part: usize, pointer: String },
     /// It was put together from parts of the document, as for Swagger 2.0's parameters.
-    Made { value: Box<Value>, part: usize },
+    Made { value: Box<Tree>, part: usize },
     /// Nothing is known.
     Unknown,
 }
@@ -28,11 +31,11 @@ impl Source {
         }
     }
 
-    pub(super) fn made(value: Value, part: usize) -> Self {
-        Self::Made {
+    pub(super) fn made(value: &Value, part: usize) -> Self {
+        Tree::of(value).map_or(Self::Unknown, |value| Self::Made {
             value: Box::new(value),
             part,
-        }
+        })
     }
 
     fn find<'d>(&'d self, document: &'d Document) -> Option<At<'d>> {
@@ -128,54 +131,75 @@ const MAX_OUTLINED: usize = 80;
 
 impl InputRecipe {
     /// The names of the properties and what is said about them, and the same of the objects in them:
-    /// what a search wants to know, at a hundredth of the price of the schema.
-    pub(super) fn outline(&self, document: &Document) -> Value {
-        let mut properties = Map::new();
-        let mut required = Vec::new();
-        for part in &self.parts {
-            let mut inner = Map::new();
+    /// what a search wants to know, at a hundredth of the price of the schema. A schema as JSON.
+    pub(super) fn outline(&self, document: &Document) -> String {
+        let mut json = String::with_capacity(1_024);
+        json.push_str("{\"properties\":{");
+        for (index, part) in self.parts.iter().enumerate() {
             let found = part.source.find(document);
             let found = found.and_then(|at| document.follow(at).ok());
             let mut description = part.description.as_deref();
-            if let Some(at) = found {
+            let mut inner = IndexMap::new();
+            if let Some(at) = &found {
                 description = description.or_else(|| at.string("description"));
-                outline_object(document, &at, &mut inner);
+                outline_object(document, at, &mut inner);
             }
-            let mut outline = Map::new();
-            if let Some(text) = description {
-                outline.insert("description".to_owned(), text.into());
+            if index > 0 {
+                json.push(',');
             }
+            push_string(&mut json, &part.name);
+            json.push_str(":{");
+            push_description(&mut json, description);
             if !inner.is_empty() {
-                outline.insert("properties".to_owned(), inner.into());
+                json.push_str(if description.is_some() { "," } else { "" });
+                json.push_str("\"properties\":{");
+                for (index, (name, description)) in inner.into_iter().enumerate() {
+                    json.push_str(if index > 0 { "," } else { "" });
+                    push_string(&mut json, name);
+                    json.push_str(":{");
+                    push_description(&mut json, description);
+                    json.push('}');
+                }
+                json.push('}');
             }
-            properties.insert(part.name.clone(), outline.into());
-            if part.required {
-                required.push(Value::from(part.name.as_str()));
-            }
+            json.push('}');
         }
-        json!({ "properties": properties, "required": required })
+        json.push_str("},\"required\":[");
+        let required = self.parts.iter().filter(|part| part.required);
+        for (index, part) in required.enumerate() {
+            json.push_str(if index > 0 { "," } else { "" });
+            push_string(&mut json, &part.name);
+        }
+        json.push_str("]}");
+        json
     }
 }
 
-/// The properties of an object, and of those that it is composed of.
-fn outline_object(document: &Document, at: &At<'_>, outlined: &mut Map<String, Value>) {
-    let parts = at.get("allOf").into_iter().flat_map(|all| {
-        let parts: Vec<At<'_>> = all.items().collect();
-        parts
-    });
+fn push_description(json: &mut String, description: Option<&str>) {
+    if let Some(text) = description {
+        json.push_str("\"description\":");
+        push_string(json, text);
+    }
+}
+
+/// The properties of an object, and of those that it is composed of, with their descriptions.
+fn outline_object<'d>(
+    document: &'d Document,
+    at: &At<'d>,
+    outlined: &mut IndexMap<&'d str, Option<&'d str>>,
+) {
+    let parts = at.get("allOf");
+    let parts = parts.iter().flat_map(At::items);
     let parts = parts.filter_map(|part| document.follow(part).ok());
     for object in std::iter::once(at.clone()).chain(parts) {
-        let Some(properties) = object.get("properties") else {
-            continue;
-        };
-        for (name, property) in properties.entries() {
+        let properties = object.object().and_then(|object| object.get("properties"));
+        let properties = properties.and_then(Tree::as_object);
+        for (name, property) in properties.into_iter().flat_map(Members::iter) {
             if outlined.len() >= MAX_OUTLINED {
                 return;
             }
-            let description = property.string("description");
-            let outline =
-                description.map_or_else(|| json!({}), |text| json!({ "description": text }));
-            outlined.insert(name.to_owned(), outline);
+            let description = property.get("description").and_then(Tree::as_str);
+            outlined.insert(name, description);
         }
     }
 }

@@ -1,13 +1,12 @@
 //! What an operation answers when all goes well.
 
-use serde_json::Value;
-
 use super::body::media_list;
 use super::document::{At, Document};
 use super::events;
 use super::operation::Draft;
 use super::recipe::Source;
 use super::report::Reason;
+use super::tree::{Members, Tree};
 use super::version::Version;
 use operations_http::message::ResponseKind;
 
@@ -165,8 +164,12 @@ fn other_media_types<'d>(document: &'d Document, responses: Option<&At<'d>>) -> 
         .take(64)
         .filter_map(|(_, at)| document.follow(at).ok()?.get("content"))
         .flat_map(|content| {
-            let keys = content.object().into_iter().flatten().take(16);
-            keys.map(|(key, _)| key.clone()).collect::<Vec<_>>()
+            let keys = content
+                .object()
+                .into_iter()
+                .flat_map(Members::keys)
+                .take(16);
+            keys.map(str::to_owned).collect::<Vec<_>>()
         })
         .collect()
 }
@@ -207,7 +210,7 @@ fn is_scalar<'d>(document: &'d Document, schema: &At<'d>) -> bool {
         return false;
     };
     match schema.value.get("type") {
-        Some(Value::String(word)) => word != "object" && word != "array" && word != "file",
+        Some(Tree::String(word)) => !matches!(&**word, "object" | "array" | "file"),
         _ => false,
     }
 }

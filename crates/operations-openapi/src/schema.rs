@@ -15,6 +15,7 @@ use super::keywords::{Kind, is_annotation, is_illustration, kind_of, repair};
 use super::one_way::{Direction, one_way_properties};
 use super::schema_rules::{accept_null, accept_wide, count, definition_name, demand};
 use super::scope::{Scope, Sink, identity, mentions_reference, walk};
+use super::tree::{Members, Tree};
 use operations_core::error::CallError;
 use operations_http::message::Keep;
 
@@ -108,10 +109,10 @@ impl<'d> Copier<'d> {
         if let (Value::Object(copy), Some(original)) = (&mut copy, root.object())
             && identity(settled.value) != identity(root.value)
         {
-            for (keyword, value) in original {
+            for (keyword, value) in original.iter() {
                 if is_annotation(keyword) && !mentions_reference(value) {
                     self.charge(1)?;
-                    copy.insert(keyword.clone(), value.clone());
+                    copy.insert(keyword.to_owned(), value.to_value());
                 }
             }
         }
@@ -148,36 +149,37 @@ impl<'d> Copier<'d> {
 
     fn copy(
         &mut self,
-        value: &'d Value,
+        value: &'d Tree,
         scope: &Scope<'d>,
         outer_one_way: &HashSet<&'d str>,
     ) -> Result<Option<Value>, CallError> {
         self.charge(1)?;
         match value {
-            Value::Object(object) if object.get("$ref").is_some_and(Value::is_string) => {
+            Tree::Object(object) if object.get("$ref").is_some_and(Tree::is_string) => {
                 self.copy_reference(object, scope).map(Some)
             }
-            Value::Object(object) => self.copy_object(object, scope, outer_one_way).map(Some),
-            Value::Bool(_) => Ok(Some(value.clone())),
+            Tree::Object(object) => self.copy_object(object, scope, outer_one_way).map(Some),
+            Tree::Bool(value) => Ok(Some(Value::Bool(*value))),
             _ => Ok(None),
         }
     }
 
     fn copy_reference(
         &mut self,
-        object: &'d Map<String, Value>,
+        object: &'d Members,
         scope: &Scope<'d>,
     ) -> Result<Value, CallError> {
         if scope.siblings_count() {
             return self.copy_object(object, scope, &HashSet::new());
         }
         let mut copy = Map::new();
-        for (keyword, value) in object {
-            match keyword.as_str() {
+        for (keyword, value) in object.iter() {
+            match keyword {
                 "$ref" => self.point(&mut copy, value, scope),
                 keyword if is_annotation(keyword) && !mentions_reference(value) => {
-                    self.charge(count(value))?;
-                    copy.insert(keyword.to_owned(), value.clone());
+                    let value = value.to_value();
+                    self.charge(count(&value))?;
+                    copy.insert(keyword.to_owned(), value);
                 }
                 _ => {}
             }
@@ -186,7 +188,7 @@ impl<'d> Copier<'d> {
     }
 
     /// Writes the reference to a definition. One that leads nowhere is left out: anything goes there.
-    fn point(&self, copy: &mut Map<String, Value>, reference: &Value, scope: &Scope<'d>) {
+    fn point(&self, copy: &mut Map<String, Value>, reference: &Tree, scope: &Scope<'d>) {
         let target = reference.as_str().and_then(|text| scope.resolve(text).ok());
         if let Some(name) = target.and_then(|at| self.names.get(&identity(at.value))) {
             copy.insert("$ref".to_owned(), format!("#/$defs/{name}").into());
@@ -195,7 +197,7 @@ impl<'d> Copier<'d> {
 
     fn copy_object(
         &mut self,
-        object: &'d Map<String, Value>,
+        object: &'d Members,
         scope: &Scope<'d>,
         outer_one_way: &HashSet<&'d str>,
     ) -> Result<Value, CallError> {
@@ -203,7 +205,7 @@ impl<'d> Copier<'d> {
         self.charge(one_way.looked_at / 16)?;
         one_way.names.extend(outer_one_way);
         let mut copy = Map::new();
-        for (keyword, value) in object {
+        for (keyword, value) in object.iter() {
             let kind = kind_of(keyword);
             let copied = match kind {
                 Kind::SchemaOrSchemas if value.is_array() => {
@@ -247,7 +249,7 @@ impl<'d> Copier<'d> {
                 ) {
                     self.charge(count(&copied))?;
                 }
-                copy.insert(keyword.clone(), copied);
+                copy.insert(keyword.to_owned(), copied);
             }
         }
         self.free_binary(&mut copy, object);
@@ -259,8 +261,8 @@ impl<'d> Copier<'d> {
     }
 
     /// A file is not a string to the caller, whatever the document calls it.
-    fn free_binary(&self, copy: &mut Map<String, Value>, object: &Map<String, Value>) {
-        let word = |key: &str| object.get(key).and_then(Value::as_str);
+    fn free_binary(&self, copy: &mut Map<String, Value>, object: &Members) {
+        let word = |key: &str| object.get(key).and_then(Tree::as_str);
         if word("type") == Some("file") {
             copy.insert("format".to_owned(), "binary".into());
         }
@@ -273,7 +275,7 @@ impl<'d> Copier<'d> {
 
     fn copy_list(
         &mut self,
-        value: &'d Value,
+        value: &'d Tree,
         scope: &Scope<'d>,
         outer_one_way: &HashSet<&'d str>,
     ) -> Result<Option<Value>, CallError> {
@@ -286,7 +288,7 @@ impl<'d> Copier<'d> {
 
     fn copy_named(
         &mut self,
-        value: &'d Value,
+        value: &'d Tree,
         scope: &Scope<'d>,
         keeps: impl Fn(&str) -> bool,
     ) -> Result<Option<Value>, CallError> {
@@ -297,10 +299,10 @@ impl<'d> Copier<'d> {
         for (name, member) in members.iter().filter(|(name, _)| keeps(name)) {
             let copied = match member {
                 // A list of names, in `dependencies`.
-                Value::Array(_) => Some(member.clone()),
+                Tree::Array(_) => Some(member.to_value()),
                 _ => self.copy(member, scope, &HashSet::new())?,
             };
-            copy.insert(name.clone(), copied.unwrap_or(Value::Bool(true)));
+            copy.insert(name.to_owned(), copied.unwrap_or(Value::Bool(true)));
         }
         Ok(Some(Value::Object(copy)))
     }
@@ -308,35 +310,35 @@ impl<'d> Copier<'d> {
     /// The mapping names schemas; those that are not part of the copy are no use in it.
     fn copy_discriminator(
         &mut self,
-        value: &Value,
+        value: &Tree,
         scope: &Scope<'d>,
     ) -> Result<Option<Value>, CallError> {
         let Some(object) = value.as_object() else {
             // Swagger 2.0: the name of the property.
-            return Ok(value.is_string().then(|| value.clone()));
+            return Ok(value.is_string().then(|| value.to_value()));
         };
-        self.charge(count(value))?;
-        let point = |target: &Value| {
+        self.charge(count(&value.to_value()))?;
+        let point = |target: &Tree| {
             let at = scope.resolve(target.as_str()?).ok()?;
             let name = self.names.get(&identity(at.value))?;
             Some(Value::from(format!("#/$defs/{name}")))
         };
         let mut copy = Map::new();
-        for (key, inner) in object {
-            let copied = match (key.as_str(), inner) {
-                ("mapping", Value::Object(mapping)) => {
+        for (key, inner) in object.iter() {
+            let copied = match (key, inner) {
+                ("mapping", Tree::Object(mapping)) => {
                     let kept: Map<String, Value> = mapping
                         .iter()
-                        .filter_map(|(word, target)| Some((word.clone(), point(target)?)))
+                        .filter_map(|(word, target)| Some((word.to_owned(), point(target)?)))
                         .collect();
                     (!kept.is_empty()).then_some(Value::Object(kept))
                 }
                 ("mapping", _) => None,
                 ("defaultMapping", target) => point(target),
-                _ => (!mentions_reference(inner)).then(|| inner.clone()),
+                _ => (!mentions_reference(inner)).then(|| inner.to_value()),
             };
             if let Some(copied) = copied {
-                copy.insert(key.clone(), copied);
+                copy.insert(key.to_owned(), copied);
             }
         }
         Ok(Some(Value::Object(copy)))

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::keywords::is_annotation;
 use super::pointer;
+use super::tree::{Members, Tree};
 use operations_http::message::Keep;
 
 /// `required` without the properties that do not travel in this direction.
@@ -18,10 +19,10 @@ pub(super) fn demand(names: Value, one_way: &HashSet<&str>) -> Option<Value> {
 }
 
 /// `nullable` beside a reference or a combination has no effect to the letter, and is always meant.
-pub(super) fn accept_null(mut copy: Map<String, Value>, original: &Map<String, Value>) -> Value {
+pub(super) fn accept_null(mut copy: Map<String, Value>, original: &Members) -> Value {
     let nullable = ["nullable", "x-nullable"]
         .iter()
-        .any(|key| original.get(*key) == Some(&Value::Bool(true)));
+        .any(|key| original.get(key) == Some(&Tree::Bool(true)));
     if !nullable {
         return Value::Object(copy);
     }

@@ -1,11 +1,10 @@
 //! References between schemas, and the walk that finds them.
 
-use serde_json::{Map, Value};
-
 use super::bounds::MAX_REFERENCE_CHAIN;
 use super::document::{At, Document};
 use super::keywords::{Kind, is_annotation, is_schema, is_well_formed, kind_of};
 use super::pointer;
+use super::tree::{Members, Tree};
 use super::version::Version;
 
 /// The schema within which references are read: a component, or a schema that stands in an
@@ -17,7 +16,7 @@ pub(super) struct Scope<'d> {
 }
 
 /// What tells two schemas apart: a document does not move while it is read.
-pub(super) fn identity(value: &Value) -> usize {
+pub(super) fn identity(value: &Tree) -> usize {
     std::ptr::from_ref(value).addr()
 }
 
@@ -56,7 +55,7 @@ impl<'d> Scope<'d> {
     }
 
     /// The reference of a schema that is nothing else.
-    fn alias(&self, value: &'d Value) -> Option<&'d str> {
+    fn alias(&self, value: &'d Tree) -> Option<&'d str> {
         let object = value.as_object()?;
         let reference = object.get("$ref")?.as_str()?;
         let alone = object.keys().all(|key| {
@@ -131,12 +130,12 @@ pub(super) trait Sink {
 
 /// Visits a schema and the schemas inside it, not those behind references. The depth is that of the
 /// document, which the parsers limit.
-pub(super) fn walk(value: &Value, siblings: bool, at: &mut String, sink: &mut impl Sink) {
+pub(super) fn walk(value: &Tree, siblings: bool, at: &mut String, sink: &mut impl Sink) {
     let Some(object) = value.as_object() else {
         return;
     };
-    let alone = !siblings && object.get("$ref").is_some_and(Value::is_string);
-    for (keyword, inner) in object {
+    let alone = !siblings && object.get("$ref").is_some_and(Tree::is_string);
+    for (keyword, inner) in object.iter() {
         if alone && keyword != "$ref" {
             continue;
         }
@@ -151,12 +150,12 @@ pub(super) fn walk(value: &Value, siblings: bool, at: &mut String, sink: &mut im
                 }
             }
             Kind::Schema | Kind::SchemaOrSchemas | Kind::Schemas => match inner {
-                Value::Array(list) if kind != Kind::Schema => {
+                Tree::Array(list) if kind != Kind::Schema => {
                     for (index, item) in list.iter().enumerate() {
                         step(item, &[keyword, &index.to_string()], siblings, at, sink);
                     }
                 }
-                Value::Object(_) if kind != Kind::Schemas => {
+                Tree::Object(_) if kind != Kind::Schemas => {
                     step(inner, &[keyword], siblings, at, sink);
                 }
                 _ => {}
@@ -168,7 +167,7 @@ pub(super) fn walk(value: &Value, siblings: bool, at: &mut String, sink: &mut im
             }
             Kind::Named | Kind::Dependencies => {
                 let are_patterns = keyword == "patternProperties";
-                for (name, item) in inner.as_object().into_iter().flatten() {
+                for (name, item) in inner.as_object().into_iter().flat_map(Members::iter) {
                     if are_patterns {
                         sink.pattern(name, at);
                     }
@@ -180,7 +179,7 @@ pub(super) fn walk(value: &Value, siblings: bool, at: &mut String, sink: &mut im
     }
 }
 
-fn step(value: &Value, tokens: &[&str], siblings: bool, at: &mut String, sink: &mut impl Sink) {
+fn step(value: &Tree, tokens: &[&str], siblings: bool, at: &mut String, sink: &mut impl Sink) {
     let length = at.len();
     for token in tokens {
         at.push('/');
@@ -191,16 +190,14 @@ fn step(value: &Value, tokens: &[&str], siblings: bool, at: &mut String, sink: &
 }
 
 /// Whether data holds something that looks like a reference.
-pub(super) fn mentions_reference(value: &Value) -> bool {
+pub(super) fn mentions_reference(value: &Tree) -> bool {
     match value {
-        Value::Array(items) => items.iter().any(mentions_reference),
-        Value::Object(entries) => {
-            has_reference(entries) || entries.values().any(mentions_reference)
-        }
+        Tree::Array(items) => items.iter().any(mentions_reference),
+        Tree::Object(entries) => has_reference(entries) || entries.values().any(mentions_reference),
         _ => false,
     }
 }
 
-fn has_reference(entries: &Map<String, Value>) -> bool {
-    entries.get("$ref").is_some_and(Value::is_string)
+fn has_reference(entries: &Members) -> bool {
+    entries.get("$ref").is_some_and(Tree::is_string)
 }

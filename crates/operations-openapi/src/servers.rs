@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use serde_json::Value;
 
 use super::document::{At, Document};
+use super::tree::Tree;
 use super::version::Version;
 use operations_http::message::Server;
 
@@ -40,7 +40,7 @@ fn of_host(root: &At<'_>) -> Vec<Server> {
         .iter()
         .filter_map(|list| list.value.as_array())
         .flatten()
-        .filter_map(Value::as_str)
+        .filter_map(Tree::as_str)
         .collect();
     let url = |prefix: String| Server {
         url: format!("{prefix}//{}", host.trim_end_matches('/')),
@@ -66,12 +66,12 @@ fn server(item: &At<'_>) -> Option<Server> {
     let url = item.string("url")?.trim().to_owned();
     let mut variables = IndexMap::new();
     for (name, variable) in item.get("variables").iter().flat_map(At::entries) {
-        let first_of_enum = || variable.get("enum")?.value.get(0).cloned();
-        let default = variable.get("default").map(|at| at.value.clone());
+        let first_of_enum = || variable.get("enum")?.value.as_array()?.first();
+        let default = variable.get("default").map(|at| at.value);
         let text = match default.or_else(first_of_enum) {
-            Some(Value::String(text)) => text,
-            Some(Value::Number(number)) => number.to_string(),
-            Some(Value::Bool(flag)) => flag.to_string(),
+            Some(Tree::String(text)) => text.to_string(),
+            Some(Tree::Number(number)) => number.to_string(),
+            Some(Tree::Bool(flag)) => flag.to_string(),
             _ => continue,
         };
         variables.insert(name.to_owned(), text);

@@ -7,6 +7,7 @@ use super::bounds::{OPERATION_COST, import_budget};
 use super::document::{At, Document};
 use super::names::own_name;
 use super::path_item::PathItem;
+use super::tree::Tree;
 
 /// An operation of a document, as the document calls it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -85,6 +86,6 @@ pub(super) fn tags_of<'d>(operation: &At<'d>) -> Vec<&'d str> {
         .and_then(|object| object.get("tags")?.as_array());
     list.into_iter()
         .flatten()
-        .filter_map(serde_json::Value::as_str)
+        .filter_map(Tree::as_str)
         .collect()
 }

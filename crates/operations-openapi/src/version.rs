@@ -1,8 +1,7 @@
 //! The versions of the specification.
 
-use serde_json::Value;
-
 use super::read::{describe, refuse, shorten};
+use super::tree::Tree;
 use operations_core::error::CallError;
 
 /// The versions that are told apart.
@@ -19,13 +18,13 @@ pub enum Version {
 }
 
 /// The version that the document claims.
-pub(super) fn version_of(root: &Value) -> Result<Version, CallError> {
+pub(super) fn version_of(root: &Tree) -> Result<Version, CallError> {
     let Some(object) = root.as_object() else {
         return Err(refuse(&format!("found {}", describe(root))));
     };
-    let word = |value: &Value| match value {
-        Value::String(text) => text.trim().to_owned(),
-        Value::Number(number) => number.to_string(),
+    let word = |value: &Tree| match value {
+        Tree::String(text) => text.trim().to_owned(),
+        Tree::Number(number) => number.to_string(),
         other => describe(other),
     };
     if let Some(value) = object.get("openapi") {

@@ -117,8 +117,7 @@ impl Connection {
         let first = match shared.connect().await {
             Ok(socket) => {
                 // Whoever is told that there is a connection may use it at once.
-                shared.peer.connected();
-                shared.change(Link::Connected);
+                shared.connected();
                 Some(socket)
             }
             Err(error) if shared.options.wait_on_first_connect => {
@@ -144,9 +143,13 @@ impl Connection {
     ///
     /// When the hub does not take them.
     pub async fn offer(&self, operations: Vec<String>) -> Result<String, CallError> {
-        *locked(&self.shared.offer) = Some(operations.clone());
-        // Without a connection it is offered as soon as there is one.
-        if locked(&self.shared.status).link() != Link::Connected {
+        let link = {
+            let status = locked(&self.shared.status);
+            *locked(&self.shared.offer) = Some(operations.clone());
+            status.link()
+        };
+        // Without a connection it is offered as soon as there is one ([`Shared::connected`]).
+        if link != Link::Connected {
             return Ok("{}".to_owned());
         }
         let answer = self.shared.peer.offer(&operations).await;
@@ -222,15 +225,16 @@ impl Shared {
     async fn stay(self: Arc<Self>, mut first: Option<Connected>) {
         let mut attempt = 0;
         loop {
-            let socket = match first.take() {
-                Some(socket) => Some(socket),
-                None => self.again(&mut attempt).await,
+            let (socket, offer) = match first.take() {
+                // Nobody had a connection before to offer anything on.
+                Some(socket) => (socket, None),
+                None => match self.again(&mut attempt).await {
+                    Some(socket) => (socket, self.connected()),
+                    None => break,
+                },
             };
-            let Some(socket) = socket else { break };
             attempt = 0;
-            self.peer.connected();
-            self.change(Link::Connected);
-            let why = self.converse(socket).await;
+            let why = self.converse(socket, offer).await;
             if self.closing.is_cancelled() {
                 break;
             }
@@ -249,7 +253,18 @@ impl Shared {
         self.ended.notify_waiters();
     }
 
-    async fn converse(self: &Arc<Self>, socket: Connected) -> String {
+    /// There is a connection. Gives what is to be offered on it: whoever offers something later sees that there is one.
+    fn connected(&self) -> Option<Vec<String>> {
+        self.peer.connected();
+        let mut status = locked(&self.status);
+        status.change(now(), Link::Connected);
+        let offer = locked(&self.offer).clone();
+        drop(status);
+        self.tell();
+        offer
+    }
+
+    async fn converse(self: &Arc<Self>, socket: Connected, offer: Option<Vec<String>>) -> String {
         let session = Session::new(
             Arc::clone(&self.peer),
             Arc::clone(&self.serving),
@@ -257,7 +272,7 @@ impl Shared {
             self.closing.clone(),
         );
         *locked(&self.session) = Some(Arc::clone(&session));
-        let offering = self.offer_again();
+        let offering = self.offer_again(offer);
         let running = session.run(socket, &self.kill);
         let (end, ()) = futures::future::join(
             async {
@@ -276,8 +291,7 @@ impl Shared {
     }
 
     /// What is served is offered to the hub again.
-    async fn offer_again(&self) {
-        let offer = locked(&self.offer).clone();
+    async fn offer_again(&self, offer: Option<Vec<String>>) {
         let Some(offer) = offer else { return };
         // The link has to be up, which the session says first of all.
         tokio::task::yield_now().await;

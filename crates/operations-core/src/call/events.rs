@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 
 use serde::Deserialize;
 
-use crate::access::Identity;
-use crate::envelope::is_envelope_text;
+use crate::access::is_identity;
+use crate::envelope::is_envelope;
 use crate::error::CallError;
 use crate::json::{Malformed, Object, push_string};
 use crate::trace;
@@ -168,6 +168,9 @@ impl Refusal {
 }
 
 impl<'a> CallEvent<'a> {
+    /// How many levels of objects [`CallEvent::read`] looks into: the message, its payload, and the envelope in there.
+    pub const LEVELS: usize = 3;
+
     /// Reads a message. `channel` is the type that the way it came on stands for, if it stands for one; then the
     /// bare payload will do.
     ///
@@ -177,7 +180,7 @@ impl<'a> CallEvent<'a> {
     pub fn read(channel: Option<EventType>, message: &Object<'a>) -> Result<Self, Refusal> {
         match message.object("payload") {
             Some(payload) if message.get("requestId").is_none() => {
-                let named = message.string("type");
+                let named = message.text("type");
                 let kind = match (channel, named.as_deref()) {
                     (Some(channel), None) => channel,
                     (None, None) => return Err(Refusal::NoType),
@@ -211,7 +214,7 @@ impl<'a> CallEvent<'a> {
             }
             EventType::Responded => Self::Responded {
                 request_id,
-                output: payload.get("output").filter(|text| is_envelope_text(text)),
+                output: envelope_in(payload),
             },
             EventType::Completed => Self::Completed { request_id },
             EventType::Aborted => Self::Aborted { request_id },
@@ -270,10 +273,11 @@ impl<'a> RequestedEvent<'a> {
             idle_timeout: optional(payload, "idleTimeout", number)?,
             identity: optional(payload, "identity", |text| {
                 // Read for its shape; what goes on is the text itself.
-                serde_json::from_str::<Identity>(text).ok().map(|_| text)
+                is_identity(text).then_some(text)
             })?,
             metadata: optional(payload, "metadata", |text| {
-                Object::read(text).ok().map(|_| text)
+                // It was read with the rest: its first byte says what it is.
+                text.starts_with('{').then_some(text)
             })?,
             // A call does not fail because of those who watch it.
             trace: payload
@@ -313,12 +317,21 @@ impl<'a> RequestedEvent<'a> {
         ];
         for (name, text) in texts {
             if let Some(text) = text {
-                let _ = write!(json, ",\"{name}\":{text}");
+                json.push_str(",\"");
+                json.push_str(name);
+                json.push_str("\":");
+                json.push_str(text);
             }
         }
         json.push('}');
         json
     }
+}
+
+/// The output of a response, if it is an envelope.
+fn envelope_in<'a>(payload: &Object<'a>) -> Option<&'a str> {
+    let output = payload.object("output")?;
+    is_envelope(&output).then(|| payload.get("output"))?
 }
 
 fn number(text: &str) -> Option<f64> {

@@ -1,6 +1,6 @@
 //! What becomes of a request: the state machine of pending calls and subscriptions.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::due::{Schedule, Slot};
@@ -9,6 +9,7 @@ use super::outcome::{
     without_response,
 };
 use crate::error::CallError;
+use crate::table::Table;
 
 /// How a request is consumed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -90,9 +91,9 @@ struct Pending {
 /// The requests that have no final answer yet. Each gets exactly one end; whatever comes after it is ignored.
 #[derive(Debug)]
 pub struct PendingRequests {
-    requests: HashMap<Arc<str>, Pending>,
+    requests: Table<Arc<str>, Pending>,
     /// By parent, in the order in which they were made.
-    children: HashMap<Arc<str>, BTreeMap<u64, Arc<str>>>,
+    children: Table<Arc<str>, BTreeMap<u64, Arc<str>>>,
     schedule: Schedule,
     made: u64,
     max_waiting: usize,
@@ -104,8 +105,8 @@ impl PendingRequests {
     #[must_use]
     pub fn new(max_waiting: usize) -> Self {
         Self {
-            requests: HashMap::new(),
-            children: HashMap::new(),
+            requests: Table::default(),
+            children: Table::default(),
             schedule: Schedule::default(),
             made: 0,
             max_waiting,

@@ -168,9 +168,11 @@ impl Item {
     fn write(kind: Kind, to: Address<'_>, value: &str) -> Self {
         let mut text = String::with_capacity(value.len() + OVERHEAD);
         text.push_str(BEGIN);
-        // Writing to a string does not fail.
-        let _ = write!(text, "[{},", kind as u8);
+        text.push('[');
+        text.push(char::from(b'0' + kind as u8));
+        text.push(',');
         match to {
+            // Writing to a string does not fail.
             Address::Number(number) => drop(write!(text, "{number}")),
             Address::Name(name) => push_string(&mut text, name),
         }

@@ -262,13 +262,23 @@ impl Client {
             }
             match task.status.as_str() {
                 "completed" => {
-                    if let Some(result) = task.result {
-                        return Ok(result.get().to_owned());
+                    if task.error.is_some() {
+                        let reason = "its task is completed and has an error".to_owned();
+                        return Err(End::Told(Failure::Odd(reason)));
                     }
-                    // The older revision has it elsewhere.
-                    let question = about("tasks/result", id);
-                    let asked = self.ask(&mut way, &question, (limit, pause), may_pass, cancel);
-                    return Ok(asked.await?);
+                    let result = if let Some(result) = task.result {
+                        result.get().to_owned()
+                    } else {
+                        // The older revision has it elsewhere.
+                        let question = about("tasks/result", id);
+                        self.ask(&mut way, &question, (limit, pause), may_pass, cancel)
+                            .await?
+                    };
+                    if Task::read(&result).is_some() {
+                        let reason = "the result of its task is another task".to_owned();
+                        return Err(End::Told(Failure::Odd(reason)));
+                    }
+                    return Ok(result);
                 }
                 "failed" => {
                     if let Some(error) = task.error {

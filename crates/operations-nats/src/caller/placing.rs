@@ -1,9 +1,9 @@
 //! Getting a request to a worker that has a place for it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use operations_core::call::Answer;
+use operations_core::table::Table;
 
 use super::{Caller, Lane, Outgoing, Stage};
 use crate::limits::{LONGEST_NAME, STREAM_WINDOW, UNCONFIRMED, WORKERS_RETURN};
@@ -290,7 +290,7 @@ impl Caller {
 }
 
 /// The first request of a lane that is still parked.
-fn next_parked(lane: &mut Lane, outgoing: &HashMap<Arc<str>, Outgoing>) -> Option<Arc<str>> {
+fn next_parked(lane: &mut Lane, outgoing: &Table<Arc<str>, Outgoing>) -> Option<Arc<str>> {
     while let Some(id) = lane.parked.pop_front() {
         let is_parked = outgoing
             .get(&id)

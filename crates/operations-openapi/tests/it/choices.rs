@@ -85,7 +85,7 @@ fn json_can_be_preferred_everywhere() {
 
 #[test]
 fn a_survey_tells_what_there_is() {
-    let document = Document::parse(&shop()).expect("a document");
+    let document = Document::parse(shop()).expect("a document");
     let methods = ["get".to_owned()];
     let found = serde_json::to_value(survey(&document, &methods)).expect("JSON");
     assert_eq!(

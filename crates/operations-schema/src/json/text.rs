@@ -5,6 +5,9 @@
 //! lone surrogates). So this walks over a text once, checks that it is JSON, and remembers where the members of
 //! the outermost object are. It needs no stack of its own size: nesting is bounded and kept on the heap.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use super::document::inner;
 
 /// The deepest nesting that is let through. JavaScript's own parser and writer go further, but what walks the
@@ -34,7 +37,20 @@ pub enum Malformed {
 /// The members of an object, each value as the text that it was.
 #[derive(Debug, Clone, Default)]
 pub struct Object<'a> {
-    members: Vec<(&'a str, &'a str)>,
+    /// Those of the whole text, as deep as was asked for.
+    members: Arc<Vec<Member<'a>>>,
+    /// Which of them this object is; nothing for the outermost.
+    of: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Member<'a> {
+    /// The member whose value it is in; nothing for the outermost object.
+    of: Option<u32>,
+    name: &'a str,
+    value: &'a str,
+    /// Its value is an object whose members are here too.
+    is_read: bool,
 }
 
 impl<'a> Object<'a> {
@@ -44,7 +60,26 @@ impl<'a> Object<'a> {
     ///
     /// When the text is not one JSON object.
     pub fn read(text: &'a str) -> Result<Self, Malformed> {
-        Self::scan(Scan::new(text))
+        Self::read_levels(text, 1)
+    }
+
+    /// The same, remembering the members of so many levels of objects: those that [`Object::object`] gives need not be read
+    /// again.
+    ///
+    /// # Errors
+    ///
+    /// When the text is not one JSON object.
+    pub fn read_levels(text: &'a str, levels: usize) -> Result<Self, Malformed> {
+        Self::record(text, levels, MAX_DEPTH + 1)
+    }
+
+    /// The same for a text that will stand in another, so that all of it has one level less.
+    ///
+    /// # Errors
+    ///
+    /// When the text is not one JSON object.
+    pub fn read_inner(text: &'a str) -> Result<Self, Malformed> {
+        Self::record(text, 1, MAX_DEPTH)
     }
 
     /// The same for a text that is nested more deeply than [`MAX_DEPTH`]: enough to find out whose it is.
@@ -53,69 +88,75 @@ impl<'a> Object<'a> {
     ///
     /// When the text is not one JSON object.
     pub fn read_however_deep(text: &'a str) -> Result<Self, Malformed> {
-        let mut scan = Scan::new(text);
-        scan.deepest = usize::MAX;
-        Self::scan(scan)
+        Self::record(text, 1, usize::MAX)
     }
 
-    fn scan(mut scan: Scan<'a>) -> Result<Self, Malformed> {
+    fn record(text: &'a str, levels: usize, deepest: usize) -> Result<Self, Malformed> {
+        let mut scan = Scan::new(text);
+        scan.deepest = deepest;
         scan.space();
-        if scan.peek() != Some(b'{') {
-            scan.document(&mut ())?;
+        let is_object = scan.peek() == Some(b'{');
+        let mut recorder = Recorder {
+            text,
+            levels,
+            members: Vec::with_capacity(16),
+            open: Vec::with_capacity(levels),
+            name: "",
+            passed: None,
+            depth: 0,
+        };
+        scan.document(&mut recorder)?;
+        if !is_object {
             return Err(Malformed::NoObject);
         }
-        scan.at += 1;
-        let mut members = Vec::with_capacity(8);
-        scan.space();
-        if scan.peek() == Some(b'}') {
-            scan.at += 1;
-        } else {
-            loop {
-                scan.space();
-                let key = scan.slice(Scan::string)?;
-                scan.space();
-                scan.expect(b':')?;
-                scan.space();
-                members.push((key, scan.slice(|scan| scan.value(&mut ()))?));
-                scan.space();
-                match scan.next() {
-                    Some(b',') => {}
-                    Some(b'}') => break,
-                    _ => return Err(scan.syntax()),
-                }
-            }
-        }
-        scan.end()?;
-        Ok(Self { members })
+        Ok(Self {
+            members: Arc::new(recorder.members),
+            of: None,
+        })
+    }
+
+    /// Of two with one name the last, as JavaScript has it.
+    fn find(&self, name: &str) -> Option<(usize, &Member<'a>)> {
+        let mut members = self.members.iter().enumerate().rev();
+        members.find(|(_, member)| member.of == self.of && is_text(member.name, name))
     }
 
     /// The text of a member; of two with one name the last, as JavaScript has it.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a str> {
-        self.members
-            .iter()
-            .rev()
-            .find(|(key, _)| is_text(key, name))
-            .map(|(_, value)| *value)
+        self.find(name).map(|(_, member)| member.value)
     }
 
     /// A member that is an object.
     #[must_use]
     pub fn object(&self, name: &str) -> Option<Self> {
-        Self::read(self.get(name)?).ok()
+        let (at, member) = self.find(name)?;
+        if member.is_read {
+            return Some(Self {
+                members: Arc::clone(&self.members),
+                of: u32::try_from(at).ok(),
+            });
+        }
+        Self::read(member.value).ok()
     }
 
     /// A member that is a string.
     #[must_use]
     pub fn string(&self, name: &str) -> Option<String> {
+        self.text(name).map(Cow::into_owned)
+    }
+
+    /// The same, borrowed where it is written without escapes.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<Cow<'a, str>> {
         let quoted = self.get(name)?;
         let plain = quoted
             .strip_prefix('"')
             .and_then(|rest| rest.strip_suffix('"'))
             .filter(|inner| !inner.contains('\\'));
         match plain {
-            Some(text) => Some(text.to_owned()),
-            None => serde_json::from_str(quoted).ok(),
+            Some(text) => Some(Cow::Borrowed(text)),
+            None => serde_json::from_str(quoted).ok().map(Cow::Owned),
         }
     }
 
@@ -129,6 +170,80 @@ impl<'a> Object<'a> {
     #[must_use]
     pub fn count(&self, name: &str) -> Option<u64> {
         serde_json::from_str(self.get(name)?).ok()
+    }
+}
+
+/// Remembers the members of the outermost objects of a text.
+struct Recorder<'a> {
+    text: &'a str,
+    levels: usize,
+    members: Vec<Member<'a>>,
+    /// The objects whose members are remembered, and where each begins.
+    open: Vec<(Option<u32>, usize)>,
+    /// The name that was read last.
+    name: &'a str,
+    /// A container that is passed over, and where it begins.
+    passed: Option<(Option<u32>, usize)>,
+    /// How many containers are open in there.
+    depth: usize,
+}
+
+impl Recorder<'_> {
+    /// Remembers a member of the innermost object. Its end may not be known yet.
+    fn keep(&mut self, start: usize, end: usize) -> Option<u32> {
+        let (of, _) = *self.open.last()?;
+        let at = u32::try_from(self.members.len()).ok();
+        self.members.push(Member {
+            of,
+            name: self.name,
+            value: self.text.get(start..end).unwrap_or_default(),
+            is_read: false,
+        });
+        at
+    }
+
+    fn end(&mut self, (member, start): (Option<u32>, usize), end: usize, is_read: bool) {
+        if let Some(member) = member.and_then(|at| self.members.get_mut(at as usize)) {
+            member.value = self.text.get(start..end).unwrap_or_default();
+            member.is_read = is_read;
+        }
+    }
+}
+
+impl Parts for Recorder<'_> {
+    fn open(&mut self, start: usize, is_object: bool) {
+        if self.passed.is_some() {
+            self.depth += 1;
+            return;
+        }
+        let member = self.keep(start, start);
+        if is_object && self.open.len() < self.levels {
+            self.open.push((member, start));
+        } else {
+            self.passed = Some((member, start));
+        }
+    }
+
+    fn close(&mut self, end: usize) {
+        if self.depth > 0 {
+            self.depth -= 1;
+        } else if let Some(passed) = self.passed.take() {
+            self.end(passed, end, false);
+        } else if let Some(object) = self.open.pop() {
+            self.end(object, end, true);
+        }
+    }
+
+    fn name(&mut self, start: usize, end: usize) {
+        if self.passed.is_none() {
+            self.name = self.text.get(start..end).unwrap_or_default();
+        }
+    }
+
+    fn scalar(&mut self, start: usize, end: usize) {
+        if self.passed.is_none() {
+            self.keep(start, end);
+        }
     }
 }
 
@@ -207,9 +322,38 @@ fn skip_string(bytes: &mut std::str::Bytes<'_>) {
 /// Whether the text of a string (quotes included) says this.
 fn is_text(quoted: &str, name: &str) -> bool {
     let inner = inner(quoted);
+    // An escape is longer than what it stands for.
     inner == name
-        || (inner.contains('\\')
+        || (inner.len() > name.len()
+            && inner.contains('\\')
             && serde_json::from_str::<String>(quoted).is_ok_and(|text| text == name))
+}
+
+/// How many bytes there are before one that means something in a string: its end, an escape, or what must be escaped.
+pub(super) fn plain(bytes: &[u8]) -> usize {
+    let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..b' ');
+    // Eight at a time. The first byte that is marked is the right one; those after it may be marked in error.
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let marks = special_bytes(u64::from_le_bytes(*word));
+        if marks != 0 {
+            return index * 8 + marks.trailing_zeros() as usize / 8;
+        }
+    }
+    words.len() * 8 + rest.iter().position(is_special).unwrap_or(rest.len())
+}
+
+/// The highest bit of each byte that is a quote, a backslash or a control character.
+const fn special_bytes(word: u64) -> u64 {
+    const EACH: u64 = u64::MAX / 0xff;
+    const HIGHEST: u64 = EACH * 0x80;
+    const fn is_zero(word: u64) -> u64 {
+        word.wrapping_sub(EACH) & !word
+    }
+    let quote = is_zero(word ^ (EACH * b'"' as u64));
+    let backslash = is_zero(word ^ (EACH * b'\\' as u64));
+    let control = word.wrapping_sub(EACH * b' ' as u64) & !word;
+    (quote | backslash | control) & HIGHEST
 }
 
 /// Hears what a text is made of, in the order of the text. Places are in bytes.
@@ -391,12 +535,7 @@ impl<'a> Scan<'a> {
     pub(crate) fn string(&mut self) -> Result<(), Malformed> {
         self.expect(b'"')?;
         loop {
-            // Most of it is neither an escape nor the end.
-            let rest = self.bytes.get(self.at..).unwrap_or_default();
-            self.at += rest
-                .iter()
-                .position(|&byte| matches!(byte, b'"' | b'\\' | 0..b' '))
-                .unwrap_or(rest.len());
+            self.at += plain(self.bytes.get(self.at..).unwrap_or_default());
             match self.next() {
                 Some(b'"') => return Ok(()),
                 Some(b'\\') => match self.next() {

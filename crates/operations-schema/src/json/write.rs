@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::document::{Json, Kind, inner};
+use super::text::plain;
 use crate::number::to_js_string;
 
 /// A part of a string between its quotes.
@@ -91,11 +92,8 @@ pub fn push_string(json: &mut String, text: &str) {
 
 fn push_escaped(json: &mut String, text: &str) {
     let mut rest = text;
-    while let Some(at) = rest
-        .bytes()
-        .position(|byte| matches!(byte, b'"' | b'\\' | 0..b' '))
-    {
-        let (plain, special) = rest.split_at(at);
+    loop {
+        let (plain, special) = rest.split_at(plain(rest.as_bytes()));
         json.push_str(plain);
         let mut chars = special.chars();
         match chars.next() {
@@ -108,11 +106,10 @@ fn push_escaped(json: &mut String, text: &str) {
             Some('\t') => json.push_str("\\t"),
             // Writing to a string cannot fail.
             Some(other) => drop(write!(json, "\\u{:04x}", u32::from(other))),
-            None => {}
+            None => return,
         }
         rest = chars.as_str();
     }
-    json.push_str(rest);
 }
 
 /// Appends a string that was JSON already.

@@ -80,6 +80,39 @@ async fn a_conversation() {
     assert_eq!(client.said.recv().await, None);
 }
 
+/// Whoever has read that it is subscribed relies on that, however long the line has waited to be read.
+#[tokio::test]
+async fn what_changes_after_the_acknowledgement_is_told() {
+    let mut client = client(1);
+    client.send(message(1, "ping", &json!({}))).await;
+    // Its answer fills the room: the acknowledgement waits to be read.
+    while client.said.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let listen = json!({
+        "notifications": { "toolsListChanged": true },
+        "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        },
+    });
+    let listen = message(2, "subscriptions/listen", &listen);
+    client.send(listen).await;
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    client.served.registry.remove("t.host");
+    assert_eq!(client.heard().await["id"], 1);
+    let acknowledged = client.heard().await;
+    assert_eq!(
+        acknowledged["method"],
+        "notifications/subscriptions/acknowledged"
+    );
+    describe(&mut client.served).await;
+    let told = client.heard().await;
+    assert_eq!(told["method"], "notifications/tools/list_changed");
+}
+
 #[tokio::test]
 async fn a_server_that_closes_lets_calls_finish_and_begins_no_others() {
     let mut client = client(8);

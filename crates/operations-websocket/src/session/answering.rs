@@ -91,10 +91,10 @@ impl Session {
         let operation = incoming.operation_id.clone();
         let work = async {
             match self.serving.call(incoming).await? {
-                Answered::One(output) => self.respond(&id, &operation, &output).map(|()| None),
+                Answered::One(output) => self.responded(&id, &operation, &output),
                 Answered::Many(events) => {
                     self.stream(&id, &operation, events, &running).await?;
-                    Ok(Some(frame::completed(&id)))
+                    Ok(frame::completed(&id))
                 }
             }
         };
@@ -107,14 +107,13 @@ impl Session {
         };
         // It is out of the way before its caller hears of it, and may use the id again.
         locked(&self.running).remove(&id);
-        let outcome: Result<Option<String>, CallError> = match outcome {
+        let outcome: Result<String, CallError> = match outcome {
             None => return,
             Some(Ok(outcome)) => outcome,
             Some(Err(panic)) => Err(CallError::from_panic(&*panic)),
         };
         match outcome {
-            Ok(None) => {}
-            Ok(Some(text)) => self.write(text),
+            Ok(text) => self.write(text),
             Err(error) => {
                 let mut text = frame::error(&id, &error);
                 if text.len() > self.peer.max_frame_bytes() {
@@ -126,7 +125,8 @@ impl Session {
         }
     }
 
-    fn respond(&self, id: &str, operation: &str, output: &str) -> Result<(), CallError> {
+    /// The frame with an answer, or with an event of a stream.
+    fn responded(&self, id: &str, operation: &str, output: &str) -> Result<String, CallError> {
         // It is two levels down in its frame.
         check_below(2, output).map_err(|why| output_cannot_be_sent(operation, &why))?;
         let text = frame::responded(id, output);
@@ -139,8 +139,7 @@ impl Session {
                 limit,
             ));
         }
-        self.write(text);
-        Ok(())
+        Ok(text)
     }
 
     async fn stream(
@@ -154,7 +153,7 @@ impl Session {
         let flowing = async {
             while let Some(next) = events.next().await {
                 let next = next?;
-                self.respond(id, operation, &next)?;
+                self.write(self.responded(id, operation, &next)?);
                 unread.sent(next.len());
                 while self.peer.is_paced() {
                     let up_to = running.up_to.load(Ordering::Acquire);

@@ -80,6 +80,17 @@ async fn an_id_that_is_in_use_is_refused_and_may_be_used_again() {
     assert_eq!(hand.next().await["payload"]["output"]["data"], 2);
 }
 
+/// A caller that has its answer may be quicker than the thread that has written it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_id_may_be_used_again_as_soon_as_there_is_an_answer() {
+    let (running, mut hand) = by_hand(Played::default(), settings()).await;
+    for n in 0..5_000 {
+        hand.request("a", "echo", n).await;
+        assert_eq!(hand.next().await["payload"]["output"]["data"], n);
+    }
+    assert_eq!(running.peer.refused().total(), 0);
+}
+
 #[tokio::test]
 async fn an_aborted_call_ends_and_says_nothing() {
     let (under_way, played) = waiting();

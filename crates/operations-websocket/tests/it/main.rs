@@ -15,4 +15,5 @@ mod calling;
 mod flow;
 mod histories;
 mod hostile;
+mod spoke;
 mod support;

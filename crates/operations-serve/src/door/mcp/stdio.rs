@@ -250,19 +250,22 @@ impl Conversation {
             return;
         }
         let audience = Audience::Session(Some(self.session.clone()));
-        self.tell(audience, CancellationToken::new());
+        self.tell(self.watcher(audience), CancellationToken::new());
     }
 
     async fn subscribe(&self, id: &str, subscription: Subscription) {
-        self.say(subscription.acknowledgement()).await;
+        let (acknowledgement, end) = (subscription.acknowledgement(), subscription.end());
         if subscription.is_empty() {
-            return self.say(subscription.end()).await;
+            self.say(acknowledgement).await;
+            return self.say(end).await;
         }
+        // From here on, changes are noticed: whoever has read the acknowledgement relies on that.
+        let watcher = self.watcher(Audience::Subscription(subscription));
+        self.say(acknowledgement).await;
         let entry = self.running.begin(key(id));
         let cancel = entry.cancel.clone();
         let (out, quiet, over) = (self.out.clone(), self.quiet.clone(), self.over.clone());
-        let end = subscription.end();
-        self.tell(Audience::Subscription(subscription), cancel.clone());
+        self.tell(watcher, cancel.clone());
         self.tasks.spawn(async move {
             let _entry = entry;
             tokio::select! {
@@ -274,9 +277,12 @@ impl Conversation {
         });
     }
 
-    fn tell(&self, audience: Audience, cancel: CancellationToken) {
+    fn watcher(&self, audience: Audience) -> Watcher {
+        Watcher::new(&self.shared, &self.caller, audience)
+    }
+
+    fn tell(&self, mut watcher: Watcher, cancel: CancellationToken) {
         let (out, quiet) = (self.out.clone(), self.quiet.clone());
-        let mut watcher = Watcher::new(&self.shared, &self.caller, audience);
         let talk = async move {
             while let Some(messages) = watcher.next().await {
                 for line in messages {

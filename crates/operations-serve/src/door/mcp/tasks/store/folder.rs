@@ -257,7 +257,7 @@ impl Files {
             if let Some(result) = result
                 && !known.take_room(record.id, result.len() as u64, self.limits)
             {
-                return Ok(Kept::TooLarge);
+                return Ok(Kept::NoRoom);
             }
         }
         if let Some(result) = result {
@@ -294,8 +294,7 @@ impl Files {
 
     fn open(&self) -> io::Result<Opened> {
         private::folder(&self.folder)?;
-        let lock = private::new_file(&self.lock_file(self.instance))?;
-        lock.try_lock().map_err(io::Error::from)?;
+        let lock = self.held_lock()?;
         let mut known = Known::new();
         for entry in fs::read_dir(&self.folder)? {
             let path = entry?.path();
@@ -323,6 +322,17 @@ impl Files {
             }
         }
         Ok(Opened { _lock: lock, known })
+    }
+
+    /// The lock of this process. Others find it only when it is held: one that is not held is that of a process that has ended,
+    /// and they remove it.
+    fn held_lock(&self) -> io::Result<File> {
+        let aside = format!("{}.{}.part", self.instance, Uuid::new_v4());
+        let aside = self.folder.join(aside);
+        let lock = private::new_file(&aside)?;
+        lock.try_lock().map_err(io::Error::from)?;
+        fs::rename(&aside, self.lock_file(self.instance))?;
+        Ok(lock)
     }
 
     /// Counts a task that was there before this process. One that cannot be read goes: nobody could ever ask for it.

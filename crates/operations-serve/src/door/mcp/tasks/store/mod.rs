@@ -107,8 +107,10 @@ enum Kept {
     Yes,
     /// The task is not under way any more: an end that was told stays.
     Over,
-    /// The result does not fit.
-    TooLarge,
+    /// There is no room for the result beside those that are kept already.
+    NoRoom,
+    /// No result may be that large here, whatever else is kept: the most bytes of one.
+    TooLarge(usize),
 }
 
 /// Where tasks are kept, with room within [`Limits`]. Another process may do the same at the same time.
@@ -187,16 +189,19 @@ impl Store {
         record: &Record,
         result: Option<&str>,
     ) -> Result<(), CallError> {
-        if self.place.end(record, result).await? == Kept::TooLarge {
-            let bytes = result.map_or(0, str::len);
-            let failed = Record {
-                status: Status::Failed,
-                error: Some(too_large(bytes)),
-                is_error: false,
-                ..record.clone()
-            };
-            self.place.end(&failed, None).await?;
-        }
+        let most = match self.place.end(record, result).await? {
+            Kept::Yes | Kept::Over => return Ok(()),
+            Kept::NoRoom => None,
+            Kept::TooLarge(most) => Some(most),
+        };
+        let bytes = result.map_or(0, str::len);
+        let failed = Record {
+            status: Status::Failed,
+            error: Some(not_kept(bytes, most)),
+            is_error: false,
+            ..record.clone()
+        };
+        self.place.end(&failed, None).await?;
         Ok(())
     }
 
@@ -241,13 +246,20 @@ impl Store {
     }
 }
 
-/// Why a task has no result although the work is done.
-fn too_large(bytes: usize) -> Value {
+/// Why a task has no result although the work is done. `most` is how large one result may be, where that is the reason.
+fn not_kept(bytes: usize, most: Option<usize>) -> Value {
+    let why = match most {
+        None => format!(
+            "there is no room for its result of {bytes} bytes. The operator of the server can give more room to tasks (maxBytes)"
+        ),
+        Some(most) => format!(
+            "its result of {bytes} bytes is larger than the {most} bytes that are kept in Redis. \
+             Let the operation return less, or keep tasks in a folder"
+        ),
+    };
     json!({
         "code": INTERNAL_ERROR,
-        "message": format!(
-            "The call was carried out, but there is no room for its result of {bytes} bytes. The operator of the server can give more room to tasks (maxBytes)"
-        ),
+        "message": format!("The call was carried out, but {why}"),
     })
 }
 
@@ -313,6 +325,35 @@ mod tests {
         let result = second.result(done.id).await.expect("a result");
         assert_eq!(result, "{\"a\":1}");
         assert_eq!(second.read(Uuid::new_v4()).await.expect("readable"), None);
+    }
+
+    /// A lock that nobody holds is removed. One that is about to be held must not look like that.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn processes_that_begin_at_the_same_time_know_of_each_other() {
+        for _ in 0..50 {
+            let folder = Scratch::new();
+            fs::create_dir_all(&folder.0).expect("a folder");
+            let stores = [(); 8].map(|()| std::sync::Arc::new(folder.store(1_000)));
+            let begun = stores.clone().map(|store| {
+                tokio::spawn(async move { store.create(None, 60_000.0).await.expect("a task").id })
+            });
+            for task in begun {
+                let id = task.await.expect("an id");
+                for store in &stores {
+                    let seen = store.read(id).await.expect("readable").expect("there");
+                    assert_eq!(seen.status, Status::Working);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_says_what_to_change() {
+        let message = |most| not_kept(7, most)["message"].to_string();
+        assert!(message(None).contains("(maxBytes)"));
+        let larger = message(Some(5));
+        assert!(larger.contains("larger than the 5 bytes"), "{larger}");
+        assert!(!larger.contains("maxBytes"), "{larger}");
     }
 
     #[tokio::test]

@@ -256,18 +256,19 @@ impl Place for Redis {
         result: Option<&'a str>,
     ) -> BoxFuture<'a, Result<Kept, CallError>> {
         async move {
-            if result.is_some_and(|result| result.len() > self.commands.max_bytes()) {
-                return Ok(Kept::TooLarge);
+            let most = self.commands.max_bytes();
+            if result.is_some_and(|result| result.len() > most) {
+                return Ok(Kept::TooLarge(most));
             }
             let keys = [record_key(record.id), result_key(record.id)];
             let (id, written) = (record.id.to_string(), written(record)?);
-            let most = self.limits.bytes.to_string();
+            let room = self.limits.bytes.to_string();
             let has_result = if result.is_some() { "1" } else { "0" };
-            let arguments = [&id, &written, has_result, result.unwrap_or_default(), &most];
+            let arguments = [&id, &written, has_result, result.unwrap_or_default(), &room];
             Ok(match self.run(END, &keys, &arguments).await? {
                 0 => Kept::Over,
                 1 => Kept::Yes,
-                _ => Kept::TooLarge,
+                _ => Kept::NoRoom,
             })
         }
         .boxed()
