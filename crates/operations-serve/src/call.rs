@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, RwLock};
 
+use futures::future::Either;
 use futures::stream::BoxStream;
-use futures::{StreamExt, stream};
+use futures::{FutureExt, StreamExt, stream};
 use operations_core::call::{holds_bytes, timed_out};
 use operations_core::clock;
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
@@ -193,25 +194,26 @@ impl Calls {
         call: NewCall,
     ) -> Result<(String, Option<Pieces>), CallError> {
         let timed = self.metrics.call(&call.operation.spec.id());
-        let answer = self.answer(call).await;
+        let answer = self.answer(&call).await;
         timed.end(&answer);
         answer.map_err(|error| self.headers.in_error(error))
     }
 
-    async fn answer(&self, call: NewCall) -> Result<(String, Option<Pieces>), CallError> {
+    async fn answer(&self, call: &NewCall) -> Result<(String, Option<Pieces>), CallError> {
         let id = call.operation.spec.id();
         let began = clock::now();
         let entering = self.places.enter(&id, call.caller.id());
         let place = in_time(&id, call.deadline, entering).await??;
         let slot = call.takes_pieces.then(PiecesSlot::default);
-        if self.may_be_native(&id, &call)
-            && let Some(answer) = self.here(&call, slot.as_ref()).await
+        // Boxed, so that calls of the host's do not carry its size about.
+        if self.may_be_native(&id, call)
+            && let Some(answer) = Box::pin(self.here(call, slot.as_ref())).await
         {
             // A body that is on its way keeps the place of its call.
             let pieces = slot.and_then(|slot| slot.take());
             return answer.map(|answer| (answer, pieces.map(|pieces| pieces.holding(place))));
         }
-        let answers = self.ask(&id, &call, Wanted::One, place)?;
+        let answers = self.ask(&id, call, Wanted::One, place)?;
         let answer = in_time(&id, call.deadline, answers.first()).await?;
         let answer = answer.map(|answer| (answer, None));
         answer.map_err(|error| match call.deadline {
@@ -425,17 +427,19 @@ fn is_due(deadline: f64) -> bool {
     clock::now() + 1.0 >= deadline
 }
 
-/// Waits, but no longer than to the deadline.
-async fn in_time<T>(
+/// Waits, but no longer than to the deadline. No `async fn`: that would have room for the work twice.
+fn in_time<T>(
     id: &str,
     deadline: Option<f64>,
     work: impl Future<Output = T>,
-) -> Result<T, CallError> {
+) -> impl Future<Output = Result<T, CallError>> {
     let Some(deadline) = deadline else {
-        return Ok(work.await);
+        return Either::Left(work.map(Ok));
     };
     let began = clock::now();
-    timeout(clock::until(deadline), work)
-        .await
-        .map_err(|_| timed_out(id, deadline, Some(clock::now() - began)))
+    let waiting = timeout(clock::until(deadline), work);
+    Either::Right(
+        waiting
+            .map(move |done| done.map_err(|_| timed_out(id, deadline, Some(clock::now() - began)))),
+    )
 }

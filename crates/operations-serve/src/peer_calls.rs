@@ -1,5 +1,6 @@
 //! Calls that come over a connection of two peers, done as those of any other door.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use futures::StreamExt;
@@ -9,6 +10,7 @@ use operations_websocket::{Answered, Incoming};
 
 use crate::call::{Calls, NewCall};
 use crate::identity::Caller;
+use crate::upstream::AllowedHeaders;
 
 /// Does a call of this operation. `deadline` is when it must be done, whatever the other end says, in Unix milliseconds; a subscription ends
 /// with its client.
@@ -41,7 +43,7 @@ pub async fn call(
     let headers = calls.headers.clone();
     if new.is_subscription() {
         let events = calls.subscribe(new).await?;
-        let events = events.map(move |event| event.map(|event| headers.in_envelope(&event)));
+        let events = events.map(move |event| event.map(|event| shown(&headers, event)));
         return Ok(Answered::Many(events.boxed()));
     }
     new.deadline = match (new.deadline, deadline) {
@@ -49,5 +51,14 @@ pub async fn call(
         (theirs, ours) => theirs.or(ours),
     };
     let envelope = calls.call(new).await?;
-    Ok(Answered::One(headers.in_envelope(&envelope)))
+    Ok(Answered::One(shown(&headers, envelope)))
+}
+
+/// An envelope as a peer may see it.
+fn shown(headers: &AllowedHeaders, envelope: String) -> String {
+    let changed = match headers.in_envelope(&envelope) {
+        Cow::Owned(changed) => Some(changed),
+        Cow::Borrowed(_) => None,
+    };
+    changed.unwrap_or(envelope)
 }

@@ -127,7 +127,7 @@ impl Writing {
             None => push_field(&mut text, "id", &self.count.to_string()),
         }
         let data = if self.wants_envelope {
-            Cow::Owned(self.shared.calls.headers.in_envelope(envelope))
+            self.shared.calls.headers.in_envelope(envelope)
         } else {
             let data = members.as_ref().and_then(|members| members.get("data"));
             Cow::Borrowed(data.unwrap_or_default())
