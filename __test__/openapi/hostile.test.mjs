@@ -89,7 +89,8 @@ describe("depth", () => {
 
   it("of one schema degrades the operation that needs it, and no other", () => {
     // Node on Windows writes no object as JSON that is nested much deeper: the stack ends at 866 there, and at 2051 on Linux.
-    for (const depth of [60, 500, 800]) {
+    const deepest = process.platform === "win32" ? 800 : 2000;
+    for (const depth of [60, 500, deepest]) {
       let schema = { type: "string", description: 'a "brace" } in a text' };
       for (let i = 0; i < depth; i++) schema = { type: "object", properties: { a: schema } };
       const { operations, report } = inspect({
