@@ -10,6 +10,7 @@
 )]
 
 mod hostile_events;
+mod identity;
 mod limits;
 mod registry;
 mod shared_cases;
