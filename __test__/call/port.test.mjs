@@ -40,7 +40,9 @@ describe("across worker threads", () => {
       });
       await assert.rejects(map.call("spoke.none", {}), { code: "OPERATION_NOT_FOUND" });
       await withTimeEnough(async (time) => {
-        await assert.rejects(map.call("spoke.sleep", {}, { deadline: Date.now() + time }), { code: "TIMEOUT" });
+        await assert.rejects(map.call("spoke.sleep", {}, { deadline: Date.now() + time }), {
+          code: "TIMEOUT",
+        });
         // None where it could not begin in time.
         return unwrap(await map.call("spoke.abortedCalls", {})) === 1;
       }, 30);
