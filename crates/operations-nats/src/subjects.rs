@@ -5,6 +5,10 @@ use serde_json::json;
 
 use crate::limits::SUBJECT_TOKEN;
 
+/// What a message to a connection is about: an answer to whichever request it names. A subject of its own for each answer
+/// costs the broker more than anything else about a call, because it keeps the receivers of subjects that it has seen.
+pub const ANSWERS: &str = "answers";
+
 /// The subjects that many may read. What stands in a message has to agree with where it was sent: the broker's
 /// permissions are about subjects alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
