@@ -23,6 +23,7 @@ import { standInForNode } from "./check-platforms.mjs";
 import { FOREIGN_NODES, foreignFolder } from "./foreign-nodes.mjs";
 import {
   addonFile,
+  buildAddon,
   buildFacade,
   ensureDirectory,
   ensureInstalled,
@@ -214,6 +215,8 @@ for (const name of named.filter((name) => FOREIGN_NODES[name] === undefined)) {
   process.exit(1);
 }
 ensureInstalled();
+// The facade is put together with the addon of the machine at hand.
+if (!existsSync(join(root, addonFile()))) buildAddon({ profile: "ci", features: ["test-hooks"] });
 if (!args.includes("--built")) buildFacade();
 for (const triple of named.length > 0 ? named : Object.keys(FOREIGN_NODES)) {
   const platform = FOREIGN_NODES[triple];
