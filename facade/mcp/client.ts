@@ -172,17 +172,19 @@ export class Client implements MCPClientWrapper {
   }
 
   /** Calls a tool on behalf of whoever the context is about. */
-  async callFor<T>(
+  callFor<T>(
     context: OperationContext,
     tool: string,
     input: string | undefined,
     options: () => CallOptions,
     spills?: Spills,
   ): Promise<T> {
-    if (this.#sessions === undefined) return this.call(tool, input, options(), spills);
-    const headers = await headersFor(this.name, this.config, context);
+    const sessions = this.#sessions;
+    if (sessions === undefined) return this.call(tool, input, options(), spills);
     // What is left of the time is looked at when the connection is there.
-    return this.#sessions.use(context, headers, (client) => client.call<T>(tool, input, options(), spills));
+    return headersFor(this.name, this.config, context).then((headers) =>
+      sessions.use(context, headers, (client) => client.call<T>(tool, input, options(), spills)),
+    );
   }
 
   /** Calls a tool; `input` is JSON. With `spills`, the answer is what `SpilledAnswer` says. */
