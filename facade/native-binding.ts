@@ -281,6 +281,8 @@ export interface Schema {
   ): number | [unknown, string, number];
   /** JSON (`EmittedSource` in `schema/emitted.ts`); nothing when the walk must serve. */
   emit(what: "check" | "exact"): string | null;
+  /** JSON (`Stencil` in `schema/stencil.ts`); nothing when there is none. */
+  stencil(): string | null;
   format(id: number): string | null;
   pattern(id: number): string | null;
   checkJson(text: string): boolean;
