@@ -13,9 +13,9 @@ const ENTRY = "napi_register_module_v1";
 
 /** What comes with Windows 10 and newer. The runtime of Visual Studio (vcruntime140.dll) does not. */
 const OF_WINDOWS = new Set([
-  ...["advapi32.dll", "bcrypt.dll", "bcryptprimitives.dll", "crypt32.dll", "kernel32.dll", "msvcrt.dll"],
-  ...["ntdll.dll", "ole32.dll", "oleaut32.dll", "secur32.dll", "shell32.dll", "user32.dll", "userenv.dll"],
-  ...["ws2_32.dll"],
+  ...["advapi32.dll", "bcrypt.dll", "bcryptprimitives.dll", "crypt32.dll", "kernel32.dll", "ktmw32.dll"],
+  ...["msvcrt.dll", "ncrypt.dll", "ntdll.dll", "ole32.dll", "oleaut32.dll", "rpcrt4.dll", "secur32.dll"],
+  ...["shell32.dll", "user32.dll", "userenv.dll", "ws2_32.dll"],
 ]);
 
 /** What a file begins with, by system: its kind and its processor. */
