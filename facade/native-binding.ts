@@ -411,6 +411,8 @@ export interface McpClient {
     trace: string | undefined,
     spills: SpillStore | undefined,
   ): void;
+  /** Calls without options, sent together. Three lines for each: the request, the tool, and the input or nothing. */
+  callAll(calls: string): void;
   /** Calls that follow may be sent together, by `release`. */
   hold(): void;
   release(): void;

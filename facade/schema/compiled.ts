@@ -94,10 +94,8 @@ export class CompiledSchema {
 
   /** Whether the value passes and normalisation would return it untouched. May say no wrongly. */
   isExact(value: unknown): boolean {
-    const exact = this.#exact;
-    if (exact.run === undefined) this.#earns(exact, 0);
-    const { run } = exact;
-    if (run === undefined) return this.#fits(exact, value);
+    const { run } = this.#exact;
+    if (run === undefined) return this.#isExactSlowly(value);
     try {
       return run(value);
     } catch (error) {
@@ -189,6 +187,12 @@ export class CompiledSchema {
     // What is much for the walk may be little for code that was written for this schema.
     this.#earns(check, Infinity);
     return check.run === undefined ? this.walk(value) : this.#runEmitted(check.run, value);
+  }
+
+  #isExactSlowly(value: unknown): boolean {
+    const exact = this.#exact;
+    // What normalising took before counts too.
+    return this.#earns(exact, 0) ? this.isExact(value) : this.#fits(exact, value);
   }
 
   /** Whether the value passes, exactly if need be, as far as the stencil of the schema tells. May say no wrongly. */

@@ -10,7 +10,6 @@ mod end;
 mod listing;
 mod offers;
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -18,6 +17,7 @@ use futures::{SinkExt, StreamExt};
 use operations_core::call::{CallEvent, Refusal};
 use operations_core::json::Malformed;
 use operations_core::lock::locked;
+use operations_core::table::Table;
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
@@ -91,7 +91,7 @@ pub struct Session {
     serving: Arc<dyn Serving>,
     settings: Settings,
     /// Calls of the other end.
-    running: Mutex<HashMap<String, Arc<Running>>>,
+    running: Mutex<Table<String, Arc<Running>>>,
     tasks: TaskTracker,
     offers: Offers,
     /// Questions and offers of the other end that may be worked on at a time: each can hold all operations.
@@ -100,6 +100,15 @@ pub struct Session {
     closing: CancellationToken,
     /// It is over.
     over: CancellationToken,
+}
+
+/// Ends a session whose connection is not driven any more.
+struct Over<'a>(&'a Session);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
 }
 
 impl Session {
@@ -137,7 +146,7 @@ impl Session {
         kill: &CancellationToken,
     ) -> End {
         let (mut sink, mut stream) = socket.split();
-        let _over = self.over.clone().drop_guard();
+        let _over = Over(self);
         self.peer.connected();
         let hello = json!({ "protocol": PROTOCOL, "maxFrameBytes": self.settings.max_frame_bytes, "maxStreamBytes": WAITING_BYTES });
         self.peer
@@ -210,12 +219,17 @@ impl Session {
             let _ = sink.close().await;
         };
         let _ = timeout(LAST_WORDS, farewell).await;
+        self.end();
+        end
+    }
+
+    /// The connection is over: so are the calls of the other end.
+    fn end(&self) {
         self.over.cancel();
         for running in locked(&self.running).values() {
             running.cancel.cancel();
         }
         self.tasks.close();
-        end
     }
 
     /// Returns when this side is to end and has done what it had begun.

@@ -35,7 +35,7 @@ impl Worker {
             return Ok(true);
         }
         // It is one level down in its message.
-        json::check_below(1, output)
+        json::check_written(1, output)
             .map_err(|why| output_cannot_be_sent(&running.operation, &why))?;
         let number = running.stream.as_ref().map(|stream| stream.sent + 1);
         let message = wire::responded(id, output, number);

@@ -267,6 +267,23 @@ pub fn check_below(levels: usize, text: &str) -> Result<(), Malformed> {
     scan.document(&mut ())
 }
 
+/// The same for a text that was written on this side, which is JSON for certain. Counting its brackets shows that almost
+/// every such text is not nested too deeply.
+///
+/// # Errors
+///
+/// When it would be nested too deeply there.
+pub fn check_written(levels: usize, text: &str) -> Result<(), Malformed> {
+    debug_assert!(
+        !matches!(check(text), Err(Malformed::Syntax(_))),
+        "what this side writes is JSON: {text}"
+    );
+    if openings(text) <= MAX_DEPTH.saturating_sub(levels) {
+        return Ok(());
+    }
+    check_below(levels, text)
+}
+
 /// How deeply what a server sends may be nested. Parsing brackets costs JavaScript a hundred times
 /// what it costs to send them, so that a limit on bytes alone would not keep it from standing still.
 pub const MAX_ANSWER_DEPTH: usize = 10_000;
@@ -675,6 +692,13 @@ mod tests {
         assert!(check(&nested(MAX_DEPTH)).is_ok());
         assert_eq!(check(&nested(MAX_DEPTH + 1)), Err(Malformed::Depth));
         assert!(check_below(2, &nested(MAX_DEPTH - 2)).is_ok());
+        assert!(check_written(2, &nested(MAX_DEPTH - 2)).is_ok());
+        assert_eq!(
+            check_written(2, &nested(MAX_DEPTH - 1)),
+            Err(Malformed::Depth)
+        );
+        let flat = format!("[{}[]]", "[],".repeat(MAX_DEPTH));
+        assert!(check_written(2, &flat).is_ok());
         assert_eq!(
             check_below(2, &nested(MAX_DEPTH - 1)),
             Err(Malformed::Depth)
