@@ -1,6 +1,7 @@
-// A schema at work. Compiled when it is first used, in two steps: the native walk needs no warm-up and
-// serves a schema that is used a few times; a schema that earns it gets JavaScript of its own, written by
-// the native compiler, at the speed of hand-written checks.
+// A schema at work. Compiled when it is first used, in two steps. The native walk needs no warm-up and serves a
+// schema that is used a few times; if the schema is simple, its stencil says yes to most values before the walk is
+// asked. A schema that earns it gets JavaScript of its own, written by the native compiler, at the speed of
+// hand-written checks.
 
 import { types } from "node:util";
 import { CallError } from "../errors.js";

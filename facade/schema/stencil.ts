@@ -18,7 +18,7 @@ const CONSTANTS = 2;
 const EITHER = 3;
 const STRING_OF_LENGTH = 4;
 
-/** How objects begin whose undeclared properties are removed, or forbidden. */
+// What becomes of the undeclared properties of an object.
 const REMOVED = 0;
 const FORBIDDEN = 2;
 

@@ -304,8 +304,8 @@ impl State {
                 let message = Object::read_levels(text, CallEvent::LEVELS)?;
                 let event = CallEvent::read(None, &message)?;
                 let number = message.count("number");
-                let is_its = about == ANSWERS || event.request_id() == about;
-                if !is_its || matches!(event, CallEvent::Requested(_)) {
+                let agrees = about == ANSWERS || event.request_id() == about;
+                if !agrees || matches!(event, CallEvent::Requested(_)) {
                     return Err(Refusal::Field("requestId"));
                 }
                 self.caller.event(now, event, number, todo);

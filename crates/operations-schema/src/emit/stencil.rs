@@ -33,7 +33,7 @@ use crate::ir::{
 /// How deep a value may be for which there is a stencil.
 const MAX_DEPTH: usize = 16;
 
-/// How many parts a stencil may have: who goes through it does not count what it does.
+/// How many parts a schema may have for which there is a stencil: who goes through it does not count what it does.
 const MAX_PARTS: usize = 1_000;
 
 /// Types that need no parameters.
@@ -62,24 +62,19 @@ pub fn stencil(program: &Program) -> Option<String> {
     if program.is_from_outside() || program.nodes().len() > MAX_PARTS {
         return None;
     }
-    let mut parts = 0;
-    Some(part(program, program.root(), MAX_DEPTH, &mut parts)?.to_string())
+    // Without references, no part is in two places.
+    Some(part(program, program.root(), MAX_DEPTH)?.to_string())
 }
 
-fn part(program: &Program, id: NodeId, depth: usize, parts: &mut usize) -> Option<Value> {
-    // A schema that is used in several places counts in each.
-    *parts += 1;
-    if *parts > MAX_PARTS {
-        return None;
+fn part(program: &Program, id: NodeId, depth: usize) -> Option<Value> {
+    match program.shape(id) {
+        Shape::Object(shape) => object(program, shape, depth.checked_sub(1)?),
+        Shape::Array(shape) => array(program, shape, depth.checked_sub(1)?),
+        _ => scalar(program, id),
     }
-    Some(match program.shape(id) {
-        Shape::Object(shape) => object(program, shape, depth.checked_sub(1)?, parts)?,
-        Shape::Array(shape) => array(program, shape, depth.checked_sub(1)?, parts)?,
-        _ => scalar(program, id)?,
-    })
 }
 
-fn object(program: &Program, shape: &ObjectNode, depth: usize, parts: &mut usize) -> Option<Value> {
+fn object(program: &Program, shape: &ObjectNode, depth: usize) -> Option<Value> {
     let others = match shape.additional {
         Additional::Unspecified => Others::Removed,
         Additional::Allowed => Others::Allowed,
@@ -96,17 +91,17 @@ fn object(program: &Program, shape: &ObjectNode, depth: usize, parts: &mut usize
             return None;
         }
         names.push(name);
-        inner.push(part(program, property.node, depth, parts)?);
+        inner.push(part(program, property.node, depth)?);
         optional.push(u8::from(!property.required));
     }
     Some(json!([0, names, inner, optional, others as u8]))
 }
 
-fn array(program: &Program, shape: &ArrayNode, depth: usize, parts: &mut usize) -> Option<Value> {
+fn array(program: &Program, shape: &ArrayNode, depth: usize) -> Option<Value> {
     if shape.unique || shape.counts() {
         return None;
     }
-    let items = part(program, shape.items, depth, parts)?;
+    let items = part(program, shape.items, depth)?;
     let [least, greatest] = size(shape.length)?;
     Some(json!([1, items, least, greatest]))
 }
