@@ -200,6 +200,8 @@ function countsOf({ code, isLate, stdout }, known) {
   const failed = names.filter((name) => known[name] === undefined);
   if (isLate) failed.push("It did not end.");
   else if (code !== 0 && names.length === 0) failed.push(`It ended with ${code}.`);
+  // Under wine a process that was killed may have ended with 0.
+  else if (!/^# pass \d+$/m.test(stdout)) failed.push("It ended before it had counted its tests.");
   const lacking = names.filter((name) => known[name] !== undefined);
   return { pass: isLate ? passedSoFar(stdout) : count("pass"), skipped: count("skipped"), lacking, failed };
 }
