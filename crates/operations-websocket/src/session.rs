@@ -223,7 +223,7 @@ impl Session {
         end
     }
 
-    /// The connection is over: so are the calls of the other end.
+    /// The connection is over: so are the calls of the other end, at once. Saying goodbye may take a while.
     fn end(&self) {
         self.over.cancel();
         for running in locked(&self.running).values() {
@@ -287,7 +287,7 @@ impl Session {
             }
             Frame::Event(event) => {
                 if !self.peer.event(event) {
-                    self.over.cancel();
+                    self.end();
                 }
             }
             Frame::Hello {
@@ -337,7 +337,7 @@ impl Session {
     /// Writes a frame, or ends the connection to somebody who does not read.
     fn write(&self, text: String) {
         if !self.peer.write(text) {
-            self.over.cancel();
+            self.end();
         }
     }
 
@@ -350,5 +350,57 @@ impl Session {
                 () = work => {}
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::future::BoxFuture;
+    use operations_core::error::CallError;
+
+    use super::*;
+    use crate::limits::{MOST_BYTES_WAITING, OFFER_TIME};
+    use crate::serving::{Answered, Incoming};
+
+    struct NeverDone;
+
+    impl Serving for NeverDone {
+        fn call(&self, _: Incoming) -> BoxFuture<'static, Result<Answered, CallError>> {
+            Box::pin(std::future::pending())
+        }
+
+        fn operations(&self) -> BoxFuture<'static, Result<Vec<String>, CallError>> {
+            Box::pin(std::future::pending())
+        }
+
+        fn offered(&self, _: String) -> BoxFuture<'static, Result<String, CallError>> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    /// Saying goodbye to them takes a while. What their calls answered meanwhile would be kept.
+    #[tokio::test]
+    async fn the_calls_of_somebody_who_does_not_read_end_at_once() {
+        let peer = Peer::new("mallory");
+        peer.connected();
+        let settings = Settings {
+            max_frame_bytes: MOST_BYTES_WAITING,
+            heartbeat: Duration::from_secs(60),
+            max_calls: 10,
+            max_operations: 10,
+            offer_time: OFFER_TIME,
+            offer_bytes: offer_bytes(),
+        };
+        let closing = CancellationToken::new();
+        let session = Session::new(peer, Arc::new(NeverDone), settings, closing);
+        let request =
+            r#"{"type":"call.requested","id":"","payload":{"requestId":"a","operationId":"o"}}"#;
+        assert!(session.take(request).is_none());
+        let call = locked(&session.running).get("a").map(Arc::clone);
+        let call = call.expect("it is under way");
+        session.write("x".repeat(MOST_BYTES_WAITING));
+        assert!(!call.cancel.is_cancelled());
+        session.write("x".to_owned());
+        assert!(call.cancel.is_cancelled());
     }
 }
