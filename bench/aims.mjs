@@ -25,6 +25,8 @@ export const aims = {
   "execute.small": ["execute, small, hot", "the same without checks", "rate", 0.9],
   "execute.medium": ["execute, medium, hot", "the same on TypeCompiler", "rate", 1],
   "execute.large": ["execute, large, hot", "the same on TypeCompiler", "rate", 1],
+  "execute.medium.closed": ["execute, medium, hot", "TypeCompiler, undeclared properties refused", "rate", 1],
+  "execute.large.closed": ["execute, large, hot", "TypeCompiler, undeclared properties refused", "rate", 1],
   "execute.cold": ["first ten calls of sixty operations", "the same on TypeBox's Value", "cost", 1.1],
   "load.import": ["import of the package", "TypeBox + /value", "cost", 1],
   "load.addon": ["size of the addon, MB", "", "own", 11],

@@ -4,7 +4,9 @@
 import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import {
+  CLOSED,
   COMPILED,
+  closedPipeline,
   context,
   distinctOperations,
   FLOOR,
@@ -33,7 +35,7 @@ else await report();
 
 async function report() {
   const only = mode;
-  const parts = { hot, standard, sixty, cold: coldReport, register: registrationReport };
+  const parts = { hot, closed, standard, sixty, cold: coldReport, register: registrationReport };
   for (const [name, part] of Object.entries(parts)) if (only === undefined || only === name) await part();
 }
 
@@ -53,6 +55,28 @@ async function hot() {
     const reference = size === "small" ? FLOOR : COMPILED;
     const rate = (name) => 1e9 / median(times.get(name));
     reportFigure(`execute.${size}`, { ours: rate(OURS), reference: rate(reference) });
+  }
+}
+
+/** Next to a pipeline that looks for undeclared properties of the output, as ours does. After the others, so that it changes
+ * nothing about how V8 compiles them. */
+async function closed() {
+  for (const size of sizes.filter((each) => each !== "small")) {
+    const contestants = [
+      [CLOSED, registered(await closedPipeline(), [sizedOperation(size)])],
+      [OURS, registered(pipelines[OURS](), [sizedOperation(size)])],
+    ];
+    const times = await interleaved(contestants, [{ id: `bench.${size}`, inputs: inputsOfSize(size) }]);
+    const typical = (name) => median(times.get(name));
+    printTable(
+      [`hot, ${size}, undeclared properties are found`, "ns per call", "times the reference"],
+      [...times.keys()].map((name) => [
+        name,
+        typical(name).toFixed(0),
+        `${(typical(CLOSED) / typical(name)).toFixed(2)}x`,
+      ]),
+    );
+    reportFigure(`execute.${size}.closed`, { ours: 1e9 / typical(OURS), reference: 1e9 / typical(CLOSED) });
   }
 }
 

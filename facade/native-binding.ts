@@ -281,6 +281,8 @@ export interface Schema {
   ): number | [unknown, string, number];
   /** JSON (`EmittedSource` in `schema/emitted.ts`); nothing when the walk must serve. */
   emit(what: "check" | "exact"): string | null;
+  /** JSON (`Stencil` in `schema/stencil.ts`); nothing when there is none. */
+  stencil(): string | null;
   format(id: number): string | null;
   pattern(id: number): string | null;
   checkJson(text: string): boolean;
@@ -409,6 +411,8 @@ export interface McpClient {
     trace: string | undefined,
     spills: SpillStore | undefined,
   ): void;
+  /** Calls without options, sent together. Three lines for each: the request, the tool, and the input or nothing. */
+  callAll(calls: string): void;
   /** Calls that follow may be sent together, by `release`. */
   hold(): void;
   release(): void;

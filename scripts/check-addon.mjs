@@ -5,10 +5,18 @@ import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename } from "node:path";
 import { isMain, output, root } from "./lib.mjs";
+import { importsOf } from "./windows-imports.mjs";
 
 /** The oldest C library that Rust supports. */
 const OLDEST_GLIBC = [2, 17];
 const ENTRY = "napi_register_module_v1";
+
+/** What comes with Windows 10 and newer. The runtime of Visual Studio (vcruntime140.dll) does not. */
+const OF_WINDOWS = new Set([
+  ...["advapi32.dll", "bcrypt.dll", "bcryptprimitives.dll", "crypt32.dll", "kernel32.dll", "ktmw32.dll"],
+  ...["msvcrt.dll", "ncrypt.dll", "ntdll.dll", "ole32.dll", "oleaut32.dll", "rpcrt4.dll", "secur32.dll"],
+  ...["shell32.dll", "user32.dll", "userenv.dll", "ws2_32.dll"],
+]);
 
 /** What a file begins with, by system: its kind and its processor. */
 const KINDS = {
@@ -36,6 +44,7 @@ export function faultsOf(file, { isRelease = false } = {}) {
   const faults = [];
   if (!bytes.includes(ENTRY)) faults.push(`It has no ${ENTRY}, which Node looks for.`);
   if (system === "linux") faults.push(...faultsOfLinux(file, library));
+  if (system === "win32") faults.push(...faultsOfWindows(bytes));
   if (isRelease) {
     const paths = [root, process.env.CARGO_HOME, homedir()].filter((path) => path?.length > 1);
     const found = paths.filter((path) => bytes.includes(path));
@@ -58,6 +67,11 @@ function faultsOfLinux(file, library) {
       faults.push(`It asks for a newer glibc than ${OLDEST_GLIBC.join(".")}: ${newer.join(", ")}`);
   }
   return faults;
+}
+
+function faultsOfWindows(bytes) {
+  const others = importsOf(bytes).filter((name) => !OF_WINDOWS.has(name) && !name.startsWith("api-ms-win-"));
+  return others.length > 0 ? [`It asks for what Windows does not have: ${others.join(", ")}`] : [];
 }
 
 function isNewer(version) {

@@ -36,7 +36,7 @@ impl ToolCatalogue {
     pub fn put(&mut self, env: Env, entries: String) -> napi::Result<()> {
         let catalogue = &mut self.catalogue;
         self.bridge.run(&env, || {
-            let entries: Vec<Entry> = serde_json::from_str(&entries).map_err(|error| {
+            let entries: Vec<Entry<'_>> = serde_json::from_str(&entries).map_err(|error| {
                 CallError::unknown(format!("The entries cannot be read: {error}"))
             })?;
             for entry in &entries {

@@ -121,15 +121,36 @@ impl McpClient {
                 mailbox.push_progress(Item::event(request, json));
             })
         });
-        let slot = spills.map(|spills| SpillSlot::new(Arc::clone(&spills.store)));
         let options = CallOptions {
             timeout: limit(timeout),
             deadline: limit(left),
             reset_timeout_on_progress,
             on_progress,
-            slot: slot.clone(),
+            slot: spills.map(|spills| SpillSlot::new(Arc::clone(&spills.store))),
             trace,
         };
+        self.start(request, &tool, arguments.as_deref(), options);
+    }
+
+    /// Calls tools without options, and sends them together. A call is three lines: the request, the name of the tool, and the
+    /// arguments, or nothing if there are none. One crossing for all calls of a turn costs a fraction of one for each.
+    #[napi]
+    pub fn call_all(&self, calls: String) {
+        self.client.hold();
+        let mut lines = calls.split('\n');
+        while let (Some(request), Some(tool), Some(arguments)) =
+            (lines.next(), lines.next(), lines.next())
+        {
+            if let Ok(request) = request.parse() {
+                let arguments = Some(arguments).filter(|it| !it.is_empty());
+                self.start(request, tool, arguments, CallOptions::default());
+            }
+        }
+        self.client.release();
+    }
+
+    fn start(&self, request: u32, tool: &str, arguments: Option<&str>, options: CallOptions) {
+        let slot = options.slot.clone();
         self.tasks.begin(request, |end| {
             let done = move |result: Result<String, CallError>| {
                 let result = match &slot {
@@ -138,9 +159,7 @@ impl McpClient {
                 };
                 end(outcome(request, result));
             };
-            let started = self
-                .client
-                .start_tool(&tool, arguments.as_deref(), options, done)?;
+            let started = self.client.start_tool(tool, arguments, options, done)?;
             Ok(move || started.cancel())
         });
     }

@@ -236,6 +236,12 @@ impl Schema {
         })
     }
 
+    /// The stencil of the schema, as JSON, for `facade/schema/stencil.ts`. Nothing when it has none.
+    #[napi]
+    pub fn stencil(&self) -> Option<String> {
+        emit::stencil(&self.program)
+    }
+
     /// The name of a format by its id.
     #[napi]
     pub fn format(&self, id: u32) -> Option<String> {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { PendingRequestMap, unwrap } from "@alkdev/operations";
 import { assertNoStalls } from "../support/event-loop.mjs";
+import { SLOWNESS } from "../support/slowness.mjs";
 import { query, record, serving, settled, sleep, subscription } from "./support.mjs";
 
 assertNoStalls();
@@ -156,7 +157,7 @@ describe("a subscription", () => {
     );
     const stream = callMap.subscribe("t.flood", {});
     await stream.next();
-    await sleep(20);
+    await sleep(20 * SLOWNESS);
     const values = [];
     await assert.rejects(
       async () => {

@@ -60,6 +60,31 @@ describe("many calls at once", () => {
     );
   });
 
+  it("arrive in the order in which they were made, with options and without", async (t) => {
+    const { call, ask } = await connected(t, stdio());
+    const texts = Array.from({ length: 30 }, (_, i) => `line\n"${i}" \u2028`);
+    const options = (i) => (i % 5 === 3 ? { metadata: { timeout: 50_000 } } : {});
+    await Promise.all(texts.map((text, i) => call("echo", { text }, options(i))));
+    const received = (await ask("received")).filter(({ params }) => params?.name === "echo");
+    assert.deepEqual(
+      received.map(({ params }) => params.arguments.text),
+      texts,
+    );
+  });
+
+  it("one that is aborted before the others are sent has its end, and harms none", async (t) => {
+    const { call, ask } = await connected(t, stdio());
+    const controller = new AbortController();
+    const first = call("echo", { text: "first" });
+    const aborted = failure(call("never", {}, { signal: controller.signal }));
+    const last = call("echo", { text: "last" });
+    controller.abort();
+    assert.equal((await aborted).code, "ABORTED");
+    assert.equal((await first).data[0].text, "first");
+    assert.equal((await last).data[0].text, "last");
+    await toldToStop(ask, "never");
+  });
+
   it("a slow one does not hold up a quick one", async (t) => {
     const { call } = await connected(t, stdio());
     const controller = new AbortController();

@@ -85,6 +85,12 @@ it("changes of the tools arrive over HTTP", async (t) => {
   }, "the new tool is there");
 });
 
+it("a change between the list and the subscription is seen", async (t) => {
+  const { url } = await startModernHTTPServer(t, { learnsBeforeSubscription: true });
+  const { wrapper } = await connected(t, { url });
+  await until(() => wrapper.tools.some(({ name }) => name === "news"), "the new tool is there");
+});
+
 it("a server that speaks both generations is used in the newer one", async (t) => {
   const { call } = await connected(t, script("modern-server.mjs"));
   assert.deepEqual((await call("add", { a: 1, b: 1 })).data, { sum: 2 });

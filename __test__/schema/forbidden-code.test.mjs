@@ -1,5 +1,5 @@
 // A process that forbids code from strings (a content security policy, `vm` contexts, hardened servers):
-// the native walk serves alone.
+// stencils and the native walk serve alone.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -29,7 +29,8 @@ const script = `
   assert.deepEqual(compiled.errors({ id: 1, tags: [1] }), [{ path: "/tags/0", message: "Expected string" }]);
   assert.equal(compiled.normalise(value).value, value);
   assert.deepEqual(compiled.normalise({ id: "1", extra: true }).value, { id: 1 });
-  assert.equal(compiled.isExact(value), false);
+  assert.equal(compiled.isExact(value), true);
+  assert.equal(compiled.isExact({ ...value, extra: true }), false);
   assert.equal(compiled.checkJson('{"id":1}'), true);
 
   validateOrThrow(schema, value);

@@ -1,6 +1,15 @@
 // What a caller says about a request, and what of it travels.
 
-import { aDuration, anObject, aSignal, aString, aTime, checkedOptions, refusal } from "../border/options.js";
+import {
+  aDuration,
+  anObject,
+  aSignal,
+  aString,
+  aTime,
+  checkedOptions,
+  isRecord,
+  refusal,
+} from "../border/options.js";
 import { quoted } from "../border/text.js";
 import { outgoingTrace } from "../border/trace.js";
 import type { CallerIdentity, Identity } from "../types.js";
@@ -51,7 +60,37 @@ const NO_OPTIONS = Object.freeze(
 
 export function checkedCall(operationId: unknown, options: CallOptions | undefined): CallOptions {
   checkOperationId(operationId);
-  return options === undefined ? NO_OPTIONS : checkedOptions<CallOptions>(options, CALL, ignored);
+  return options === undefined
+    ? NO_OPTIONS
+    : (usualCall(options) ?? checkedOptions<CallOptions>(options, CALL, ignored));
+}
+
+/** What `checkedOptions` makes of the options of most calls, several times as quick, because the names are written out. Nothing
+ * where something is to be said about them, or somebody has changed `Object.prototype`. */
+function usualCall(given: unknown): CallOptions | undefined {
+  const all = Object.prototype;
+  if ("parentRequestId" in all || "identity" in all || "metadata" in all || "signal" in all) return undefined;
+  if ("deadline" in all || !isRecord(given)) return undefined;
+  const options: CallOptions = given;
+  for (const name in options) {
+    switch (name) {
+      case "parentRequestId":
+      case "identity":
+      case "metadata":
+      case "signal":
+      case "deadline":
+        continue;
+      default:
+        return undefined;
+    }
+  }
+  const { parentRequestId, identity, metadata, signal, deadline } = options;
+  if (parentRequestId !== undefined) aString(parentRequestId, "parentRequestId");
+  if (identity !== undefined) anObject(identity, "identity");
+  if (metadata !== undefined) anObject(metadata, "metadata");
+  if (signal !== undefined) aSignal(signal, "signal");
+  if (deadline !== undefined) aTime(deadline, "deadline");
+  return { parentRequestId, identity, metadata, signal, deadline };
 }
 
 export function checkedSubscribe(

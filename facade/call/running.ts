@@ -19,7 +19,7 @@ interface OfCall {
 /** Properties of a context of its own, so that a copy has them too. The functions are the same for each context: with
  * functions of their own, each would be a hidden class of its own to V8, whose garbage collector keeps those, and all that
  * they hold, until it looks at everything. */
-const MADE_WHEN_ASKED: PropertyDescriptorMap & ThisType<OfCall> = {
+const MADE_WHEN_ASKED: Record<"signal" | "env", PropertyDescriptor & ThisType<OfCall>> = {
   signal: {
     get() {
       return this[CALL].signal;
@@ -122,7 +122,9 @@ export class Running {
     this.#registry = registry;
     this.#context = context;
     Object.defineProperty(context, CALL, { value: this });
-    Object.defineProperties(context, MADE_WHEN_ASKED);
+    // One by one: `defineProperties` takes half as long again as all of this.
+    Object.defineProperty(context, "signal", MADE_WHEN_ASKED.signal);
+    Object.defineProperty(context, "env", MADE_WHEN_ASKED.env);
     if (parentRequestId !== undefined) context.parentRequestId = parentRequestId;
     if (identity !== undefined) context.identity = identity;
     if (metadata !== undefined) context.metadata = metadata;

@@ -10,7 +10,20 @@ export interface WireUse {
   readonly echoes: boolean;
 }
 
-export abstract class WireTarget extends EventTarget implements ConnectedTarget {
+/** QuickJS and other bare engines have no `EventTarget`. What needs no wire works there, so loading must not fail. */
+const Target =
+  typeof EventTarget === "undefined"
+    ? (class {
+        constructor() {
+          throw failed("A port or a socket cannot be used here, because this engine has no EventTarget", {
+            reason: "unavailable",
+            name: "EventTarget",
+          });
+        }
+      } as never as typeof EventTarget)
+    : EventTarget;
+
+export abstract class WireTarget extends Target implements ConnectedTarget {
   readonly [leavesProcess] = true;
   [paces]?: (requestId: string, read: number) => void;
   readonly #use: WireUse;

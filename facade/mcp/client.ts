@@ -1,6 +1,5 @@
 // One MCP server: requests out, answers in.
 
-import { nextTick } from "node:process";
 import { numbers, PendingWork } from "../border/pending-work.js";
 import { kindOf, messageOf } from "../border/text.js";
 import { outgoingTrace } from "../border/trace.js";
@@ -23,6 +22,7 @@ import type {
   MCPToolsListener,
 } from "./client-types.js";
 import { checkedConfig, describeConfig, headersFor, type MCPClientConfig } from "./config.js";
+import { HeldCalls } from "./held-calls.js";
 import {
   argumentsOf,
   type ListedTools,
@@ -84,6 +84,7 @@ export class Client implements MCPClientWrapper {
   #spills: Spills | undefined;
   readonly limiter: Limiter | undefined;
   readonly #native: McpClient;
+  readonly #held: HeldCalls;
   readonly #pending = new PendingWork<number>(numbers(), {
     asked: (question: number, { kind, question: about }: Asked) => this.#answer(question, kind, about),
     changed: (_, tools: ListedTools) => this.#toolsChanged(tools),
@@ -94,7 +95,6 @@ export class Client implements MCPClientWrapper {
   #newest: ListedTools | undefined;
   #importing: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
-  #isHolding = false;
   client: MCPClient;
   tools: MCPOperation[] = [];
 
@@ -121,6 +121,7 @@ export class Client implements MCPClientWrapper {
     }
     const described = describeConfig(name, this.config, own);
     this.#native = new native.McpClient(runtime, this.#pending.mailbox, name, described);
+    this.#held = new HeldCalls(this.#native);
     this.client = this.#described({});
   }
 
@@ -172,17 +173,19 @@ export class Client implements MCPClientWrapper {
   }
 
   /** Calls a tool on behalf of whoever the context is about. */
-  async callFor<T>(
+  callFor<T>(
     context: OperationContext,
     tool: string,
     input: string | undefined,
     options: () => CallOptions,
     spills?: Spills,
   ): Promise<T> {
-    if (this.#sessions === undefined) return this.call(tool, input, options(), spills);
-    const headers = await headersFor(this.name, this.config, context);
+    const sessions = this.#sessions;
+    if (sessions === undefined) return this.call(tool, input, options(), spills);
     // What is left of the time is looked at when the connection is there.
-    return this.#sessions.use(context, headers, (client) => client.call<T>(tool, input, options(), spills));
+    return headersFor(this.name, this.config, context).then((headers) =>
+      sessions.use(context, headers, (client) => client.call<T>(tool, input, options(), spills)),
+    );
   }
 
   /** Calls a tool; `input` is JSON. With `spills`, the answer is what `SpilledAnswer` says. */
@@ -190,8 +193,20 @@ export class Client implements MCPClientWrapper {
     const { timeout, left, resetTimeoutOnProgress, onProgress } = options;
     const fields = outgoingTrace();
     const trace = fields === undefined ? undefined : JSON.stringify(fields);
+    const isPlain =
+      timeout === undefined &&
+      left === undefined &&
+      resetTimeoutOnProgress === undefined &&
+      onProgress === undefined &&
+      trace === undefined &&
+      spills === undefined &&
+      !tool.includes("\n");
     // The only one is sent at once: there is nothing to wait for, whatever the caller does next.
-    if (this.#pending.size > 0) this.#hold();
+    const isOnly = this.#pending.size === 0;
+    if (isPlain && !isOnly) {
+      return this.#request(options, (request) => this.#held.add(request, tool, input));
+    }
+    if (!isOnly) this.#held.holdNext();
     return this.#request(options, (request) =>
       this.#native.call(
         request,
@@ -206,20 +221,6 @@ export class Client implements MCPClientWrapper {
       ),
     );
   }
-
-  /** Has the calls of this turn of the event loop sent together: a write, and a read of the server's, cost more than a call. */
-  #hold(): void {
-    if (this.#isHolding) return;
-    this.#isHolding = true;
-    this.#native.hold();
-    // After all promises that are settled now were looked at, and before anything else.
-    nextTick(this.#release);
-  }
-
-  readonly #release = (): void => {
-    this.#isHolding = false;
-    this.#native.release();
-  };
 
   /** Where large results go, by the client's own configuration. */
   get spills(): Spills | undefined {
@@ -276,6 +277,7 @@ export class Client implements MCPClientWrapper {
   }
 
   async #close(): Promise<void> {
+    this.#held.send();
     const closing = this.#request({}, (request) => this.#native.close(request));
     await Promise.all([closing, this.#sessions?.close()]);
   }
@@ -285,6 +287,7 @@ export class Client implements MCPClientWrapper {
   }
 
   #query<T>(what: Query, options: MCPRequestOptions = {}, name?: string, input?: string): Promise<T> {
+    this.#held.send();
     return this.#request(options, (request) =>
       this.#native.query(request, what, name, input, options.timeout),
     );
@@ -296,7 +299,10 @@ export class Client implements MCPClientWrapper {
       owner: this.#native,
       signal,
       start,
-      cancel: (request) => this.#native.cancel(request),
+      cancel: (request) => {
+        this.#held.send();
+        this.#native.cancel(request);
+      },
       event: onProgress && ((progress: MCPProgress) => this.#progress(onProgress, progress)),
     });
   }

@@ -61,6 +61,11 @@ export function mapMCPContentBlocks(blocks: readonly unknown[] | null | undefine
 
 function mapBlock(block: unknown): MCPContentBlock {
   if (isObject(block)) {
+    const { type, text, annotations, _meta } = block;
+    // Almost every block, without going through lists of names.
+    if (type === "text" && typeof text === "string" && annotations === undefined && _meta === undefined) {
+      return { type, text };
+    }
     const fields = KNOWN_BLOCKS.get(block.type);
     const mapped = fields && pick({ type: block.type }, block, fields);
     if (mapped !== undefined) {

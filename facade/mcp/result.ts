@@ -1,10 +1,5 @@
 import { isRecord } from "../border/options.js";
-import {
-  type MCPContentBlock,
-  type MCPResponseMeta,
-  mcpEnvelope,
-  type ResponseEnvelope,
-} from "../envelope.js";
+import type { MCPContentBlock, MCPResponseMeta, ResponseEnvelope } from "../envelope.js";
 import { type CallError, failed } from "../errors.js";
 import type { MCPClientConfig } from "./config.js";
 import { mapMCPContentBlocks } from "./content-blocks.js";
@@ -28,12 +23,28 @@ export function envelopeOfResult(
   const content = mapMCPContentBlocks(result.content);
   const isError = result.isError === true;
   const { structuredContent, _meta } = result;
-  const meta: Omit<MCPResponseMeta, "source"> = { isError, content };
-  if (structuredContent != null) meta.structuredContent = structuredContent as Record<string, unknown>;
-  if (_meta != null) meta._meta = _meta;
-  const envelope = mcpEnvelope(structuredContent ?? textValue(content, isError, config) ?? content, meta);
+  const envelope = {
+    data: structuredContent ?? textValue(content, isError, config) ?? content,
+    meta: metaOf(isError, content, structuredContent as Record<string, unknown> | undefined, _meta),
+  };
   if (isError && config.onToolError === "throw") throw toolError(server, tool, envelope, content);
   return envelope;
+}
+
+/** Written out four times: an object that others are spread into gets a hidden class of its own with every call, and
+ * everything that reads it is slow. */
+function metaOf(
+  isError: boolean,
+  content: MCPContentBlock[],
+  structuredContent: Record<string, unknown> | undefined,
+  _meta: Record<string, unknown> | undefined,
+): MCPResponseMeta {
+  if (structuredContent == null) {
+    if (_meta == null) return { isError, content, source: "mcp" };
+    return { isError, content, _meta, source: "mcp" };
+  }
+  if (_meta == null) return { isError, content, structuredContent, source: "mcp" };
+  return { isError, content, structuredContent, _meta, source: "mcp" };
 }
 
 function checkResult(server: string, tool: string, sent: unknown): ToolResult {

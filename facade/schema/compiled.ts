@@ -1,6 +1,7 @@
-// A schema at work. Compiled when it is first used, in two steps: the native walk needs no warm-up and
-// serves a schema that is used a few times; a schema that earns it gets JavaScript of its own, written by
-// the native compiler, at the speed of hand-written checks.
+// A schema at work. Compiled when it is first used, in two steps. The native walk needs no warm-up and serves a
+// schema that is used a few times; if the schema is simple, its stencil says yes to most values before the walk is
+// asked. A schema that earns it gets JavaScript of its own, written by the native compiler, at the speed of
+// hand-written checks.
 
 import { types } from "node:util";
 import { CallError } from "../errors.js";
@@ -9,6 +10,7 @@ import { native, runtime } from "../runtime.js";
 import { compileEmitted, type EmittedCheck } from "./emitted.js";
 import { encodeSchema } from "./encode.js";
 import { LiveCallbacks } from "./live-callbacks.js";
+import { fits, LONG_LIST, type Stencil, takeLooks } from "./stencil.js";
 
 /**
  * What is wrong with a value, and where (a JSON Pointer).
@@ -56,9 +58,6 @@ const EARNED_AFTER_EACH_CHARACTER = 0.5;
 /** Normalising takes the native side so many times as long as the check whose steps it tells. */
 const NORMALISING = 6;
 
-/** A list of so many elements takes the walk longer than the JavaScript takes to be made. */
-const LONG_LIST = 200;
-
 /** How many errors are reported at most. */
 const MAX_ERRORS = 1000;
 
@@ -77,6 +76,8 @@ export class CompiledSchema {
   readonly #callbacks: LiveCallbacks;
   readonly #check = new Emittable();
   readonly #exact = new Emittable();
+  /** For the calls before a function is earned; null until it is asked for. */
+  #stencil: Stencil | undefined | null = null;
   readonly #earnedAfter: number;
 
   constructor(schema: unknown, options?: CompileOptions) {
@@ -94,13 +95,10 @@ export class CompiledSchema {
 
   /** Whether the value passes and normalisation would return it untouched. May say no wrongly. */
   isExact(value: unknown): boolean {
-    const exact = this.#exact;
-    if (exact.run === undefined) {
-      if (exact.tier !== "walk" || !this.#earns(exact, 0)) return false;
-      if (exact.run === undefined) return false;
-    }
+    const { run } = this.#exact;
+    if (run === undefined) return this.#isExactSlowly(value);
     try {
-      return exact.run(value);
+      return run(value);
     } catch (error) {
       if (isGivenUp(error) || isTooMuchWork(error)) return false;
       throw error;
@@ -161,6 +159,12 @@ export class CompiledSchema {
     return this.native.check(value, this.#callbacks, false) > 0;
   }
 
+  /** What the stencil tells, whatever the schema has earned: "it passes" (or, with `exactly`, "it is as declared"), or
+   * "perhaps". */
+  passesStencil(value: unknown, exactly: boolean): boolean {
+    return this.#fits(exactly ? this.#exact : this.#check, value);
+  }
+
   /** Compiles the emitted functions at once; says whether there are any. */
   warmUp(): { check: boolean; exact: boolean } {
     return { check: this.#earns(this.#check, Infinity), exact: this.#earns(this.#exact, Infinity) };
@@ -168,6 +172,7 @@ export class CompiledSchema {
 
   #checkSlowly(value: unknown): boolean {
     const check = this.#check;
+    if (this.#fits(check, value)) return true;
     if (check.tier !== "walk") return this.walk(value);
     if (isLongList(value)) {
       this.#earns(check, Infinity);
@@ -183,6 +188,26 @@ export class CompiledSchema {
     // What is much for the walk may be little for code that was written for this schema.
     this.#earns(check, Infinity);
     return check.run === undefined ? this.walk(value) : this.#runEmitted(check.run, value);
+  }
+
+  #isExactSlowly(value: unknown): boolean {
+    const exact = this.#exact;
+    // What normalising took before counts too.
+    return this.#earns(exact, 0) ? this.isExact(value) : this.#fits(exact, value);
+  }
+
+  /** Whether the value passes, exactly if need be, as far as the stencil of the schema tells. May say no wrongly. */
+  #fits(emittable: Emittable, value: unknown): boolean {
+    let stencil = this.#stencil;
+    if (stencil === null) {
+      const text = this.native.stencil();
+      stencil = text == null ? undefined : (JSON.parse(text) as Stencil);
+      this.#stencil = stencil;
+    }
+    if (stencil === undefined) return false;
+    const passes = fits(stencil, value, emittable === this.#exact);
+    this.#earns(emittable, takeLooks());
+    return passes;
   }
 
   /** Adds to what was walked, and emits when that is enough. */

@@ -52,13 +52,17 @@ export class SearchIndex {
       if (batch.length > 0) this.#native.put(`[${batch.join(",")}]`);
       batch = [];
     };
+    let present = 0;
     for (const entry of registry.entries()) {
-      if (entry.isInternal || this.#told.get(entry.id) === entry) continue;
+      if (entry.isInternal) continue;
+      present += 1;
+      if (this.#told.get(entry.id) === entry) continue;
       this.#told.set(entry.id, entry);
       batch.push(entryText(entry));
       if (batch.length === BATCH) send();
     }
     send();
+    if (this.#told.size === present) return;
     const gone = [...this.#told.keys()].filter((id) => registry.entry(id) !== this.#told.get(id));
     for (const id of gone) this.#told.delete(id);
     if (gone.length > 0) this.#native.remove(gone);

@@ -6,7 +6,8 @@ import { createMcpHandler } from "@modelcontextprotocol/server";
 import { defer } from "./defer.mjs";
 import { modernServer } from "./modern-tools.mjs";
 
-export async function startModernHTTPServer(test, options = {}) {
+/** With `learnsBeforeSubscription`, its tools change after they were listed and before anybody subscribes to changes. */
+export async function startModernHTTPServer(test, { learnsBeforeSubscription = false, ...options } = {}) {
   let knowsNews = false;
   // One server for each request: what they have learnt is kept here.
   const handler = createMcpHandler(() => modernServer({ knowsNews }), { legacy: "reject", ...options });
@@ -15,6 +16,8 @@ export async function startModernHTTPServer(test, options = {}) {
     const left = new AbortController();
     response.on("close", () => left.abort());
     requests.push({ method: request.method, headers: request.headers });
+    if (learnsBeforeSubscription && request.headers["mcp-method"] === "subscriptions/listen")
+      knowsNews = true;
     const answer = await handler.fetch(
       new Request(`http://${request.headers.host}${request.url}`, {
         method: request.method,

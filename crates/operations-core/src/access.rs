@@ -59,7 +59,8 @@ pub struct Identity {
     pub resources: Option<Map<String, Value>>,
 }
 
-/// Whether a text is an [`Identity`], without making one of it.
+/// Whether a text is an [`Identity`], without making one of it. A list is none, although `serde` would take it for the fields
+/// in their order: JavaScript would find neither an id nor scopes in it.
 #[must_use]
 pub fn is_identity(text: &str) -> bool {
     /// A string.
@@ -96,7 +97,7 @@ pub fn is_identity(text: &str) -> bool {
         _resources: Option<Map<String, Value>>,
     }
 
-    serde_json::from_str::<Shape>(text).is_ok()
+    text.starts_with('{') && serde_json::from_str::<Shape>(text).is_ok()
 }
 
 /// Why a caller was refused. It names what was missing, never what the caller holds.

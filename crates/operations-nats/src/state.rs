@@ -17,7 +17,7 @@ use crate::limits::{LIST_BYTES, LIST_HEAD, MOST_VERIFYING, TICK, TOLD_BYTES};
 use crate::peers::Peers;
 use crate::stats::Stats;
 use crate::status::{Link, Status};
-use crate::subjects::{Public, Subjects, is_token_of, peer_gone};
+use crate::subjects::{ANSWERS, Public, Subjects, is_token_of, peer_gone};
 use crate::wire::{self, Arrival, Notice, Served};
 use crate::worker::Worker;
 
@@ -304,7 +304,8 @@ impl State {
                 let message = Object::read_levels(text, CallEvent::LEVELS)?;
                 let event = CallEvent::read(None, &message)?;
                 let number = message.count("number");
-                if event.request_id() != about || matches!(event, CallEvent::Requested(_)) {
+                let agrees = about == ANSWERS || event.request_id() == about;
+                if !agrees || matches!(event, CallEvent::Requested(_)) {
                     return Err(Refusal::Field("requestId"));
                 }
                 self.caller.event(now, event, number, todo);

@@ -5,6 +5,11 @@ use serde_json::json;
 
 use crate::limits::SUBJECT_TOKEN;
 
+/// The last token of the subject that all answers to a connection share; the message names its request. A broker remembers who
+/// listens to the subjects that it has seen. With a new subject for each answer it would look for the listeners every time, which
+/// costs it more than anything else about a call.
+pub const ANSWERS: &str = "answers";
+
 /// The subjects that many may read. What stands in a message has to agree with where it was sent: the broker's
 /// permissions are about subjects alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -26,6 +26,8 @@ pub struct Arrival<'a> {
     pub window: Option<u64>,
     /// How many more requests of this operation wait at the caller.
     pub more: u64,
+    /// The caller takes all answers on one subject ([`crate::subjects::ANSWERS`]).
+    pub shares_answers: bool,
 }
 
 /// What connections tell each other beside the events.
@@ -261,6 +263,7 @@ impl<'a> Arrival<'a> {
             remaining: message.number("remaining"),
             window: message.count("window"),
             more: message.count("more").unwrap_or_default(),
+            shares_answers: message.get("shared") == Some("true"),
         })
     }
 }
@@ -284,7 +287,7 @@ pub fn request(from: &str, payload: &str, beside: Beside) -> String {
     json.push_str(payload);
     json.push_str(",\"from\":\"");
     json.push_str(from);
-    json.push('"');
+    json.push_str("\",\"shared\":true");
     // Writing to a string cannot fail.
     if let Some(remaining) = beside.remaining.filter(|remaining| remaining.is_finite()) {
         let _ = write!(json, ",\"remaining\":{remaining}");
@@ -383,6 +386,7 @@ mod tests {
         assert_eq!(&*arrival.from, "me");
         assert_eq!(arrival.remaining, Some(12.5));
         assert_eq!((arrival.window, arrival.more), (Some(8), 3));
+        assert!(arrival.shares_answers);
         assert!(!arrival.event.to_json().contains("trusted"));
     }
 

@@ -39,6 +39,8 @@ struct Running {
     doer: Doer,
     /// The caller knows that it is here.
     is_told: bool,
+    /// Its caller takes all answers on one subject.
+    shares_answers: bool,
     is_aborted: bool,
     is_answered: bool,
     /// JavaScript has begun with it.
@@ -272,6 +274,7 @@ impl Worker {
             remaining,
             window,
             more,
+            shares_answers,
         } = arrival;
         let id: Arc<str> = event.request_id.as_str().into();
         let operation = match self.operations.get_key_value(&*event.operation_id) {
@@ -321,6 +324,7 @@ impl Worker {
                 operation,
                 doer,
                 is_told: false,
+                shares_answers,
                 is_aborted: false,
                 is_answered: false,
                 is_begun: false,

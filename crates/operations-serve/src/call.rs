@@ -1,7 +1,10 @@
 //! What doors want done: calls of operations, by whoever sent the request. The registry does them, or the host.
 
 use std::collections::{HashMap, HashSet};
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::{Arc, RwLock};
+use std::task::Poll;
 
 use futures::future::Either;
 use futures::stream::BoxStream;
@@ -193,33 +196,36 @@ impl Calls {
         &self,
         call: NewCall,
     ) -> Result<(String, Option<Pieces>), CallError> {
-        let timed = self.metrics.call(&call.operation.spec.id());
-        let answer = self.answer(&call).await;
+        let id = call.operation.spec.id();
+        let timed = self.metrics.call(&id);
+        let answer = self.answer(&id, &call).await;
         timed.end(&answer);
         answer.map_err(|error| self.headers.in_error(error))
     }
 
-    async fn answer(&self, call: &NewCall) -> Result<(String, Option<Pieces>), CallError> {
-        let id = call.operation.spec.id();
+    async fn answer(
+        &self,
+        id: &str,
+        call: &NewCall,
+    ) -> Result<(String, Option<Pieces>), CallError> {
         let began = clock::now();
-        let entering = self.places.enter(&id, call.caller.id());
-        let place = in_time(&id, call.deadline, entering).await??;
+        let place = self.place(id, call).await?;
         let slot = call.takes_pieces.then(PiecesSlot::default);
         // Boxed, so that calls of the host's do not carry its size about.
-        if self.may_be_native(&id, call)
+        if self.may_be_native(id, call)
             && let Some(answer) = Box::pin(self.here(call, slot.as_ref())).await
         {
             // A body that is on its way keeps the place of its call.
             let pieces = slot.and_then(|slot| slot.take());
             return answer.map(|answer| (answer, pieces.map(|pieces| pieces.holding(place))));
         }
-        let answers = self.ask(&id, call, Wanted::One, place)?;
-        let answer = in_time(&id, call.deadline, answers.first()).await?;
+        let answers = self.ask(id, call, Wanted::One, place)?;
+        let answer = in_time(id, call.deadline, answers.first()).await?;
         let answer = answer.map(|answer| (answer, None));
         answer.map_err(|error| match call.deadline {
             // The host gives up at the deadline too, without a word, and its clock may be the faster one.
             Some(deadline) if error.is(Code::Aborted) && is_due(deadline) => {
-                timed_out(&id, deadline, Some(clock::now() - began))
+                timed_out(id, deadline, Some(clock::now() - began))
             }
             _ => error,
         })
@@ -250,8 +256,7 @@ impl Calls {
         call: NewCall,
     ) -> Result<(Events, Option<Place>, CancellationToken), CallError> {
         let id = call.operation.spec.id();
-        let entering = self.places.enter(&id, call.caller.id());
-        let place = in_time(&id, call.deadline, entering).await??;
+        let place = self.place(&id, &call).await?;
         let cancel = CancellationToken::new();
         let (events, place) = if self.may_be_native(&id, &call)
             && let Some(events) = self.stream_here(&call, &cancel)
@@ -261,6 +266,16 @@ impl Calls {
             (self.ask(&id, &call, Wanted::Many, place)?.boxed(), None)
         };
         Ok((events, place, cancel))
+    }
+
+    /// Waits for a place, but no longer than to the deadline. Most calls need not wait, nor look at a clock.
+    async fn place(&self, id: &str, call: &NewCall) -> Result<Option<Place>, CallError> {
+        let mut entering = pin!(self.places.enter(id, call.caller.id()));
+        let at_once = poll_fn(|cx| Poll::Ready(entering.as_mut().poll(cx)));
+        match at_once.await {
+            Poll::Ready(place) => place,
+            Poll::Pending => in_time(id, call.deadline, entering).await?,
+        }
     }
 
     /// Everything about calls and limits, for Prometheus.

@@ -1,7 +1,7 @@
 //! What only the host can do. It is asked through its mailbox and answers under the id of the question; a question that
 //! nobody wants answered any more is taken back.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -13,6 +13,7 @@ use operations_core::call::{is_request_id, without_response};
 use operations_core::error::CallError;
 use operations_core::lock::locked;
 use operations_core::mailbox::{Item, Mailbox};
+use operations_core::table::Table;
 use serde_json::json;
 use tokio::runtime::Handle;
 use uuid::Uuid;
@@ -27,9 +28,9 @@ const WAITING_EVENTS: usize = 64;
 /// The host, and what it was asked.
 pub struct Host {
     mailbox: Arc<Mailbox>,
-    asked: Mutex<HashMap<Arc<str>, Arc<Question>>>,
+    asked: Mutex<Table<Arc<str>, Arc<Question>>>,
     /// The places of questions that were taken back, and that the host may still work on. It says when they are free.
-    lingering: Mutex<HashMap<Arc<str>, Place>>,
+    lingering: Mutex<Table<Arc<str>, Place>>,
     handed_over: Mutex<HandedOver>,
 }
 
@@ -125,7 +126,13 @@ impl Host {
     /// The host does not work any more on a question that was taken back.
     fn free(&self, id: &str) {
         // Not under the lock: whoever waits for the place goes on.
-        let place = locked(&self.lingering).remove(id);
+        let mut lingering = locked(&self.lingering);
+        // Almost always.
+        if lingering.is_empty() {
+            return;
+        }
+        let place = lingering.remove(id);
+        drop(lingering);
         drop(place);
     }
 
@@ -225,6 +232,19 @@ impl Host {
         })
     }
 
+    /// The host answers, and has nothing more to say: as [`Host::respond`] and [`Host::finish`], in one step.
+    fn answer_last(&self, id: &str, answer: &str) {
+        if let Some(question) = self.question(id) {
+            question.tell(|state| {
+                if state.end.is_none() {
+                    state.answers.push_back(answer.to_owned());
+                    state.end = Some(Ok(()));
+                }
+            });
+        }
+        self.free(id);
+    }
+
     /// The host says how far it is: a JSON object. What nobody reads fast enough is left out.
     pub fn tell_progress(&self, id: &str, progress: &str) {
         self.tell(id, Told::Progress(progress.to_owned()));
@@ -288,10 +308,7 @@ impl Host {
         for (id, outcome) in submission::outcomes(lines) {
             match outcome {
                 Outcome::Answer(answer) => drop(self.respond(id, answer)),
-                Outcome::Last(answer) => {
-                    self.respond(id, answer);
-                    self.finish(id);
-                }
+                Outcome::Last(answer) => self.answer_last(id, answer),
                 Outcome::Finished => self.finish(id),
             }
         }

@@ -12,7 +12,7 @@ use hyper_util::service::TowerToHyperService;
 use operations_core::error::CallError;
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
@@ -24,6 +24,9 @@ use crate::tls::HTTP2;
 
 /// Connections at a time. More wait in the queue of the system.
 const MOST_CONNECTIONS: usize = 16_384;
+/// Connections that the system makes before they are accepted, where it does not have a lower limit of its own. With the usual 128, the
+/// clients of a hub that all come back at once are left to try again, a second later at the earliest.
+const WAITING_CONNECTIONS: u32 = 1024;
 /// The most that the headers of a request may take.
 const HEADER_BYTES: u16 = u16::MAX;
 /// Requests at a time on one connection of HTTP/2.
@@ -55,7 +58,7 @@ impl Listener {
             Some(tls) => Some(tls.acceptor().await?),
             None => None,
         };
-        let listener = TcpListener::bind((host, port))
+        let listener = bind(host, port)
             .await
             .map_err(|error| cannot_listen(host, port, &error))?;
         let address = listener
@@ -121,6 +124,31 @@ impl Drop for Listener {
         self.kill.cancel();
         self.service.shared().hub.kill();
     }
+}
+
+/// Listens on the first address of the host that can be had.
+async fn bind(host: &str, port: u16) -> io::Result<TcpListener> {
+    let mut outcome = Err(io::ErrorKind::AddrNotAvailable.into());
+    for address in lookup_host((host, port)).await? {
+        outcome = listen(address);
+        if outcome.is_ok() {
+            break;
+        }
+    }
+    outcome
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    }?;
+    // A port can be had again right after the last server on it. On Windows that is so by itself, and the option would
+    // let two servers share it.
+    #[cfg(not(windows))]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(WAITING_CONNECTIONS)
 }
 
 fn cannot_listen(host: &str, port: u16, error: &io::Error) -> CallError {

@@ -1,6 +1,5 @@
 //! What became of calls, by operation, for Prometheus. The number of series is bounded: operations beyond it share one.
 
-use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
@@ -9,6 +8,7 @@ use std::time::Instant;
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::limits::{Refused, Stats};
 use operations_core::lock::{reading, writing};
+use operations_core::table::Table;
 
 /// Operations with series of their own.
 const MOST_OPERATIONS: usize = 500;
@@ -50,7 +50,7 @@ struct Series {
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Metrics {
-    by_operation: RwLock<HashMap<String, Arc<Series>>>,
+    by_operation: RwLock<Table<String, Arc<Series>>>,
     other: Arc<Series>,
 }
 

@@ -3,7 +3,7 @@
 use operations_tools::catalogue::{Catalogue, Entry};
 use operations_tools::declarations::{Declarations, Described, SchemaText, estimated_tokens};
 
-fn entry(id: &str, description: &str) -> Entry {
+fn entry(id: &str, description: &str) -> Entry<'static> {
     Entry {
         id: id.to_owned(),
         namespace: id.split('.').next().unwrap_or_default().to_owned(),

@@ -88,8 +88,8 @@ impl<'a> Frame<'a> {
     ///
     /// When it is none.
     pub fn read(text: &'a str) -> Result<Self, Refusal> {
-        let message = Object::read(text)?;
-        let kind = message.string("type").ok_or(Refusal::NoType)?;
+        let message = Object::read_levels(text, CallEvent::LEVELS)?;
+        let kind = message.text("type").ok_or(Refusal::NoType)?;
         let Some(kind) = kind.strip_prefix("hub.") else {
             if let Some(kind) = EventType::from_name(&kind) {
                 let payload = message.object("payload").ok_or(Refusal::Field("payload"))?;

@@ -10,7 +10,6 @@ mod end;
 mod listing;
 mod offers;
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -18,6 +17,7 @@ use futures::{SinkExt, StreamExt};
 use operations_core::call::{CallEvent, Refusal};
 use operations_core::json::Malformed;
 use operations_core::lock::locked;
+use operations_core::table::Table;
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
@@ -91,7 +91,7 @@ pub struct Session {
     serving: Arc<dyn Serving>,
     settings: Settings,
     /// Calls of the other end.
-    running: Mutex<HashMap<String, Arc<Running>>>,
+    running: Mutex<Table<String, Arc<Running>>>,
     tasks: TaskTracker,
     offers: Offers,
     /// Questions and offers of the other end that may be worked on at a time: each can hold all operations.
@@ -100,6 +100,15 @@ pub struct Session {
     closing: CancellationToken,
     /// It is over.
     over: CancellationToken,
+}
+
+/// Ends a session whose connection is not driven any more.
+struct Over<'a>(&'a Session);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
 }
 
 impl Session {
@@ -137,7 +146,7 @@ impl Session {
         kill: &CancellationToken,
     ) -> End {
         let (mut sink, mut stream) = socket.split();
-        let _over = self.over.clone().drop_guard();
+        let _over = Over(self);
         self.peer.connected();
         let hello = json!({ "protocol": PROTOCOL, "maxFrameBytes": self.settings.max_frame_bytes, "maxStreamBytes": WAITING_BYTES });
         self.peer
@@ -210,12 +219,17 @@ impl Session {
             let _ = sink.close().await;
         };
         let _ = timeout(LAST_WORDS, farewell).await;
+        self.end();
+        end
+    }
+
+    /// The connection is over: so are the calls of the other end, at once. Saying goodbye may take a while.
+    fn end(&self) {
         self.over.cancel();
         for running in locked(&self.running).values() {
             running.cancel.cancel();
         }
         self.tasks.close();
-        end
     }
 
     /// Returns when this side is to end and has done what it had begun.
@@ -273,7 +287,7 @@ impl Session {
             }
             Frame::Event(event) => {
                 if !self.peer.event(event) {
-                    self.over.cancel();
+                    self.end();
                 }
             }
             Frame::Hello {
@@ -323,7 +337,7 @@ impl Session {
     /// Writes a frame, or ends the connection to somebody who does not read.
     fn write(&self, text: String) {
         if !self.peer.write(text) {
-            self.over.cancel();
+            self.end();
         }
     }
 
@@ -336,5 +350,57 @@ impl Session {
                 () = work => {}
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::future::BoxFuture;
+    use operations_core::error::CallError;
+
+    use super::*;
+    use crate::limits::{MOST_BYTES_WAITING, OFFER_TIME};
+    use crate::serving::{Answered, Incoming};
+
+    struct NeverDone;
+
+    impl Serving for NeverDone {
+        fn call(&self, _: Incoming) -> BoxFuture<'static, Result<Answered, CallError>> {
+            Box::pin(std::future::pending())
+        }
+
+        fn operations(&self) -> BoxFuture<'static, Result<Vec<String>, CallError>> {
+            Box::pin(std::future::pending())
+        }
+
+        fn offered(&self, _: String) -> BoxFuture<'static, Result<String, CallError>> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    /// Saying goodbye to them takes a while. What their calls answered meanwhile would be kept.
+    #[tokio::test]
+    async fn the_calls_of_somebody_who_does_not_read_end_at_once() {
+        let peer = Peer::new("mallory");
+        peer.connected();
+        let settings = Settings {
+            max_frame_bytes: MOST_BYTES_WAITING,
+            heartbeat: Duration::from_secs(60),
+            max_calls: 10,
+            max_operations: 10,
+            offer_time: OFFER_TIME,
+            offer_bytes: offer_bytes(),
+        };
+        let closing = CancellationToken::new();
+        let session = Session::new(peer, Arc::new(NeverDone), settings, closing);
+        let request =
+            r#"{"type":"call.requested","id":"","payload":{"requestId":"a","operationId":"o"}}"#;
+        assert!(session.take(request).is_none());
+        let call = locked(&session.running).get("a").map(Arc::clone);
+        let call = call.expect("it is under way");
+        session.write("x".repeat(MOST_BYTES_WAITING));
+        assert!(!call.cancel.is_cancelled());
+        session.write("x".to_owned());
+        assert!(call.cancel.is_cancelled());
     }
 }

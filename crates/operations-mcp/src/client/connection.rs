@@ -1,5 +1,6 @@
 //! One connection, from its handshake to its end.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -111,10 +112,11 @@ impl Connection {
         if let Some(slot) = &request.slot {
             requests.offer_file(id, slot);
         }
+        let mut meta = Cow::Borrowed(self.meta.as_str());
+        add_members(&mut meta, &request.meta);
         let token = wants_progress.then(|| format!(r#""progressToken":{id}"#));
-        let members = [&*self.meta, &*request.meta, token.as_deref().unwrap_or("")];
-        let members: Vec<&str> = members.into_iter().filter(|it| !it.is_empty()).collect();
-        let text = message::request(id, request.method, &request.params, &members.join(","));
+        add_members(&mut meta, token.as_deref().unwrap_or_default());
+        let text = message::request(id, request.method, &request.params, &meta);
         let kind = Kind::Request {
             id,
             method: request.method,
@@ -316,6 +318,17 @@ fn tell_withdrawal(transport: &Arc<dyn Transport>, id: u64, reason: &str) {
             kind: Kind::Notification { method },
             text: message::notification(method, &params),
         });
+    }
+}
+
+/// Adds members of an object to others. Most requests have no more than each of them has.
+fn add_members<'a>(all: &mut Cow<'a, str>, more: &'a str) {
+    if all.is_empty() {
+        *all = Cow::Borrowed(more);
+    } else if !more.is_empty() {
+        let all = all.to_mut();
+        all.push(',');
+        all.push_str(more);
     }
 }
 

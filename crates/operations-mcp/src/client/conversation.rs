@@ -118,7 +118,11 @@ impl Conversation {
                     self.requests.progress(token, params);
                 }
             }
-            ("notifications/tools/list_changed", _) => self.tools_changed.notify_one(),
+            // The list that we have when a subscription begins is older. Nobody tells us what changed in between.
+            (
+                "notifications/tools/list_changed" | "notifications/subscriptions/acknowledged",
+                _,
+            ) => self.tools_changed.notify_one(),
             ("notifications/message", Some(params)) => self.log_words(params),
             ("notifications/cancelled", Some(params)) => self.questions.withdrawn(params),
             _ => {}

@@ -1,6 +1,7 @@
 //! One message as it came, looked at only as far as is needed to decide what becomes of it.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -80,7 +81,8 @@ impl RpcError {
 pub(crate) fn request(id: u64, method: &str, params: &str, meta: &str) -> String {
     let mut text = String::with_capacity(96 + params.len() + meta.len());
     text.push_str(r#"{"jsonrpc":"2.0","id":"#);
-    text.push_str(&id.to_string());
+    // Writing to a string does not fail.
+    let _ = write!(text, "{id}");
     text.push_str(r#","method":""#);
     text.push_str(method);
     text.push('"');
@@ -123,7 +125,8 @@ pub(crate) fn answer(id: &str, answer: Result<String, RpcError>) -> String {
 
 /// A text as JSON.
 pub(crate) fn text(text: &str) -> String {
-    Value::from(text).to_string()
+    // A text is always JSON.
+    serde_json::to_string(text).unwrap_or_default()
 }
 
 /// JSON without line breaks: over standard streams a line is a message. A break in a valid text stands between

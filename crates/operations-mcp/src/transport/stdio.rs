@@ -21,6 +21,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use super::message;
+use super::pace::Pace;
 use super::spool::{Spool, hear_large, place_for};
 use super::{Kind, Outgoing, Transport};
 use crate::client::conversation::Conversation;
@@ -269,8 +270,14 @@ async fn read(transport: Arc<StdioTransport>, mut stdout: impl AsyncBufRead + Un
     let mut line = LongLine::new(conversation.config.max_message_bytes);
     // A line that is too large for memory.
     let mut spool: Option<Spool> = None;
+    let mut pace = Pace::new(&transport.runtime);
     let way: Arc<dyn Transport> = transport;
+    // Of what was read and not yet heard.
+    let mut left = 0;
     loop {
+        if left == 0 {
+            pace.before_reading(conversation.requests.count());
+        }
         let piece = tokio::select! {
             piece = stdout.fill_buf() => piece,
             () = conversation.lost.cancelled() => break,
@@ -279,6 +286,8 @@ async fn read(transport: Arc<StdioTransport>, mut stdout: impl AsyncBufRead + Un
         let end = memchr(b'\n', piece);
         let length = end.map_or(piece.len(), |at| at + 1);
         let bytes = piece.get(..length).unwrap_or_default();
+        left = piece.len() - length;
+        pace.add(length);
         if spool.is_none() && line.is_worth_a_file(bytes.len(), &conversation) {
             spool = line.spooled(&conversation).await;
         }

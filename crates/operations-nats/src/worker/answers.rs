@@ -6,11 +6,19 @@ use operations_core::call::{TooLarge, output_cannot_be_sent, timed_out};
 use operations_core::error::CallError;
 use operations_core::json;
 
-use super::Worker;
+use super::{Running, Worker};
 use crate::limits::STREAM_WINDOW;
 use crate::loss;
 use crate::state::{Doer, News, Todo};
+use crate::subjects::{ANSWERS, Subjects};
 use crate::wire;
+
+impl Running {
+    fn answers_to(&self, subjects: &Subjects, id: &str) -> String {
+        let about = if self.shares_answers { ANSWERS } else { id };
+        subjects.to_peer(&self.from, about)
+    }
+}
 
 impl Worker {
     /// An answer, or one event of a stream. Says whether more events may follow at once.
@@ -27,7 +35,7 @@ impl Worker {
             return Ok(true);
         }
         // It is one level down in its message.
-        json::check_below(1, output)
+        json::check_written(1, output)
             .map_err(|why| output_cannot_be_sent(&running.operation, &why))?;
         let number = running.stream.as_ref().map(|stream| stream.sent + 1);
         let message = wire::responded(id, output, number);
@@ -48,7 +56,7 @@ impl Worker {
             running.is_answered = true;
             true
         };
-        todo.publish(self.subjects.to_peer(&running.from, id), None, message);
+        todo.publish(running.answers_to(&self.subjects, id), None, message);
         Ok(may_go_on)
     }
 
@@ -76,7 +84,7 @@ impl Worker {
             let text: String = error.message.chars().take(SHORTENED).collect();
             message = wire::error(id, &CallError::new(code, text));
         }
-        todo.publish(self.subjects.to_peer(&running.from, id), None, message);
+        todo.publish(running.answers_to(&self.subjects, id), None, message);
     }
 
     /// A stream has ended.
@@ -90,7 +98,7 @@ impl Worker {
         running.is_answered = true;
         let events = running.stream.as_ref().map_or(0, |stream| stream.sent);
         let message = wire::completed(id, events);
-        todo.publish(self.subjects.to_peer(&running.from, id), None, message);
+        todo.publish(running.answers_to(&self.subjects, id), None, message);
     }
 
     /// Whether anything that the work gives from now on would be sent.

@@ -43,11 +43,13 @@ mod literal;
 mod logic;
 mod object;
 mod plan;
+mod stencil;
 mod tour;
 mod writer;
 
 use crate::ir::{ConstId, FormatId, NodeId, PatternId, Program};
 use plan::Plan;
+pub use stencil::stencil;
 use writer::{Mode, Writer};
 
 /// Emitted text longer than this is given up: compiling it would cost more than it saves.

@@ -1,14 +1,7 @@
-//! JSON that passes through as text.
+//! Whether a text is JSON, and how deeply it is nested.
 //!
-//! A transport looks at a few members of a message and hands the rest on. Parsing an input or an output into a
-//! tree, only to write it out again, would cost more than all else it does, and would change it (numbers, order,
-//! lone surrogates). So this walks over a text once, checks that it is JSON, and remembers where the members of
-//! the outermost object are. It needs no stack of its own size: nesting is bounded and kept on the heap.
-
-use std::borrow::Cow;
-use std::sync::Arc;
-
-use super::document::inner;
+//! The text is walked over once, and whoever wants to know hears of its parts ([`Parts`]). That needs no stack of its own
+//! size: nesting is bounded and kept on the heap.
 
 /// The deepest nesting that is let through. JavaScript's own parser and writer go further, but what walks the
 /// value afterwards may not.
@@ -34,219 +27,6 @@ pub enum Malformed {
     Length,
 }
 
-/// The members of an object, each value as the text that it was.
-#[derive(Debug, Clone, Default)]
-pub struct Object<'a> {
-    /// Those of the whole text, as deep as was asked for.
-    members: Arc<Vec<Member<'a>>>,
-    /// Which of them this object is; nothing for the outermost.
-    of: Option<u32>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Member<'a> {
-    /// The member whose value it is in; nothing for the outermost object.
-    of: Option<u32>,
-    name: &'a str,
-    value: &'a str,
-    /// Its value is an object whose members are here too.
-    is_read: bool,
-}
-
-impl<'a> Object<'a> {
-    /// Reads the outermost object of a text. Everything below it is checked too.
-    ///
-    /// # Errors
-    ///
-    /// When the text is not one JSON object.
-    pub fn read(text: &'a str) -> Result<Self, Malformed> {
-        Self::read_levels(text, 1)
-    }
-
-    /// The same, remembering the members of so many levels of objects: those that [`Object::object`] gives need not be read
-    /// again.
-    ///
-    /// # Errors
-    ///
-    /// When the text is not one JSON object.
-    pub fn read_levels(text: &'a str, levels: usize) -> Result<Self, Malformed> {
-        Self::record(text, levels, MAX_DEPTH + 1)
-    }
-
-    /// The same for a text that will stand in another, so that all of it has one level less.
-    ///
-    /// # Errors
-    ///
-    /// When the text is not one JSON object.
-    pub fn read_inner(text: &'a str) -> Result<Self, Malformed> {
-        Self::record(text, 1, MAX_DEPTH)
-    }
-
-    /// The same for a text that is nested more deeply than [`MAX_DEPTH`]: enough to find out whose it is.
-    ///
-    /// # Errors
-    ///
-    /// When the text is not one JSON object.
-    pub fn read_however_deep(text: &'a str) -> Result<Self, Malformed> {
-        Self::record(text, 1, usize::MAX)
-    }
-
-    fn record(text: &'a str, levels: usize, deepest: usize) -> Result<Self, Malformed> {
-        let mut scan = Scan::new(text);
-        scan.deepest = deepest;
-        scan.space();
-        let is_object = scan.peek() == Some(b'{');
-        let mut recorder = Recorder {
-            text,
-            levels,
-            members: Vec::with_capacity(16),
-            open: Vec::with_capacity(levels),
-            name: "",
-            passed: None,
-            depth: 0,
-        };
-        scan.document(&mut recorder)?;
-        if !is_object {
-            return Err(Malformed::NoObject);
-        }
-        Ok(Self {
-            members: Arc::new(recorder.members),
-            of: None,
-        })
-    }
-
-    /// Of two with one name the last, as JavaScript has it.
-    fn find(&self, name: &str) -> Option<(usize, &Member<'a>)> {
-        let mut members = self.members.iter().enumerate().rev();
-        members.find(|(_, member)| member.of == self.of && is_text(member.name, name))
-    }
-
-    /// The text of a member; of two with one name the last, as JavaScript has it.
-    #[must_use]
-    pub fn get(&self, name: &str) -> Option<&'a str> {
-        self.find(name).map(|(_, member)| member.value)
-    }
-
-    /// A member that is an object.
-    #[must_use]
-    pub fn object(&self, name: &str) -> Option<Self> {
-        let (at, member) = self.find(name)?;
-        if member.is_read {
-            return Some(Self {
-                members: Arc::clone(&self.members),
-                of: u32::try_from(at).ok(),
-            });
-        }
-        Self::read(member.value).ok()
-    }
-
-    /// A member that is a string.
-    #[must_use]
-    pub fn string(&self, name: &str) -> Option<String> {
-        self.text(name).map(Cow::into_owned)
-    }
-
-    /// The same, borrowed where it is written without escapes.
-    #[must_use]
-    pub fn text(&self, name: &str) -> Option<Cow<'a, str>> {
-        let quoted = self.get(name)?;
-        let plain = quoted
-            .strip_prefix('"')
-            .and_then(|rest| rest.strip_suffix('"'))
-            .filter(|inner| !inner.contains('\\'));
-        match plain {
-            Some(text) => Some(Cow::Borrowed(text)),
-            None => serde_json::from_str(quoted).ok().map(Cow::Owned),
-        }
-    }
-
-    /// A member that is a number.
-    #[must_use]
-    pub fn number(&self, name: &str) -> Option<f64> {
-        serde_json::from_str(self.get(name)?).ok()
-    }
-
-    /// A member that is a whole number which is not negative.
-    #[must_use]
-    pub fn count(&self, name: &str) -> Option<u64> {
-        serde_json::from_str(self.get(name)?).ok()
-    }
-}
-
-/// Remembers the members of the outermost objects of a text.
-struct Recorder<'a> {
-    text: &'a str,
-    levels: usize,
-    members: Vec<Member<'a>>,
-    /// The objects whose members are remembered, and where each begins.
-    open: Vec<(Option<u32>, usize)>,
-    /// The name that was read last.
-    name: &'a str,
-    /// A container that is passed over, and where it begins.
-    passed: Option<(Option<u32>, usize)>,
-    /// How many containers are open in there.
-    depth: usize,
-}
-
-impl Recorder<'_> {
-    /// Remembers a member of the innermost object. Its end may not be known yet.
-    fn keep(&mut self, start: usize, end: usize) -> Option<u32> {
-        let (of, _) = *self.open.last()?;
-        let at = u32::try_from(self.members.len()).ok();
-        self.members.push(Member {
-            of,
-            name: self.name,
-            value: self.text.get(start..end).unwrap_or_default(),
-            is_read: false,
-        });
-        at
-    }
-
-    fn end(&mut self, (member, start): (Option<u32>, usize), end: usize, is_read: bool) {
-        if let Some(member) = member.and_then(|at| self.members.get_mut(at as usize)) {
-            member.value = self.text.get(start..end).unwrap_or_default();
-            member.is_read = is_read;
-        }
-    }
-}
-
-impl Parts for Recorder<'_> {
-    fn open(&mut self, start: usize, is_object: bool) {
-        if self.passed.is_some() {
-            self.depth += 1;
-            return;
-        }
-        let member = self.keep(start, start);
-        if is_object && self.open.len() < self.levels {
-            self.open.push((member, start));
-        } else {
-            self.passed = Some((member, start));
-        }
-    }
-
-    fn close(&mut self, end: usize) {
-        if self.depth > 0 {
-            self.depth -= 1;
-        } else if let Some(passed) = self.passed.take() {
-            self.end(passed, end, false);
-        } else if let Some(object) = self.open.pop() {
-            self.end(object, end, true);
-        }
-    }
-
-    fn name(&mut self, start: usize, end: usize) {
-        if self.passed.is_none() {
-            self.name = self.text.get(start..end).unwrap_or_default();
-        }
-    }
-
-    fn scalar(&mut self, start: usize, end: usize) {
-        if self.passed.is_none() {
-            self.keep(start, end);
-        }
-    }
-}
-
 /// Whether a text is one JSON value that may be put into a larger one.
 ///
 /// # Errors
@@ -265,6 +45,23 @@ pub fn check_below(levels: usize, text: &str) -> Result<(), Malformed> {
     let mut scan = Scan::new(text);
     scan.deepest = MAX_DEPTH.saturating_sub(levels);
     scan.document(&mut ())
+}
+
+/// The same for a text that was written on this side, which is JSON for certain. Counting its brackets shows that almost
+/// every such text is not nested too deeply.
+///
+/// # Errors
+///
+/// When it would be nested too deeply there.
+pub fn check_written(levels: usize, text: &str) -> Result<(), Malformed> {
+    debug_assert!(
+        !matches!(check(text), Err(Malformed::Syntax(_))),
+        "what this side writes is JSON: {text}"
+    );
+    if openings(text) <= MAX_DEPTH.saturating_sub(levels) {
+        return Ok(());
+    }
+    check_below(levels, text)
 }
 
 /// How deeply what a server sends may be nested. Parsing brackets costs JavaScript a hundred times
@@ -317,16 +114,6 @@ fn skip_string(bytes: &mut std::str::Bytes<'_>) {
             _ => {}
         }
     }
-}
-
-/// Whether the text of a string (quotes included) says this.
-fn is_text(quoted: &str, name: &str) -> bool {
-    let inner = inner(quoted);
-    // An escape is longer than what it stands for.
-    inner == name
-        || (inner.len() > name.len()
-            && inner.contains('\\')
-            && serde_json::from_str::<String>(quoted).is_ok_and(|text| text == name))
 }
 
 /// How many bytes there are before one that means something in a string: its end, an escape, or what must be escaped.
@@ -593,19 +380,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_are_the_text_that_they_were() {
-        let object =
-            Object::read(r#" { "a" : [1, {"b":"}"}] , "n":1.50e+3,"a":"last","\u0062":null } "#)
-                .unwrap();
-        assert_eq!(object.get("a"), Some("\"last\""));
-        assert_eq!(object.get("n"), Some("1.50e+3"));
-        assert_eq!(object.number("n"), Some(1500.0));
-        assert_eq!(object.get("b"), Some("null"));
-        assert_eq!(object.get("c"), None);
-        assert!(Object::read("{}").unwrap().get("a").is_none());
-    }
-
-    #[test]
     fn agrees_with_a_parser_on_what_is_json() {
         let cases = [
             "1",
@@ -670,11 +444,35 @@ mod tests {
     }
 
     #[test]
+    fn what_means_something_in_a_string_is_found_wherever_it_is() {
+        let one_by_one = |bytes: &[u8]| {
+            let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..b' ');
+            bytes.iter().position(is_special).unwrap_or(bytes.len())
+        };
+        for filler in [b'a', b' ', b'!', b'#', 0x7f, 0x80, 0xa2, 0xdc, 0xff] {
+            for byte in 0..=u8::MAX {
+                for at in 0..20 {
+                    let mut bytes = [filler; 20];
+                    bytes[at] = byte;
+                    assert_eq!(plain(&bytes), one_by_one(&bytes), "{byte} at {at}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn nesting_is_bounded() {
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         assert!(check(&nested(MAX_DEPTH)).is_ok());
         assert_eq!(check(&nested(MAX_DEPTH + 1)), Err(Malformed::Depth));
         assert!(check_below(2, &nested(MAX_DEPTH - 2)).is_ok());
+        assert!(check_written(2, &nested(MAX_DEPTH - 2)).is_ok());
+        assert_eq!(
+            check_written(2, &nested(MAX_DEPTH - 1)),
+            Err(Malformed::Depth)
+        );
+        let flat = format!("[{}[]]", "[],".repeat(MAX_DEPTH));
+        assert!(check_written(2, &flat).is_ok());
         assert_eq!(
             check_below(2, &nested(MAX_DEPTH - 1)),
             Err(Malformed::Depth)

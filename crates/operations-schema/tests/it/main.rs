@@ -24,5 +24,6 @@ mod normalise_unions;
 mod normalise_values;
 mod nullable;
 mod raw_value;
+mod stencil;
 mod suite_exceptions;
 mod typebox_kinds;

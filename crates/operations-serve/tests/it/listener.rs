@@ -64,6 +64,24 @@ async fn a_port_that_is_taken_is_told() {
     assert_eq!(error.details.unwrap()["reason"], "address-in-use");
 }
 
+/// Many spokes come back at once after a restart. Nothing is accepted here, because the only thread is the one that connects: what the
+/// system does not keep waiting is not connected.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn connections_that_come_at_once_wait_to_be_accepted() {
+    let most = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();
+    let count = 400.min(most.trim().parse().unwrap());
+    let served = served(&json!({}));
+    let listener = Listener::open(served.service.clone(), "127.0.0.1", 0)
+        .await
+        .unwrap();
+    let address = listener.url().replace("http://", "").parse().unwrap();
+    let connected: Vec<_> = (0..count)
+        .map_while(|_| std::net::TcpStream::connect_timeout(&address, Duration::from_secs(10)).ok())
+        .collect();
+    assert_eq!(connected.len(), count);
+}
+
 #[tokio::test]
 async fn headers_that_do_not_come_end_the_connection() {
     let served = served(&json!({ "requestTimeout": 50 }));

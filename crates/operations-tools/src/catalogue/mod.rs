@@ -18,7 +18,7 @@ use index::{Field, Index};
 /// What is said about an operation.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Entry {
+pub struct Entry<'a> {
     /// The id: namespace, dot, name.
     pub id: String,
     /// The namespace.
@@ -32,7 +32,8 @@ pub struct Entry {
     /// Whether calling it only reads.
     pub is_query: bool,
     /// The input schema, as JSON.
-    pub input: Option<Box<serde_json::value::RawValue>>,
+    #[serde(borrow)]
+    pub input: Option<&'a serde_json::value::RawValue>,
 }
 
 /// An operation that was found.
@@ -68,7 +69,7 @@ const MAX_SUMMARY: usize = 200;
 
 impl Catalogue {
     /// Takes an operation in, or takes it in anew.
-    pub fn put(&mut self, entry: &Entry) {
+    pub fn put(&mut self, entry: &Entry<'_>) {
         self.remove(&entry.id);
         let name = entry
             .id

@@ -2,17 +2,18 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt;
 
 use foldhash::fast::RandomState;
-use indexmap::IndexMap;
-use serde::Deserialize;
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 /// A property of the input, or of an object in it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Parameter {
-    pub(super) name: String,
-    pub(super) description: Option<String>,
+pub(super) struct Parameter<'a> {
+    pub(super) name: Cow<'a, str>,
+    pub(super) description: Option<Cow<'a, str>>,
     pub(super) is_required: bool,
     /// A property of a property.
     pub(super) is_inner: bool,
@@ -25,42 +26,87 @@ const MAX_PARAMETERS: usize = 80;
 #[derive(Deserialize, Default)]
 struct Outline<'a> {
     #[serde(borrow, default)]
-    properties: Option<IndexMap<Cow<'a, str>, &'a RawValue, RandomState>>,
+    properties: Option<Properties<'a>>,
     #[serde(borrow, default)]
-    required: Option<Vec<Cow<'a, str>>>,
+    required: Option<Vec<Text<'a>>>,
     #[serde(borrow, rename = "$defs", alias = "definitions", default)]
     definitions: Option<Definitions<'a>>,
     #[serde(borrow, rename = "$ref", default)]
-    reference: Option<Cow<'a, str>>,
+    reference: Option<Text<'a>>,
     #[serde(borrow, default)]
-    description: Option<Cow<'a, str>>,
+    description: Option<Text<'a>>,
     #[serde(borrow, rename = "allOf", alias = "anyOf", alias = "oneOf", default)]
     parts: Option<Vec<&'a RawValue>>,
 }
 
+/// A string of the schema, which stays where it is unless something in it is escaped. Serde reads a `Cow` in a list or a map
+/// as an owned one.
+#[derive(PartialEq, Eq, Hash)]
+struct Text<'a>(Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        struct Reading;
+        impl<'de> Visitor<'de> for Reading {
+            type Value = Text<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Owned(text.to_owned())))
+            }
+        }
+        reader.deserialize_str(Reading)
+    }
+}
+
+impl std::borrow::Borrow<str> for Text<'_> {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The properties of an object in their order. Nobody looks for one by its name.
+struct Properties<'a>(Vec<(Text<'a>, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Properties<'a> {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        struct Reading;
+        impl<'de> Visitor<'de> for Reading {
+            type Value = Properties<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut list = Vec::new();
+                while let Some(property) = map.next_entry()? {
+                    list.push(property);
+                }
+                Ok(Properties(list))
+            }
+        }
+        reader.deserialize_map(Reading)
+    }
+}
+
 /// The properties of an input schema, which is JSON, and those of the objects in it. Nothing for what is
 /// no schema of an object.
-pub(super) fn parameters_of(schema: &str) -> Vec<Parameter> {
-    let Some(root) = outline(schema) else {
+pub(super) fn parameters_of(schema: &str) -> Vec<Parameter<'_>> {
+    let Some(mut root) = outline(schema) else {
         return Vec::new();
     };
     let mut found = Vec::new();
-    let definitions = root.definitions.clone().unwrap_or_default();
-    collect(&root, &definitions, 0, &mut found);
+    let definitions = root.definitions.take().unwrap_or_default();
+    collect(root, &definitions, 0, &mut found);
     found
-}
-
-impl Clone for Outline<'_> {
-    fn clone(&self) -> Self {
-        Self {
-            properties: self.properties.clone(),
-            required: self.required.clone(),
-            definitions: self.definitions.clone(),
-            reference: self.reference.clone(),
-            description: self.description.clone(),
-            parts: self.parts.clone(),
-        }
-    }
 }
 
 /// A schema that does not look like one tells nothing.
@@ -68,13 +114,13 @@ fn outline(schema: &str) -> Option<Outline<'_>> {
     serde_json::from_str(schema).ok()
 }
 
-type Definitions<'a> = HashMap<Cow<'a, str>, &'a RawValue, RandomState>;
+type Definitions<'a> = HashMap<Text<'a>, &'a RawValue, RandomState>;
 
 fn resolved<'a>(outline: Outline<'a>, definitions: &Definitions<'a>) -> Outline<'a> {
     let mut outline = outline;
     // References may lead to one another; a circle ends soon enough.
     for _ in 0..4 {
-        let Some(reference) = outline.reference.as_deref() else {
+        let Some(Text(reference)) = &outline.reference else {
             break;
         };
         let name = reference.rsplit('/').next().unwrap_or_default();
@@ -92,37 +138,36 @@ fn resolved<'a>(outline: Outline<'a>, definitions: &Definitions<'a>) -> Outline<
 }
 
 fn collect<'a>(
-    schema: &Outline<'a>,
+    schema: Outline<'a>,
     definitions: &Definitions<'a>,
     depth: usize,
-    found: &mut Vec<Parameter>,
+    found: &mut Vec<Parameter<'a>>,
 ) {
-    let required = schema.required.as_deref().unwrap_or_default();
-    for (name, text) in schema.properties.iter().flatten() {
+    let required = schema.required.unwrap_or_default();
+    let Properties(properties) = schema.properties.unwrap_or(Properties(Vec::new()));
+    for (name, text) in properties {
         if found.len() >= MAX_PARAMETERS {
             return;
         }
-        let inner = outline(text.get()).map(|inner| resolved(inner, definitions));
+        let mut inner = outline(text.get()).map(|inner| resolved(inner, definitions));
+        let description = inner.as_mut().and_then(|inner| inner.description.take());
         found.push(Parameter {
-            name: name.clone().into_owned(),
-            description: inner
-                .as_ref()
-                .and_then(|inner| inner.description.as_deref())
-                .map(str::to_owned),
-            is_required: required.contains(name),
+            is_required: required.contains(&name),
+            name: name.0,
+            description: description.map(|Text(text)| text),
             is_inner: depth > 0,
         });
         if depth == 0
             && let Some(inner) = inner
         {
-            collect(&inner, definitions, 1, found);
+            collect(inner, definitions, 1, found);
         }
     }
     if depth < 2 {
         for part in schema.parts.iter().flatten() {
             if let Some(part) = outline(part.get()) {
                 collect(
-                    &resolved(part, definitions),
+                    resolved(part, definitions),
                     definitions,
                     depth.max(1),
                     found,
@@ -145,7 +190,7 @@ mod tests {
         );
         let names: Vec<_> = found
             .iter()
-            .map(|each| (each.name.as_str(), each.is_required, each.is_inner))
+            .map(|each| (&*each.name, each.is_required, each.is_inner))
             .collect();
         assert_eq!(
             names,

@@ -177,7 +177,8 @@ impl State {
             return Err(loss::overloaded(&operation_id, waiting));
         }
         // It was written by JavaScript, or here; half a surrogate pair is no text for the other end.
-        let read = Object::read(&payload).map_err(|why| cannot_be_sent(&operation_id, &why))?;
+        let read =
+            Object::read_inner(&payload).map_err(|why| cannot_be_sent(&operation_id, &why))?;
         CallEvent::read_payload(EventType::Requested, &read)
             .map_err(|why| cannot_be_sent(&operation_id, &why))?;
         let parent = read.string("parentRequestId").map(Into::into);

@@ -9,7 +9,7 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 use operations_core::call::{Refusal, RequestedEvent, TooLarge, output_cannot_be_sent};
 use operations_core::error::CallError;
-use operations_core::json::check_below;
+use operations_core::json::check_written;
 use operations_core::lock::locked;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -101,8 +101,8 @@ impl Session {
         let work = AssertUnwindSafe(work).catch_unwind();
         let outcome = tokio::select! {
             biased;
+            // When the connection is over, too.
             () = running.cancel.cancelled() => None,
-            () = self.over.cancelled() => None,
             outcome = work => Some(outcome),
         };
         // It is out of the way before its caller hears of it, and may use the id again.
@@ -128,7 +128,7 @@ impl Session {
     /// The frame with an answer, or with an event of a stream.
     fn responded(&self, id: &str, operation: &str, output: &str) -> Result<String, CallError> {
         // It is two levels down in its frame.
-        check_below(2, output).map_err(|why| output_cannot_be_sent(operation, &why))?;
+        check_written(2, output).map_err(|why| output_cannot_be_sent(operation, &why))?;
         let text = frame::responded(id, output);
         let limit = self.peer.max_frame_bytes();
         if text.len() > limit {

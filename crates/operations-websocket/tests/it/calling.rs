@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use operations_core::clock::now;
+use operations_core::json::MAX_DEPTH;
 use operations_core::mailbox::Mailbox;
 use operations_websocket::Peer;
 use serde_json::{Value, json};
@@ -221,6 +222,12 @@ async fn what_the_other_end_would_not_take_is_not_sent() {
         .call_all(&mailbox, "a\t\"a.b\"\t\t{\"requestId\":\"a\"}");
     let told = mailbox.take().unwrap();
     assert!(told.text.contains("cannot be sent"), "{}", told.text);
+    // The frame and its payload are around it.
+    let mut deep = outbound("a.b");
+    deep.input = Some("[".repeat(MAX_DEPTH) + &"]".repeat(MAX_DEPTH));
+    let error = running.peer.call(deep).await.unwrap_err();
+    assert!(error.message.contains("nested"), "{}", error.message);
+    assert_eq!(said(&error, "delivery"), "none");
     assert_eq!(hand.settled().await, [] as [Value; 0]);
     assert_eq!(running.peer.pending_count(), 0);
 }
