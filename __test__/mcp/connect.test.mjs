@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { delimiter, dirname } from "node:path";
 import { describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
 import { CallError, closeMCPClient, createMCPClient } from "@alkdev/operations";
 import * as fromMcp from "@alkdev/operations/from-mcp";
 import { collectLog } from "../registry/support/warnings.mjs";
@@ -101,7 +102,14 @@ describe("a stdio server", { concurrency: true }, () => {
   it("in a folder that does not exist: the folder is named", async () => {
     const error = await failure(createMCPClient("missing", stdio([], { cwd: "/no/such/folder" })));
     assert.equal(error.code, "EXECUTION_ERROR");
-    assert.match(error.message, /\/no\/such\/folder/);
+    assert.match(error.message, /its folder '\/no\/such\/folder' does not exist/);
+  });
+
+  it("in a folder that is a file: the file is named", async () => {
+    const cwd = fileURLToPath(import.meta.url);
+    const error = await failure(createMCPClient("missing", stdio([], { cwd })));
+    assert.equal(error.code, "EXECUTION_ERROR");
+    assert.ok(error.message.includes(`its folder '${cwd}' is not a folder`), error.message);
   });
 
   it("that crashes at start: exit code and last words", async (t) => {

@@ -26,6 +26,7 @@ describe("details.delivery", { concurrency: true }, () => {
       {},
       ({ tool }) => tool("never").handler({}, { signal: AbortSignal.abort() }),
     ],
+    ["a call without the name of a tool", "none", {}, ({ wrapper }) => wrapper.client.callTool({})],
     ["a tool that does not exist", "done", {}, ({ wrapper }) => wrapper.client.callTool({ name: "nobody" })],
     ["a tool that fails", "done", { onToolError: "throw" }, ({ call }) => call("fail")],
     ["a result that is none", "done", {}, ({ call }) => call("raw-result", { written: "7" })],

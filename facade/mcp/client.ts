@@ -154,11 +154,20 @@ export class Client implements MCPClientWrapper {
       capabilities: capabilities ?? {},
       instructions: instructions ?? undefined,
       callTool: async ({ name, arguments: input }, options = {}) =>
-        this.call(name, argumentsOf(this.name, name, input), options),
+        this.call(this.#checkedName(name), argumentsOf(this.name, name, input), options),
       listTools: async (options) => ({ tools: await this.#query("listTools", options) }),
       close: () => this.close(),
       [Symbol.asyncDispose]: () => this.close(),
     };
+  }
+
+  #checkedName(tool: unknown): string {
+    if (typeof tool === "string") return tool;
+    throw invalid(`MCP server '${this.name}': the name of a tool must be a string, not ${kindOf(tool)}`, {
+      server: this.name,
+      reason: "invalid-input",
+      delivery: "none",
+    });
   }
 
   get problems(): MCPToolProblem[] {

@@ -76,16 +76,18 @@ pub(crate) async fn open(client: &Client) -> Result<Connection, CallError> {
 fn start(client: &Client, how: &Stdio) -> Result<process::Started, CallError> {
     let config = client.config();
     process::start(config, how, client.logger()).map_err(|error| {
-        let why = match error.kind() {
-            std::io::ErrorKind::NotFound => match &how.cwd {
-                Some(cwd) if !std::path::Path::new(cwd).is_dir() => {
-                    format!("its folder '{cwd}' does not exist")
-                }
-                _ => format!(
-                    "there is no program '{}'. Is it installed, and in PATH?",
-                    how.command
-                ),
-            },
+        // Each system has an error of its own for a folder that is not there; Windows' does not even say "not found".
+        let why = match &how.cwd {
+            Some(cwd) if !std::path::Path::new(cwd).exists() => {
+                format!("its folder '{cwd}' does not exist")
+            }
+            Some(cwd) if !std::path::Path::new(cwd).is_dir() => {
+                format!("its folder '{cwd}' is not a folder")
+            }
+            _ if error.kind() == std::io::ErrorKind::NotFound => format!(
+                "there is no program '{}'. Is it installed, and in PATH?",
+                how.command
+            ),
             _ => format!("'{}' cannot be run: {error}", how.command),
         };
         let what = format!("it could not be started: {why}");
