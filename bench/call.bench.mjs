@@ -183,7 +183,7 @@ function startWorker(...args) {
 
 async function stopWorker(worker) {
   const ended = once(worker, "exit");
-  worker.kill("SIGKILL");
+  worker.disconnect();
   await ended;
 }
 

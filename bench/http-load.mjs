@@ -63,6 +63,8 @@ class Connection {
   }
 
   repeat(request, isOneMore) {
+    // A write to a closed socket says nothing, and would be waited for.
+    if (this.#socket.destroyed) throw new Error("The server has closed a connection between two rounds");
     this.#request = request;
     this.#isOneMore = isOneMore;
     return new Promise((resolve, reject) => {

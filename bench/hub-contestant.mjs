@@ -102,4 +102,5 @@ process.on("message", (question) => {
     process.send({ memory: process.memoryUsage.rss() });
   } else process.send({ busy: mainThreadTime(), made });
 });
+process.on("disconnect", () => process.exit());
 process.send({ url });

@@ -160,7 +160,7 @@ async function start(who) {
   const client = await clients[who](url);
   const stop = async () => {
     await client.close();
-    child.kill();
+    child.disconnect();
   };
   return { url, ask, client, stop };
 }

@@ -56,7 +56,11 @@ function call(url, a) {
         else reject(new Error(`HTTP ${response.statusCode}: ${text.slice(0, 300)}`));
       });
     });
-    sent.on("error", reject);
+    sent.on("error", (error) => {
+      // A server may close a connection that had nothing to do for a while, just when it is used again.
+      if (sent.reusedSocket && error.code === "ECONNRESET") resolve(call(url, a));
+      else reject(error);
+    });
     sent.end(body);
   });
 }

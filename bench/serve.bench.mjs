@@ -70,23 +70,21 @@ async function start(who) {
   const file = fileURLToPath(new URL("serve-contestant.mjs", import.meta.url));
   const child = fork(file, [who, upstreamUrl]);
   const [{ url }] = await once(child, "message");
-  const load = await Load.open(url, IN_FLIGHT);
   const busy = async () => {
     child.send("busy?");
     const [told] = await once(child, "message");
     return told.busy;
   };
-  const stop = () => {
-    load.close();
-    child.disconnect();
-  };
-  return { url, load, busy, stop };
+  return { url, busy, stop: () => child.disconnect() };
 }
 
-async function measure({ url, load, busy }, path, body) {
+async function measure({ url, busy }, path, body) {
+  // Not one for all rounds: a server closes connections that have had nothing to do for some seconds.
+  const load = await Load.open(url, IN_FLIGHT);
   const before = await busy();
   const began = performance.now();
   await load.post(`${url}${path}`, body, REQUESTS);
   const elapsed = performance.now() - began;
+  load.close();
   return { rate: (REQUESTS / elapsed) * 1000, thread: (((await busy()) - before) / REQUESTS) * 1000 };
 }

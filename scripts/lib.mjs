@@ -120,11 +120,12 @@ export const addonFile = (triple = hostTriple()) => `operations.${triple}.node`;
 
 /**
  * Writes a configuration for cargo that keeps the paths of this machine out of an addon, and returns where it is. The messages of
- * panics name source files; a release must neither tell who built it nor differ by where it was built.
+ * panics name source files; a release must neither tell who built it nor differ by where it was built. `more` are further flags
+ * for rustc.
  */
-export function remapPaths() {
+export function remapPaths(more = []) {
   const cargo = process.env.CARGO_HOME ?? join(homedir(), ".cargo");
-  const flags = [`--remap-path-prefix=${cargo}=cargo`, `--remap-path-prefix=${root}=operations`];
+  const flags = [`--remap-path-prefix=${cargo}=cargo`, `--remap-path-prefix=${root}=operations`, ...more];
   const file = join(ensureDirectory(join(root, "target")), "remap-paths.toml");
   // Flags of several matching targets are joined; those of `build` would be ignored where .cargo/config.toml has some.
   writeFileSync(file, `[target.'cfg(all())']\nrustflags = ${JSON.stringify(flags)}\n`);
@@ -138,15 +139,20 @@ export function buildAddon({ profile, features = [] }) {
   if (profile === "release") args.push("--config", remapPaths());
   if (features.length > 0) args.push("--features", features.join(","));
   run("cargo", args);
+  const target = process.env.CARGO_TARGET_DIR ?? join(root, "target");
+  installAddon(join(target, profile));
+}
+
+/** Puts the addon that cargo left in a folder where the loader finds it. */
+export function installAddon(folder) {
   const library = {
     linux: "liboperations_napi.so",
     darwin: "liboperations_napi.dylib",
     win32: "operations_napi.dll",
   }[process.platform];
-  const target = process.env.CARGO_TARGET_DIR ?? join(root, "target");
   // Put in place by its name: a process that has the old one loaded keeps it, instead of crashing on changed code.
   const fresh = join(root, `${addonFile()}.new`);
-  copyFileSync(join(target, profile, library), fresh);
+  copyFileSync(join(folder, library), fresh);
   renameSync(fresh, join(root, addonFile()));
 }
 

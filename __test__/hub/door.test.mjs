@@ -128,6 +128,27 @@ describe("a bare WebSocket", () => {
     assert.equal(denied.payload.code, "ACCESS_DENIED");
   });
 
+  it("sends binary data, however it writes the mark", async () => {
+    const size = operation({
+      namespace: "demo",
+      name: "size",
+      handler: ({ part }) => (part instanceof Uint8Array ? part.length : -1),
+    });
+    const { address } = await hubOf([size]);
+    const bare = await bareSocket(address);
+    for (const [id, mark] of [
+      "$bytes",
+      "\\u0024bytes",
+      "$b\\u0079tes",
+      "\\u0024b\\u0079t\\u0065s",
+    ].entries()) {
+      const payload = `{"requestId":"${id}","operationId":"demo.size","input":{"part":{"${mark}":"AAEC"}}}`;
+      bare.socket.send(`{"type":"call.requested","id":"","payload":${payload}}`);
+      const answer = await bare.until(({ payload }) => payload?.requestId === String(id));
+      assert.equal(answer.payload.output?.data, 3, `${mark}: ${JSON.stringify(answer)}`);
+    }
+  });
+
   it("keeps to a deadline", async () => {
     const slow = operation({ namespace: "demo", name: "slow", handler: () => new Promise(() => {}) });
     const { address } = await hubOf([slow]);

@@ -487,6 +487,34 @@ describe("a connection that is lost", () => {
     await again.close();
   });
 
+  it("brings back what the hub had taken, where it has refused a change since", async (t) => {
+    const first = await hubOf([], byName);
+    const port = Number(new URL(first.url).port);
+    const reconnect = { minDelay: 10, maxDelay: 50 };
+    const spoke = await spokeOf(first.address, { name: "laptop", reconnect });
+    const mine = registryOf(read);
+    await spoke.serve(mine);
+    const logged = [];
+    await configure({
+      sinks: { memory: ({ message }) => logged.push(message.join("")) },
+      loggers: [
+        { category: ["operations"], sinks: ["memory"] },
+        { category: ["logtape", "meta"], sinks: [] },
+      ],
+    });
+    t.after(() => reset());
+    // Two operations that would have the same name at the hub.
+    mine.register(operation({ namespace: "notes", name: "read" }));
+    await eventually(() => logged.some((line) => line.includes("did not take the operations")));
+    await first.served.close();
+    const registry = registryOf();
+    const again = await serve(registry, { port, doors: { hub: byName.hub } });
+    await eventually(() => registry.get("laptop.read") !== undefined);
+    assert.equal((await registry.execute("laptop.read", { path: "/" })).data.path, "/");
+    await spoke.close();
+    await again.close();
+  });
+
   it("is not made again without reconnect", async () => {
     const { served, address } = await hubOf([greet]);
     const spoke = await spokeOf(address, { reconnect: false });

@@ -50,6 +50,7 @@ const ANYTHING = [
   ],
   ["application/json", '{"too":{"big":[0,1e400]},"small":-1e400}'],
   ["application/json", '{"a":{"$bytes":"AAEC"},"b":[{"$bytes":["x"]}]}'],
+  ["application/json", '{"a":{"\\u0024bytes":"AAEC"},"b":[{"$b\\u0079tes":["x"]}]}'],
   ["application/json", '{"half":"\\ud800","\\u0041":"\\/","deep":[[[[{}]]]]}'],
   ["application/problem+json; charset=utf-8", '[1,"x",null]'],
   ["text/plain; charset=iso-8859-1", Buffer.from('na\xefve "text"\n', "latin1")],

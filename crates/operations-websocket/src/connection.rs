@@ -46,7 +46,7 @@ struct Shared {
     tls: Option<Arc<ClientConfig>>,
     status: Mutex<Status>,
     /// What is served here, each operation as JSON; nothing while nothing is.
-    offer: Mutex<Option<Vec<String>>>,
+    offer: Mutex<Option<Arc<Vec<String>>>>,
     /// Where JavaScript finds what there is for it.
     mailbox: Arc<Mailbox>,
     session: Mutex<Option<Arc<Session>>>,
@@ -143,23 +143,31 @@ impl Connection {
     ///
     /// When the hub does not take them.
     pub async fn offer(&self, operations: Vec<String>) -> Result<String, CallError> {
-        let link = {
-            let status = locked(&self.shared.status);
-            *locked(&self.shared.offer) = Some(operations.clone());
-            status.link()
+        let shared = &self.shared;
+        let operations = Arc::new(operations);
+        let (before, asked) = {
+            let status = locked(&shared.status);
+            let mut offer = locked(&shared.offer);
+            let before = offer.replace(Arc::clone(&operations));
+            // Without a connection it is offered as soon as there is one ([`Shared::connected`]).
+            if status.link() != Link::Connected {
+                return Ok("{}".to_owned());
+            }
+            // Sent while nothing else can be offered: the hub keeps what it gets last.
+            (before, shared.peer.offer(&operations))
         };
-        // Without a connection it is offered as soon as there is one ([`Shared::connected`]).
-        if link != Link::Connected {
-            return Ok("{}".to_owned());
-        }
-        let answer = self.shared.peer.offer(&operations).await;
+        let answer = asked.await;
         if let Err(error) = &answer
             && !is_lost(error)
         {
-            *locked(&self.shared.offer) = None;
+            let mut offer = locked(&shared.offer);
+            // The hub still has what it took before, and would get it again.
+            if is_same(offer.as_ref(), &operations) {
+                *offer = before;
+            }
         }
         match answer {
-            Err(error) if is_lost(&error) && self.shared.options.reconnect.is_some() => {
+            Err(error) if is_lost(&error) && shared.options.reconnect.is_some() => {
                 Ok("{}".to_owned())
             }
             answer => answer,
@@ -211,6 +219,10 @@ impl Connection {
     }
 }
 
+fn is_same(offer: Option<&Arc<Vec<String>>>, other: &Arc<Vec<String>>) -> bool {
+    offer.is_some_and(|offer| Arc::ptr_eq(offer, other))
+}
+
 fn is_lost(error: &CallError) -> bool {
     error
         .details
@@ -254,7 +266,7 @@ impl Shared {
     }
 
     /// There is a connection. Gives what is to be offered on it: whoever offers something later sees that there is one.
-    fn connected(&self) -> Option<Vec<String>> {
+    fn connected(&self) -> Option<Arc<Vec<String>>> {
         self.peer.connected();
         let mut status = locked(&self.status);
         status.change(now(), Link::Connected);
@@ -264,7 +276,11 @@ impl Shared {
         offer
     }
 
-    async fn converse(self: &Arc<Self>, socket: Connected, offer: Option<Vec<String>>) -> String {
+    async fn converse(
+        self: &Arc<Self>,
+        socket: Connected,
+        offer: Option<Arc<Vec<String>>>,
+    ) -> String {
         let session = Session::new(
             Arc::clone(&self.peer),
             Arc::clone(&self.serving),
@@ -290,12 +306,19 @@ impl Shared {
         end.why.into_owned()
     }
 
-    /// What is served is offered to the hub again.
-    async fn offer_again(&self, offer: Option<Vec<String>>) {
+    /// What is served is offered to the hub again, unless something else has been offered since.
+    async fn offer_again(&self, offer: Option<Arc<Vec<String>>>) {
         let Some(offer) = offer else { return };
         // The link has to be up, which the session says first of all.
         tokio::task::yield_now().await;
-        if let Err(error) = self.peer.offer(&offer).await {
+        let asked = {
+            let now = locked(&self.offer);
+            if !is_same(now.as_ref(), &offer) {
+                return;
+            }
+            self.peer.offer(&offer)
+        };
+        if let Err(error) = asked.await {
             let message = format!(
                 "The hub at {} did not take the operations again: {}",
                 self.plan.shown, error.message

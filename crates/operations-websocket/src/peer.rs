@@ -207,19 +207,19 @@ impl Peer {
     /// # Errors
     ///
     /// When it does not take them.
-    pub async fn offer(&self, operations: &[String]) -> Result<String, CallError> {
+    pub fn offer(&self, operations: &[String]) -> impl Future<Output = Result<String, CallError>> {
         self.ask("The offer of operations", |id| {
             frame::list("hub.offer", id, operations, PAGE_BYTES)
         })
-        .await
     }
 
-    async fn ask(
+    /// The question is on its way when this returns; the future waits for the answer.
+    fn ask(
         &self,
-        what: &str,
+        what: &'static str,
         question: impl FnOnce(&str) -> Vec<String>,
-    ) -> Result<String, CallError> {
-        let (id, reply) = self.act(|_, state, _| {
+    ) -> impl Future<Output = Result<String, CallError>> {
+        let asked = self.act(|_, state, _| {
             match &state.link {
                 Link::Up => {}
                 Link::Over(Ending::Closed) => return Err(loss::not_asked(what)),
@@ -230,16 +230,19 @@ impl Peer {
                 state.write(text);
             }
             Ok((id, reply))
-        })?;
-        let told = timeout(PATIENCE, reply).await;
-        locked(&self.state).questions.forget(&id);
-        match told {
-            Ok(Ok(told)) => told,
-            Ok(Err(_)) => Err(loss::unanswered(what, "the connection is lost")),
-            Err(_) => Err(loss::unanswered(
-                what,
-                "the other side says nothing. It may not know this question",
-            )),
+        });
+        async move {
+            let (id, reply) = asked?;
+            let told = timeout(PATIENCE, reply).await;
+            locked(&self.state).questions.forget(&id);
+            match told {
+                Ok(Ok(told)) => told,
+                Ok(Err(_)) => Err(loss::unanswered(what, "the connection is lost")),
+                Err(_) => Err(loss::unanswered(
+                    what,
+                    "the other side says nothing. It may not know this question",
+                )),
+            }
         }
     }
 
