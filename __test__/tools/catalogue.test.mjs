@@ -43,6 +43,15 @@ const files = () => [
 ];
 
 describe("search", () => {
+  it("tells the parameters of a schema that has several kinds of alternatives", () => {
+    const inputSchema = Type.Object(
+      { path: Type.String() },
+      { allOf: [], anyOf: [{ required: ["path"] }], $defs: {}, definitions: {} },
+    );
+    const registry = registryOf(operation("files.readText", "Reads a text file", { inputSchema }));
+    assert.deepEqual(catalogue(registry).search("file")[0].parameters, ["path"]);
+  });
+
   it("finds by parts of names, descriptions, tags and parameters", () => {
     const { search } = catalogue(registryOf(...files()));
     for (const [query, expected] of [

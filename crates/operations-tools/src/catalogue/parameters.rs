@@ -29,14 +29,21 @@ struct Outline<'a> {
     properties: Option<Properties<'a>>,
     #[serde(borrow, default)]
     required: Option<Vec<Text<'a>>>,
-    #[serde(borrow, rename = "$defs", alias = "definitions", default)]
+    #[serde(borrow, rename = "$defs", default)]
     definitions: Option<Definitions<'a>>,
+    /// In older drafts. A schema may have both.
+    #[serde(borrow, rename = "definitions", default)]
+    older_definitions: Option<Definitions<'a>>,
     #[serde(borrow, rename = "$ref", default)]
     reference: Option<Text<'a>>,
     #[serde(borrow, default)]
     description: Option<Text<'a>>,
-    #[serde(borrow, rename = "allOf", alias = "anyOf", alias = "oneOf", default)]
-    parts: Option<Vec<&'a RawValue>>,
+    #[serde(borrow, rename = "allOf", default)]
+    all_of: Option<Vec<&'a RawValue>>,
+    #[serde(borrow, rename = "anyOf", default)]
+    any_of: Option<Vec<&'a RawValue>>,
+    #[serde(borrow, rename = "oneOf", default)]
+    one_of: Option<Vec<&'a RawValue>>,
 }
 
 /// A string of the schema, which stays where it is unless something in it is escaped. Serde reads a `Cow` in a list or a map
@@ -104,7 +111,8 @@ pub(super) fn parameters_of(schema: &str) -> Vec<Parameter<'_>> {
         return Vec::new();
     };
     let mut found = Vec::new();
-    let definitions = root.definitions.take().unwrap_or_default();
+    let mut definitions = root.older_definitions.take().unwrap_or_default();
+    definitions.extend(root.definitions.take().into_iter().flatten());
     collect(root, &definitions, 0, &mut found);
     found
 }
@@ -164,7 +172,8 @@ fn collect<'a>(
         }
     }
     if depth < 2 {
-        for part in schema.parts.iter().flatten() {
+        let parts = [schema.all_of, schema.any_of, schema.one_of];
+        for part in parts.iter().flatten().flatten() {
             if let Some(part) = outline(part.get()) {
                 collect(
                     resolved(part, definitions),
@@ -202,6 +211,29 @@ mod tests {
             ]
         );
         assert_eq!(found[0].description.as_deref(), Some("Where"));
+    }
+
+    #[test]
+    fn keywords_that_say_the_same_may_stand_side_by_side() {
+        let found = parameters_of(
+            r##"{"properties":{"a":{"$ref":"#/$defs/A"},"b":{"$ref":"#/definitions/B"}},
+            "allOf":[{"properties":{"c":{}}}],"anyOf":[{"properties":{"d":{}}}],"oneOf":[{"properties":{"e":{}}}],
+            "$defs":{"A":{"description":"new"}},"definitions":{"A":{"description":"old"},"B":{"description":"older"}}}"##,
+        );
+        let names: Vec<_> = found
+            .iter()
+            .map(|each| (&*each.name, each.description.as_deref()))
+            .collect();
+        assert_eq!(
+            names,
+            [
+                ("a", Some("new")),
+                ("b", Some("older")),
+                ("c", None),
+                ("d", None),
+                ("e", None)
+            ]
+        );
     }
 
     #[test]
