@@ -3,7 +3,7 @@
 //
 //   node scripts/guided.mjs                   profile and build
 //   node scripts/guided.mjs --profile FILE    only make the profile
-//   node scripts/guided.mjs --with FILE       only build, with that profile: the same commit and profile give the same addon
+//   node scripts/guided.mjs --with FILE       only build, with that profile: with another one the addon is another one
 //
 // The profile belongs to the target that it was made on, because the names of functions differ between targets.
 
