@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use foldhash::fast::RandomState;
-use serde::de::{Error, MapAccess, Visitor};
+use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -48,30 +48,8 @@ struct Outline<'a> {
 
 /// A string of the schema, which stays where it is unless something in it is escaped. Serde reads a `Cow` in a list or a map
 /// as an owned one.
-#[derive(PartialEq, Eq, Hash)]
-struct Text<'a>(Cow<'a, str>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
-    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-        struct Reading;
-        impl<'de> Visitor<'de> for Reading {
-            type Value = Text<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-
-            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Borrowed(text)))
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Owned(text.to_owned())))
-            }
-        }
-        reader.deserialize_str(Reading)
-    }
-}
+#[derive(Deserialize, PartialEq, Eq, Hash)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl std::borrow::Borrow<str> for Text<'_> {
     fn borrow(&self) -> &str {
